@@ -6,6 +6,7 @@ entries were first put, like those of the state machine.  Counterpart of ``chann
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError
@@ -37,8 +38,12 @@ from engine.core.sds.vocabulary import (
     Replacement,
     StoresSaid,
 )
+from engine.persistence.channel_tables import RAW_KEY
+from engine.persistence.many_rows import by_the_dozen, with_ids
+from engine.persistence.raw_blocks import read_raw_of_key
+from engine.persistence.stored_ids import StoredId, message_id_of, stored_id, stored_place
 
-HolderRow: TypeAlias = tuple[str, str, str, int, float | None]
+HolderRow: TypeAlias = tuple[StoredId, str, str, int, float | None]
 _IncomingRow: TypeAlias = tuple[
     str, str, str, int | None, str, bytes | None, str, bytes | None, bytes, bytes | None,
     int | None, MessageId | None, MessageId | None, bytes | None, int, int,
@@ -50,16 +55,37 @@ WITH
   current_member (participant_id) AS MATERIALIZED (
     SELECT participant_id FROM member WHERE conversation_key = :conversation AND left_ms IS NULL
   ),
+  counting (participant_key) AS MATERIALIZED (
+    SELECT participant_key FROM participant
+    WHERE conversation_key = :conversation AND participant_id IN current_member
+  ),
   settled (message_id) AS MATERIALIZED (
     SELECT message_id FROM holder
-    WHERE conversation_key = :conversation AND source <> 'bloom'
-      AND participant_id IN current_member
+    WHERE conversation_key = :conversation AND source <> 'bloom' AND participant_key IN counting
     GROUP BY message_id
     HAVING count(*) >= (SELECT count(*) FROM current_member) - 1
   )
-SELECT message_id, participant_id, source, since_ms, false_probability FROM holder
-WHERE conversation_key = :conversation AND message_id NOT IN settled
-ORDER BY holder_key
+SELECT message_id, participant_id, source, since_ms, false_probability
+FROM holder JOIN participant USING (participant_key)
+WHERE holder.conversation_key = :conversation AND message_id NOT IN settled
+ORDER BY place
+"""
+_HOLDERS_OF: Final = with_ids(
+    """
+SELECT message_id, participant_id, source, since_ms, false_probability
+FROM holder CROSS JOIN participant USING (participant_key)
+WHERE holder.conversation_key = ? AND message_id IN
+    """,
+    order="ORDER BY place",
+)
+_LOG: Final = """
+SELECT lamport_timestamp, message_id, participant_id, retrieval_hint, instance_id, sequence,
+       previous_id, size
+FROM log_entry AS l
+  CROSS JOIN participant ON participant_key = sender_key
+  LEFT JOIN instance ON instance.instance_key = l.instance_key
+WHERE l.conversation_key = ? AND (lamport_timestamp, message_id) > (?, ?)
+ORDER BY lamport_timestamp, message_id LIMIT ?
 """
 
 
@@ -80,7 +106,7 @@ def read_channel_state(
         incoming=_read_incoming(connection, conversation),
         missing=_read_missing(connection, conversation),
         holders=tuple(
-            holder_of_row(row)
+            _holder_of_row(row)
             for row in connection.execute(_OPEN_HOLDERS, {"conversation": conversation})
         ),
         store_queried_ms=clock[1],
@@ -92,13 +118,13 @@ def read_channel_state(
     )
 
 
-def read_raw(connection: sqlite3.Connection, conversation: int, message_id: str) -> bytes | None:
-    row: tuple[bytes] | None = connection.execute(
-        "SELECT raw FROM log_entry JOIN log_raw USING (log_key) "
-        "WHERE conversation_key = ? AND message_id = ?",
-        (conversation, message_id),
+def read_raw(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId
+) -> bytes | None:
+    row: tuple[int] | None = connection.execute(
+        RAW_KEY, (conversation, stored_id(message_id))
     ).fetchone()
-    return row[0] if row else None
+    return read_raw_of_key(connection, conversation, row[0]) if row else None
 
 
 def read_kept_aside(
@@ -114,20 +140,23 @@ def read_kept_aside(
 
 
 def read_holders(
-    connection: sqlite3.Connection, conversation: int, message_id: str
-) -> list[HolderEntry]:
-    cursor = connection.execute(
-        "SELECT message_id, participant_id, source, since_ms, false_probability FROM holder "
-        "WHERE conversation_key = ? AND message_id = ? ORDER BY holder_key",
-        (conversation, message_id),
-    )
-    return [holder_of_row(row) for row in cursor]
+    connection: sqlite3.Connection, conversation: int, message_ids: Sequence[StoredId]
+) -> dict[StoredId, list[HolderEntry]]:
+    """The holders of each message that has any, in the order in which they were put."""
+    found: dict[StoredId, list[HolderEntry]] = {}
+    for asked in by_the_dozen(message_ids):
+        rows: list[HolderRow] = connection.execute(
+            _HOLDERS_OF[len(asked)], (conversation, *asked)
+        ).fetchall()
+        for row in rows:
+            found.setdefault(row[0], []).append(_holder_of_row(row))
+    return found
 
 
-def holder_of_row(row: HolderRow) -> HolderEntry:
-    message_id, participant_id, source, since_ms, false_probability = row
+def _holder_of_row(row: HolderRow) -> HolderEntry:
+    stored, participant_id, source, since_ms, false_probability = row
     return HolderEntry(
-        message_id=MessageId(message_id),
+        message_id=message_id_of(stored),
         participant_id=ParticipantId(participant_id),
         source=HolderSource(source),
         since_ms=UnixMs(since_ms),
@@ -138,16 +167,9 @@ def holder_of_row(row: HolderRow) -> HolderEntry:
 def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
     """Add up to ``limit`` entries that follow those in ``log`` (-1: all); False if none is left."""
     before = len(log)
-    last = log[-1].position if log else Position(-1, MessageId(""))
-    log.add_rows(
-        connection.execute(
-            "SELECT lamport_timestamp, message_id, sender_id, retrieval_hint, instance_id, "
-            "sequence, previous_id, size FROM log_entry WHERE conversation_key = ? "
-            "AND (lamport_timestamp, message_id) > (?, ?) "
-            "ORDER BY lamport_timestamp, message_id LIMIT ?",
-            (conversation, last.lamport_timestamp, last.message_id, limit),
-        )
-    )
+    last = stored_place(log[-1].position) if log else (-1, "")
+    rows = connection.execute(_LOG, (conversation, *last, limit))
+    log.add_rows((lamport, message_id_of(id_), *rest) for lamport, id_, *rest in rows)
     return limit >= 0 and len(log) - before == limit
 
 

@@ -38,16 +38,18 @@ from engine.core.sds.vocabulary import (
     Write,
 )
 from engine.persistence.many_rows import insert, with_rows
+from engine.persistence.raw_blocks import next_raw_key, put_raw, remove_raw
+from engine.persistence.short_keys import instance_keys, participant_keys
+from engine.persistence.stored_ids import stored_id, stored_place
 from engine.persistence.timeline_tables import remove_message
 
 _INSERT_LOG_ENTRY: Final = with_rows(
     """
-INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id, sender_id,
-                       retrieval_hint, instance_id, sequence, previous_id, size)
+INSERT INTO log_entry (conversation_key, lamport_timestamp, message_id, sender_key, retrieval_hint,
+                       instance_key, sequence, previous_id, size, raw_key)
     """,
     columns=10,
 )
-_INSERT_LOG_RAW: Final = with_rows("INSERT INTO log_raw (log_key, raw)", columns=2)
 # "ON CONFLICT DO UPDATE" keeps the row's key and thereby the entry's place in the buffer.
 _PUT_OUTGOING: Final = """
 INSERT INTO outgoing (conversation_key, message_id, raw, state, attempts, next_send_ms, accepted,
@@ -85,12 +87,13 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   stores_ms = excluded.stores_ms, stores_lacked = excluded.stores_lacked,
   stores_silent = excluded.stores_silent, stores_kept_back = excluded.stores_kept_back
 """
-# Certain replaces maybe, with its own time; of two of the same kind the first stays.
+# Certain replaces maybe, with its own time; of two of the same kind the first stays.  In any case
+# the row keeps its place.
 _PUT_HOLDER: Final = """
-INSERT INTO holder (conversation_key, message_id, participant_id, source, since_ms,
+INSERT INTO holder (conversation_key, message_id, participant_key, place, source, since_ms,
                     false_probability)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (conversation_key, message_id, participant_id) DO UPDATE SET
+VALUES (?1, ?2, ?3, (SELECT holders_put FROM channel WHERE conversation_key = ?1), ?4, ?5, ?6)
+ON CONFLICT (conversation_key, message_id, participant_key) DO UPDATE SET
   source = excluded.source, since_ms = excluded.since_ms,
   false_probability = excluded.false_probability
 WHERE source = 'bloom' AND excluded.source <> 'bloom'
@@ -120,12 +123,7 @@ INSERT INTO newest_claim (conversation_key, participant_id, lamport_timestamp) V
 ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
   lamport_timestamp = excluded.lamport_timestamp
 """
-# Raw bytes are removed with their entry.
-_REMOVE_FROM_LOG: Final = (
-    "DELETE FROM log_entry WHERE conversation_key = ? AND message_id = ?",
-    "DELETE FROM outgoing WHERE conversation_key = ? AND message_id = ?",
-    "DELETE FROM holder WHERE conversation_key = ? AND message_id = ?",
-)
+RAW_KEY: Final = "SELECT raw_key FROM log_entry WHERE conversation_key = ? AND message_id = ?"
 
 
 def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
@@ -164,7 +162,7 @@ def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
             execute(
                 "UPDATE log_entry SET retrieval_hint = ? "
                 "WHERE conversation_key = ? AND message_id = ?",
-                (hint, conversation, message_id),
+                (hint, conversation, stored_id(message_id)),
             )
         case PutOutgoing():
             _put_outgoing(connection, conversation, write.entry)
@@ -202,37 +200,44 @@ def _removal(write: RemoveOutgoing | RemoveIncoming | RemoveMissing | RemoveSetA
 def append_to_log(
     connection: sqlite3.Connection, conversation: int, appended: Sequence[AppendToLog]
 ) -> None:
-    # The keys that SQLite would assign, known beforehand so that both tables are written at once.
-    next_key: tuple[int] = connection.execute(
-        "SELECT coalesce(max(log_key), 0) + 1 FROM log_entry"
-    ).fetchone()
-    keyed = list(enumerate(appended, next_key[0]))
+    keyed = list(enumerate(appended, next_raw_key(connection)))
+    entries = [write.entry for write in appended]
+    senders = participant_keys(connection, conversation, [each.sender_id for each in entries])
+    authors = [each.author for each in entries if each.author is not None]
+    instances = instance_keys(connection, conversation, [each.instance_id for each in authors])
     insert(
         connection,
         _INSERT_LOG_ENTRY,
         [
             (
-                key,
                 conversation,
-                write.entry.position.lamport_timestamp,
-                write.entry.position.message_id,
-                write.entry.sender_id,
+                *stored_place(write.entry.position),
+                senders[write.entry.sender_id],
                 write.entry.retrieval_hint,
-                *_author_columns(write.entry.author),
+                None if (author := write.entry.author) is None else instances[author.instance_id],
+                None if author is None else author.sequence,
                 write.entry.previous_id,
                 write.entry.size,
+                key,
             )
             for key, write in keyed
         ],
     )
-    insert(connection, _INSERT_LOG_RAW, [(key, write.raw) for key, write in keyed])
+    put_raw(connection, conversation, [(key, write.raw) for key, write in keyed])
 
 
 def _remove_from_log(
     connection: sqlite3.Connection, conversation: int, message_id: MessageId
 ) -> None:
-    for statement in _REMOVE_FROM_LOG:
-        connection.execute(statement, (conversation, message_id))
+    stored = stored_id(message_id)
+    raw_key: tuple[int] | None = connection.execute(RAW_KEY, (conversation, stored)).fetchone()
+    if raw_key is not None:
+        remove_raw(connection, conversation, raw_key[0])
+    for table, id_ in (("log_entry", stored), ("outgoing", message_id), ("holder", stored)):
+        connection.execute(
+            f"DELETE FROM {table} WHERE conversation_key = ? AND message_id = ?",  # noqa: S608
+            (conversation, id_),
+        )
     remove_message(connection, conversation, message_id)
 
 
@@ -361,16 +366,21 @@ def _put_missing(connection: sqlite3.Connection, conversation: int, entry: Missi
 
 
 def _put_holder(connection: sqlite3.Connection, conversation: int, entry: HolderEntry) -> None:
+    who = entry.participant_id
     connection.execute(
         _PUT_HOLDER,
         (
             conversation,
-            entry.message_id,
-            entry.participant_id,
+            stored_id(entry.message_id),
+            participant_keys(connection, conversation, [who])[who],
             entry.source,
             entry.since_ms,
             entry.false_probability,
         ),
+    )
+    connection.execute(
+        "UPDATE channel SET holders_put = holders_put + 1 WHERE conversation_key = ?",
+        (conversation,),
     )
 
 

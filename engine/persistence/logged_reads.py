@@ -7,21 +7,24 @@ are not.
 import sqlite3
 from typing import Final
 
-from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
+from engine.core.ids import ParticipantId, Position, UnixMs
 from engine.core.records import LoggedMessage
+from engine.persistence.stored_ids import position_of, stored_place
 
 MAX_PAGE: Final = 20_000
 
 _GROUP: Final = """
-SELECT l.lamport_timestamp, l.message_id, l.sender_id, coalesce(m.sent_ms, 0)
-FROM log_entry AS l LEFT JOIN message AS m
+SELECT l.lamport_timestamp, l.message_id, p.participant_id, coalesce(m.sent_ms, 0)
+FROM log_entry AS l CROSS JOIN participant AS p ON p.participant_key = l.sender_key
+LEFT JOIN message AS m
   ON m.conversation_key = l.conversation_key AND m.message_id = l.message_id
 WHERE l.conversation_key = ? AND (l.lamport_timestamp, l.message_id) > (?, ?)
 ORDER BY l.lamport_timestamp, l.message_id LIMIT ?
 """
 _PAIR: Final = """
-SELECT lamport_timestamp, message_id, sender_id, sent_ms FROM message
-WHERE conversation_key = ? AND waiting = 0 AND (lamport_timestamp, message_id) > (?, ?)
+SELECT lamport_timestamp, message_id, participant_id, sent_ms
+FROM message AS m CROSS JOIN participant ON participant_key = sender_key
+WHERE m.conversation_key = ? AND waiting = 0 AND (lamport_timestamp, message_id) > (?, ?)
 ORDER BY lamport_timestamp, message_id LIMIT ?
 """
 
@@ -34,15 +37,15 @@ def read_logged(
     is_pair: bool,
     limit: int,
 ) -> list[LoggedMessage]:
-    place = (-1, "") if after is None else (after.lamport_timestamp, after.message_id)
+    place = (-1, "") if after is None else stored_place(after)
     cursor = connection.execute(
         _PAIR if is_pair else _GROUP, (conversation, *place, min(limit, MAX_PAGE))
     )
     return [
         LoggedMessage(
-            position=Position(lamport_timestamp=lamport, message_id=MessageId(message_id)),
+            position=position_of(lamport, stored),
             sender_id=ParticipantId(sender_id),
             sent_ms=UnixMs(sent_ms),
         )
-        for lamport, message_id, sender_id, sent_ms in cursor
+        for lamport, stored, sender_id, sent_ms in cursor
     ]

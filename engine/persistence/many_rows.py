@@ -13,12 +13,12 @@ from typing import Final, TypeAlias, TypeVar
 MANY: Final = 32
 
 Value: TypeAlias = int | float | str | bytes | None
-_Id = TypeVar("_Id", bound=str)
+_Id = TypeVar("_Id", bound=str | bytes)
 
 
-def with_ids(sql: str) -> Mapping[int, str]:
+def with_ids(sql: str, *, order: str = "") -> Mapping[int, str]:
     """``sql``, which ends in "IN", by the number of ids that follow."""
-    return {count: f"{sql} ({', '.join('?' * count)})" for count in (1, MANY)}
+    return {count: f"{sql} ({', '.join('?' * count)}) {order}" for count in (1, MANY)}
 
 
 def by_the_dozen(ids: Sequence[_Id]) -> Iterator[Sequence[_Id]]:

@@ -9,14 +9,16 @@ immediately.  New rows are marked as they arrive.  Runs inside the store's trans
 import sqlite3
 from typing import Final, TypeAlias
 
-from engine.core.ids import MessageId, ParticipantId, Position
+from engine.core.ids import MessageId, ParticipantId
 from engine.persistence.muted_members import OF_MUTED, read_muted_members
+from engine.persistence.short_keys import participant_keys
+from engine.persistence.stored_ids import StoredId, message_id_of, position_of, stored_id
 from engine.persistence.timeline_tables import CountedRow, recount
 
 SLICE_ROWS: Final = 500
 """Rows examined per slice when muting, changed per slice when unmuting.  Some ten milliseconds."""
 _AFTER_ALL: Final = (2**63 - 1, "")
-_COLUMNS: Final = "message_key, lamport_timestamp, message_id, waiting, is_own, kind, sender_id"
+_COLUMNS: Final = "message_key, lamport_timestamp, message_id, waiting, is_own, kind, sender_key"
 _PLACED: Final = f"""
 SELECT {_COLUMNS} FROM message INDEXED BY timeline_order
 WHERE conversation_key = ? AND waiting = 0 AND hidden = 0
@@ -29,10 +31,10 @@ WHERE conversation_key = ? AND waiting = 1 AND hidden = 0
 """  # noqa: S608 - our own numbers and columns
 _HIDDEN: Final = f"""
 SELECT {_COLUMNS} FROM message INDEXED BY muted_order
-WHERE conversation_key = ? AND sender_id = ? AND hidden = {OF_MUTED}
+WHERE conversation_key = ? AND sender_key = ? AND hidden = {OF_MUTED}
 ORDER BY lamport_timestamp DESC, message_id DESC LIMIT ?
 """  # noqa: S608 - our own numbers and columns
-_Row: TypeAlias = tuple[int, int, MessageId, int, int, str, ParticipantId]
+_Row: TypeAlias = tuple[int, int, StoredId, int, int, str, int]
 
 
 def save_member_muted(
@@ -43,10 +45,11 @@ def save_member_muted(
     muted: bool,
 ) -> None:
     """Effective immediately for new rows and for the newest existing ones."""
+    sender = participant_keys(connection, conversation, (participant_id,))[participant_id]
     if muted:
         statement = "INSERT OR IGNORE INTO muted_member VALUES (?, ?)"
         rows = connection.execute(_WAITING, (conversation,)).fetchall()  # These are few.
-        _mark(connection, conversation, [row for row in rows if row[-1] == participant_id], muted)
+        _mark(connection, conversation, [row for row in rows if row[-1] == sender], muted)
     else:
         statement = "DELETE FROM muted_member WHERE conversation_key = ? AND participant_id = ?"
     connection.execute(statement, (conversation, participant_id))
@@ -66,7 +69,8 @@ def mark_muted(connection: sqlite3.Connection) -> bool:
     if found is None:
         return False
     conversation, participant_id, lamport, message_id = found
-    _go_on(connection, conversation, participant_id, (lamport, message_id))
+    before = (lamport, stored_id(message_id))
+    _go_on(connection, conversation, participant_id, before)
     return True
 
 
@@ -74,26 +78,27 @@ def _go_on(
     connection: sqlite3.Connection,
     conversation: int,
     participant_id: ParticipantId,
-    before: tuple[int, str],
+    before: tuple[int, StoredId],
 ) -> None:
+    sender = participant_keys(connection, conversation, (participant_id,))[participant_id]
     muted = participant_id in read_muted_members(connection, conversation)
     rows: list[_Row]
     if muted:
         rows = connection.execute(_PLACED, (conversation, *before, SLICE_ROWS)).fetchall()
     else:
-        rows = connection.execute(_HIDDEN, (conversation, participant_id, SLICE_ROWS)).fetchall()
-    _mark(connection, conversation, [row for row in rows if row[-1] == participant_id], muted)
+        rows = connection.execute(_HIDDEN, (conversation, sender, SLICE_ROWS)).fetchall()
+    _mark(connection, conversation, [row for row in rows if row[-1] == sender], muted)
     if len(rows) < SLICE_ROWS:
         connection.execute(
             "DELETE FROM muting WHERE conversation_key = ? AND participant_id = ?",
             (conversation, participant_id),
         )
         return
-    _, lamport, message_id, *_ = rows[-1]
+    _, lamport, stored, *_ = rows[-1]
     connection.execute(
         "UPDATE muting SET before_lamport = ?, before_message_id = ? "
         "WHERE conversation_key = ? AND participant_id = ?",
-        (lamport, message_id, conversation, participant_id),
+        (lamport, message_id_of(stored), conversation, participant_id),
     )
 
 
@@ -103,8 +108,8 @@ def _mark(connection: sqlite3.Connection, conversation: int, rows: list[_Row], m
         "UPDATE message SET hidden = ? WHERE message_key = ?", [(hidden, row[0]) for row in rows]
     )
     changes = []
-    for _, lamport, message_id, waiting, is_own, kind, _ in rows:
-        position = Position(lamport_timestamp=lamport, message_id=message_id)
+    for _, lamport, stored, waiting, is_own, kind, _ in rows:
+        position = position_of(lamport, stored)
         counted = CountedRow(position, bool(waiting), 0, bool(is_own), kind)
         changes.append((counted, None) if muted else (None, counted))
     recount(connection, conversation, changes)

@@ -16,11 +16,15 @@ the same transaction as the message, the message first.
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
-from engine.core.ids import MessageId, Position
+from engine.core.ids import Position
+from engine.persistence.stored_ids import StoredId, position_of, stored_order, stored_place
 
 BLOCK_ROWS: Final = 1_024
+
+_Block: TypeAlias = tuple[int, StoredId, int]
+"""Where it begins, and how many visible rows it has."""
 
 _BLOCK_OF: Final = """
 SELECT first_lamport, first_message_id, visible FROM ordinal_block
@@ -84,12 +88,11 @@ def count_out(
         connection.execute(_SET_VISIBLE, (left, conversation, first_lamport, first_id))
 
 
-def placed_before(connection: sqlite3.Connection, conversation: int, position: Position) -> int:
-    """The number of placed, visible rows strictly before ``position``."""
-    lamport, message_id = position.lamport_timestamp, position.message_id
-    block: tuple[int, str, int] | None = connection.execute(
-        _BLOCK_OF, (conversation, lamport, message_id)
-    ).fetchone()
+def placed_before(
+    connection: sqlite3.Connection, conversation: int, place: tuple[int, StoredId]
+) -> int:
+    """The number of placed, visible rows strictly before ``place``."""
+    block: _Block | None = connection.execute(_BLOCK_OF, (conversation, *place)).fetchone()
     if block is None:
         return 0
     first_lamport, first_id, _ = block
@@ -97,34 +100,34 @@ def placed_before(connection: sqlite3.Connection, conversation: int, position: P
         _BEFORE_BLOCK, (conversation, first_lamport, first_id)
     ).fetchone()
     in_block: tuple[int] = connection.execute(
-        _IN_BLOCK_BEFORE, (conversation, first_lamport, first_id, lamport, message_id)
+        _IN_BLOCK_BEFORE, (conversation, first_lamport, first_id, *place)
     ).fetchone()
     return before_block[0] + in_block[0]
 
 
 def _by_block(
     connection: sqlite3.Connection, conversation: int, positions: Iterable[Position]
-) -> Iterator[tuple[tuple[int, str, int], list[Position]]]:
+) -> Iterator[tuple[_Block, list[Position]]]:
     """Yield each block, read when its turn comes, with its part of ``positions``."""
-    ordered = sorted(positions)
+    ordered = sorted(positions, key=stored_order)
     start = 0
     while start < len(ordered):
         block = _block_of(connection, conversation, ordered[start])
-        following: tuple[int, MessageId] | None = connection.execute(
+        following: tuple[int, StoredId] | None = connection.execute(
             _NEXT_BLOCK, (conversation, *block[:2])
         ).fetchone()
         end = len(ordered)
         if following is not None:
-            end = bisect_left(ordered, Position(*following), start)
+            end = bisect_left(
+                ordered, stored_order(position_of(*following)), start, key=stored_order
+            )
         yield block, ordered[start:end]
         start = end
 
 
-def _block_of(
-    connection: sqlite3.Connection, conversation: int, position: Position
-) -> tuple[int, str, int]:
-    row: tuple[int, str, int] | None = connection.execute(
-        _BLOCK_OF, (conversation, position.lamport_timestamp, position.message_id)
+def _block_of(connection: sqlite3.Connection, conversation: int, position: Position) -> _Block:
+    row: _Block | None = connection.execute(
+        _BLOCK_OF, (conversation, *stored_place(position))
     ).fetchone()
     if row is not None:
         return row
@@ -137,16 +140,14 @@ def _block_of(
 def _split(
     connection: sqlite3.Connection,
     conversation: int,
-    block: tuple[int, str, int],
+    block: _Block,
     newest: Position,
 ) -> None:
     first_lamport, first_id, visible = block
-    later = connection.execute(
-        _ANY_PLACED_AFTER, (conversation, newest.lamport_timestamp, newest.message_id)
-    ).fetchone()
+    later = connection.execute(_ANY_PLACED_AFTER, (conversation, *stored_place(newest))).fetchone()
     while visible > BLOCK_ROWS:
         kept = BLOCK_ROWS if later is None else visible // 2
-        split_at: tuple[int, str] = connection.execute(
+        split_at: tuple[int, StoredId] = connection.execute(
             _NTH_OF_BLOCK, (conversation, first_lamport, first_id, kept)
         ).fetchone()
         connection.execute(_SET_VISIBLE, (kept, conversation, first_lamport, first_id))

@@ -22,6 +22,8 @@ class _Growing(Struct, frozen=True):
     table: str
     key: str
     first: str = ""
+    cost: int = 1
+    """In ordinary rows: a block of raw bytes has several pages of its own."""
 
     @property
     def delete(self) -> str:
@@ -36,8 +38,10 @@ _GROWING: Final = (
     # Neighbours in an index are deleted together; otherwise every row would need a page of its own.
     _Growing("message", "message_key", f"AND waiting = 0 AND hidden = 0 {_IN_ORDER}"),
     _Growing("message", "message_key"),
-    _Growing("log_entry", "log_key", _IN_ORDER),
-    _Growing("holder", "holder_key"),
+    _Growing("log_entry", "conversation_key, lamport_timestamp, message_id", _IN_ORDER),
+    _Growing("log_raw", "raw_key"),
+    _Growing("raw_block", "block_key", cost=5),
+    _Growing("holder", "conversation_key, message_id, participant_key"),
     _Growing("delivery", "conversation_key, message_id"),
     _Growing("ordinal_block", "conversation_key, first_lamport, first_message_id"),
     _Growing("outgoing", "outgoing_key"),
@@ -64,6 +68,9 @@ _GROWING: Final = (
     _Growing("mvds_pending_ack", "ack_key"),
     _Growing("history_progress", "conversation_key, purpose"),
     _Growing("store_covered", "conversation_key, store"),
+    # After the rows that name them.
+    _Growing("participant", "participant_key"),
+    _Growing("instance", "instance_key"),
 )
 GROWING_TABLES: Final = frozenset(growing.table for growing in _GROWING)
 SMALL_TABLES: Final = (
@@ -102,7 +109,8 @@ def clear_removed(connection: sqlite3.Connection) -> bool:
 def _clear(connection: sqlite3.Connection, key: int) -> None:
     room = SLICE_ROWS
     for growing in _GROWING:
-        room -= connection.execute(growing.delete, (key, room)).rowcount
+        most = -(-room // growing.cost)
+        room -= connection.execute(growing.delete, (key, most)).rowcount * growing.cost
         if room <= 0:
             return
     connection.execute("DELETE FROM removed_conversation WHERE conversation_key = ?", (key,))

@@ -1,10 +1,10 @@
 """The tables of a profile, their migrations, and the check of a file's origin.
 
 All tables are made in one transaction, together with ``application_id`` and the version
-(``user_version``); each later change is a migration.  A database with a higher version belongs to a
-newer version of the application, one without our ``application_id`` to a test version from before
-this schema.  Both are left untouched.  The schema freezes at the first tagged release: until then
-the first tables may change, afterwards only migrations change them.
+(``user_version``).  A database of version 1, which testers have, is carried over by a migration.
+One with a higher version belongs to a newer version of the application, one without our
+``application_id`` to a test version from before this schema.  Both are left untouched.  The schema
+freezes at the first tagged release: afterwards only migrations change it.
 
 Ids are compared bytewise (BINARY, SQLite's default): the order of a log is (Lamport timestamp,
 message id by byte).  A conversation has a small integer key, so that indexes of a million rows do
@@ -16,9 +16,10 @@ from typing import Final
 
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
+from engine.persistence.from_version_1 import carry_over, give_back
 from engine.persistence.sqlite_utils_alone import Database, Migrations
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -83,21 +84,8 @@ _CHANNEL_TABLES: Final = (
     """
     CREATE TABLE channel (
       conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
-      lamport_timestamp INTEGER NOT NULL, store_queried_ms INTEGER
-    ) STRICT
-    """,
-    f"""
-    CREATE TABLE log_entry (
-      log_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, lamport_timestamp INTEGER NOT NULL,
-      message_id TEXT NOT NULL, sender_id TEXT NOT NULL, retrieval_hint BLOB, instance_id BLOB,
-      sequence INTEGER, previous_id TEXT, size INTEGER NOT NULL,
-      UNIQUE (conversation_key, message_id)
-    ) STRICT
-    """,
-    "CREATE INDEX log_order ON log_entry (conversation_key, lamport_timestamp, message_id)",
-    """
-    CREATE TABLE log_raw (
-      log_key INTEGER PRIMARY KEY REFERENCES log_entry ON DELETE CASCADE, raw BLOB NOT NULL
+      lamport_timestamp INTEGER NOT NULL, store_queried_ms INTEGER,
+      holders_put INTEGER NOT NULL DEFAULT 0
     ) STRICT
     """,
     f"""
@@ -126,13 +114,6 @@ _CHANNEL_TABLES: Final = (
       before_lamport INTEGER, before_message_id TEXT, stores_ms INTEGER,
       stores_lacked INTEGER NOT NULL, stores_silent TEXT NOT NULL,
       stores_kept_back INTEGER NOT NULL, UNIQUE (conversation_key, message_id)
-    ) STRICT
-    """,
-    f"""
-    CREATE TABLE holder (
-      holder_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
-      participant_id TEXT NOT NULL, source TEXT NOT NULL, since_ms INTEGER NOT NULL,
-      false_probability REAL, UNIQUE (conversation_key, message_id, participant_id)
     ) STRICT
     """,
     f"""
@@ -182,21 +163,59 @@ _CHANNEL_TABLES: Final = (
     """,
 )
 
-_TIMELINE_TABLES: Final = (
-    """
-    CREATE TABLE timeline (
-      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
-      read_lamport INTEGER, read_message_id TEXT, placed INTEGER NOT NULL,
-      waiting INTEGER NOT NULL, unread INTEGER NOT NULL
+# Tables with rows for every message.  Their ids have the type ANY (``stored_ids``).
+_MESSAGE_TABLES: Final = (
+    # Rows name these by their keys, which are integers (``short_keys``).
+    f"""
+    CREATE TABLE participant (
+      participant_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, participant_id TEXT NOT NULL,
+      UNIQUE (conversation_key, participant_id)
     ) STRICT
     """,
     f"""
+    CREATE TABLE instance (
+      instance_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, instance_id BLOB NOT NULL,
+      UNIQUE (conversation_key, instance_id)
+    ) STRICT
+    """,
+    # Clustered by the log's order, in which a start reads all of it and nothing else.
+    f"""
+    CREATE TABLE log_entry (
+      {_OF_CONVERSATION}, lamport_timestamp INTEGER NOT NULL, message_id ANY NOT NULL,
+      sender_key INTEGER NOT NULL, retrieval_hint BLOB, instance_key INTEGER, sequence INTEGER,
+      previous_id TEXT, size INTEGER NOT NULL, raw_key INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, lamport_timestamp, message_id),
+      UNIQUE (conversation_key, message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    # The signed bytes: the newest as they are, the others many together (``raw_blocks``).
+    f"""
+    CREATE TABLE log_raw (
+      raw_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, size INTEGER NOT NULL, raw BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX log_raw_sizes ON log_raw (conversation_key, size)",
+    f"""
+    CREATE TABLE raw_block (
+      block_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, data BLOB NOT NULL
+    ) STRICT
+    """,
+    "CREATE INDEX raw_block_of_conversation ON raw_block (conversation_key)",
+    # ``place`` keeps the order in which the rows of a channel were first put.
+    f"""
+    CREATE TABLE holder (
+      {_OF_CONVERSATION}, message_id ANY NOT NULL, participant_key INTEGER NOT NULL,
+      place INTEGER NOT NULL, source TEXT NOT NULL, since_ms INTEGER NOT NULL,
+      false_probability REAL, PRIMARY KEY (conversation_key, message_id, participant_key)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
     CREATE TABLE message (
-      message_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id TEXT NOT NULL,
+      message_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id ANY NOT NULL,
       lamport_timestamp INTEGER NOT NULL, waiting INTEGER NOT NULL, hidden INTEGER NOT NULL,
-      is_own INTEGER NOT NULL, late INTEGER NOT NULL, kind TEXT NOT NULL, sender_id TEXT NOT NULL,
-      sent_ms INTEGER NOT NULL, received_ms INTEGER NOT NULL, text TEXT NOT NULL,
-      spans TEXT NOT NULL, UNIQUE (conversation_key, message_id)
+      is_own INTEGER NOT NULL, late INTEGER NOT NULL, kind TEXT NOT NULL,
+      sender_key INTEGER NOT NULL, sent_ms INTEGER NOT NULL, received_ms INTEGER NOT NULL,
+      text TEXT NOT NULL, spans TEXT NOT NULL, UNIQUE (conversation_key, message_id)
     ) STRICT
     """,
     # Hidden: 1 if deleted here, 2 if its sender is muted.
@@ -208,6 +227,37 @@ _TIMELINE_TABLES: Final = (
     CREATE INDEX unread_order
     ON message (conversation_key, waiting, lamport_timestamp, message_id)
     WHERE hidden = 0 AND is_own = 0 AND kind = 'text'
+    """,
+    """
+    CREATE INDEX muted_order
+    ON message (conversation_key, sender_key, lamport_timestamp, message_id) WHERE hidden = 2
+    """,
+    # Ordinals: the number of placed, visible rows from this position to the next block's.
+    f"""
+    CREATE TABLE ordinal_block (
+      {_OF_CONVERSATION}, first_lamport INTEGER NOT NULL, first_message_id ANY NOT NULL,
+      visible INTEGER NOT NULL, PRIMARY KEY (conversation_key, first_lamport, first_message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE delivery (
+      {_OF_CONVERSATION}, message_id ANY NOT NULL, state TEXT NOT NULL,
+      attempts INTEGER NOT NULL, failure TEXT, PRIMARY KEY (conversation_key, message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE INDEX delivery_unsettled ON delivery (conversation_key, state)
+    WHERE state IN ('saved', 'failed')
+    """,
+)
+
+_TIMELINE_TABLES: Final = (
+    """
+    CREATE TABLE timeline (
+      conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+      read_lamport INTEGER, read_message_id TEXT, placed INTEGER NOT NULL,
+      waiting INTEGER NOT NULL, unread INTEGER NOT NULL
+    ) STRICT
     """,
     f"""
     CREATE TABLE muted_member (
@@ -221,27 +271,6 @@ _TIMELINE_TABLES: Final = (
       {_OF_CONVERSATION}, participant_id TEXT NOT NULL, before_lamport INTEGER NOT NULL,
       before_message_id TEXT NOT NULL, PRIMARY KEY (conversation_key, participant_id)
     ) STRICT, WITHOUT ROWID
-    """,
-    """
-    CREATE INDEX muted_order
-    ON message (conversation_key, sender_id, lamport_timestamp, message_id) WHERE hidden = 2
-    """,
-    # Ordinals: the number of placed, visible rows from this position to the next block's.
-    f"""
-    CREATE TABLE ordinal_block (
-      {_OF_CONVERSATION}, first_lamport INTEGER NOT NULL, first_message_id TEXT NOT NULL,
-      visible INTEGER NOT NULL, PRIMARY KEY (conversation_key, first_lamport, first_message_id)
-    ) STRICT, WITHOUT ROWID
-    """,
-    f"""
-    CREATE TABLE delivery (
-      {_OF_CONVERSATION}, message_id TEXT NOT NULL, state TEXT NOT NULL,
-      attempts INTEGER NOT NULL, failure TEXT, PRIMARY KEY (conversation_key, message_id)
-    ) STRICT, WITHOUT ROWID
-    """,
-    """
-    CREATE INDEX delivery_unsettled ON delivery (conversation_key, state)
-    WHERE state IN ('saved', 'failed')
     """,
 )
 
@@ -354,6 +383,7 @@ def create_first_tables(db: Database) -> None:
     for statement in (
         *_PROFILE_TABLES,
         *_CHANNEL_TABLES,
+        *_MESSAGE_TABLES,
         *_TIMELINE_TABLES,
         *_PAIR_TABLES,
         *_MVDS_TABLES,
@@ -361,13 +391,29 @@ def create_first_tables(db: Database) -> None:
     ):
         db.conn.execute(statement)
     db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.conn.execute("PRAGMA user_version = 1")
+    db.conn.execute("PRAGMA user_version = 2")
+
+
+@migrations()
+def carry_over_version_1(db: Database) -> None:
+    """Nothing to do in a new database, whose first tables are those of version 2."""
+    if _version(db.conn) == 1:
+        carry_over(db.conn, _MESSAGE_TABLES)
+        db.conn.execute("PRAGMA user_version = 2")
 
 
 def migrate(db: Database) -> None:
     """Apply pending migrations, each in a transaction of its own."""
+    before = _version(db.conn)
     if migrations.pending(db):
         migrations.apply(db)
+    if before == 1:
+        give_back(db.conn)
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    row: tuple[int] = connection.execute("PRAGMA user_version").fetchone()
+    return row[0]
 
 
 def check_version(connection: sqlite3.Connection, *, must_be_current: bool = False) -> None:

@@ -87,6 +87,7 @@ from engine.persistence.rules import (
     require_kind,
 )
 from engine.persistence.sqlite_utils_alone import Database
+from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
 
@@ -410,7 +411,9 @@ class SqliteProfileStore:
             key = self._key(conversation_id)
             if key is None:
                 return []
-            return channel_reads.read_holders(self._connection, key, message_id)
+            stored = stored_id(message_id)
+            found = channel_reads.read_holders(self._connection, key, (stored,))
+            return found.get(stored, [])
 
     def stores(self) -> list[StoreRecord]:
         with translated("read the Stores"):

@@ -22,21 +22,29 @@ from engine.core.ids import (
 from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
 from engine.core.records import DeliveryRecord, MessageRecord, SpanRecord
 from engine.core.sds.vocabulary import HolderEntry
-from engine.persistence.channel_reads import HolderRow, holder_of_row
+from engine.persistence.channel_reads import read_holders
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before
 from engine.persistence.rules import page, page_limit
+from engine.persistence.stored_ids import (
+    StoredId,
+    position_of,
+    stored_id,
+    stored_ids,
+    stored_place,
+)
 
 _Row: TypeAlias = tuple[
-    str, int, int, int, int, str, str, int, int, str, str, str | None, int | None, str | None
+    StoredId, int, int, int, int, str, str, int, int, str, str, str | None, int | None, str | None
 ]
-_Place: TypeAlias = tuple[int, int, str]
+_Place: TypeAlias = tuple[int, int, StoredId]
 """(waiting, lamport, message id): the order of rows."""
 
 _COLUMNS: Final = """
-SELECT m.message_id, m.lamport_timestamp, m.waiting, m.is_own, m.late, m.kind, m.sender_id,
+SELECT m.message_id, m.lamport_timestamp, m.waiting, m.is_own, m.late, m.kind, p.participant_id,
        m.sent_ms, m.received_ms, m.text, m.spans, d.state, d.attempts, d.failure
-FROM message AS m LEFT JOIN delivery AS d
+FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
+LEFT JOIN delivery AS d
   ON m.is_own = 1 AND d.conversation_key = m.conversation_key AND d.message_id = m.message_id
 """
 _NEWEST_FIRST: Final = (
@@ -57,12 +65,6 @@ ROWS_AFTER: Final = (
     f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND {_PLACE} > (?, ?, ?) "
     f"{_OLDEST_FIRST}"
 )
-_HOLDERS: Final = """
-SELECT h.message_id, h.participant_id, h.source, h.since_ms, h.false_probability
-FROM json_each(?) AS wanted CROSS JOIN holder AS h
-  ON h.conversation_key = ? AND h.message_id = wanted.value
-ORDER BY h.holder_key
-"""
 FIRST_UNREAD: Final = """
 SELECT lamport_timestamp, message_id FROM message
 WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
@@ -90,7 +92,7 @@ class TimelineReader:
 
     def messages(self, message_ids: Sequence[MessageId]) -> dict[MessageId, StoredMessage]:
         found: dict[MessageId, StoredMessage] = {}
-        for asked in by_the_dozen(message_ids):
+        for asked in by_the_dozen(stored_ids(message_ids)):
             for stored in self._rows(MESSAGES[len(asked)], *asked):
                 found[stored.record.position.message_id] = stored
         return found
@@ -129,13 +131,13 @@ class TimelineReader:
             "SELECT unread, read_lamport, read_message_id FROM timeline WHERE conversation_key = ?",
             (self._conversation,),
         ).fetchone()
-        mark = (-1, "") if lamport is None else (lamport, message_id)
+        mark = (-1, "") if lamport is None else (lamport, stored_id(message_id))
         for waiting in (0, 1) if unread else ():
-            row: tuple[int, str] | None = self._connection.execute(
+            row: tuple[int, StoredId] | None = self._connection.execute(
                 FIRST_UNREAD, (self._conversation, waiting, *mark)
             ).fetchone()
             if row is not None:
-                return unread, Position(lamport_timestamp=row[0], message_id=MessageId(row[1]))
+                return unread, position_of(*row)
         return unread, None
 
     # --- ordinals -------------------------------------------------------------------------------
@@ -151,8 +153,7 @@ class TimelineReader:
         """The number of visible rows strictly before ``place``."""
         waiting, lamport, message_id = place
         if not waiting:
-            position = Position(lamport_timestamp=lamport, message_id=MessageId(message_id))
-            return placed_before(self._connection, self._conversation, position)
+            return placed_before(self._connection, self._conversation, (lamport, message_id))
         row: tuple[int] = self._connection.execute(
             "SELECT (SELECT placed FROM timeline WHERE conversation_key = :conversation) + "
             "(SELECT count(*) FROM message WHERE conversation_key = :conversation AND waiting = 1 "
@@ -166,39 +167,30 @@ class TimelineReader:
         row: tuple[int, int] | None = self._connection.execute(
             "SELECT waiting, hidden FROM message "
             "WHERE conversation_key = ? AND message_id = ? AND lamport_timestamp = ?",
-            (self._conversation, position.message_id, position.lamport_timestamp),
+            (self._conversation, stored_id(position.message_id), position.lamport_timestamp),
         ).fetchone()
         waiting, hidden = row or (0, 1)
-        return (waiting, position.lamport_timestamp, position.message_id), not hidden
+        return (waiting, *stored_place(position)), not hidden
 
     # --- rows -----------------------------------------------------------------------------------
 
-    def _rows(self, sql: str, *parameters: int | str) -> tuple[StoredMessage, ...]:
+    def _rows(self, sql: str, *parameters: int | StoredId) -> tuple[StoredMessage, ...]:
         rows: list[_Row] = self._connection.execute(
             sql, (self._conversation, *parameters)
         ).fetchall()
         # Own rows only (the index of is_own is 3): each lookup is a random page of a large table.
         own = [row[0] for row in rows if row[3]]
-        holders = self._holders_of(own) if own else {}
+        holders = read_holders(self._connection, self._conversation, own) if own else {}
         return tuple(self._stored(row, tuple(holders.get(row[0], ()))) for row in rows)
-
-    def _holders_of(self, message_ids: list[str]) -> dict[str, list[HolderEntry]]:
-        found: dict[str, list[HolderEntry]] = {}
-        rows: list[HolderRow] = self._connection.execute(
-            _HOLDERS, (json.dumps(message_ids), self._conversation)
-        ).fetchall()
-        for row in rows:
-            found.setdefault(row[0], []).append(holder_of_row(row))
-        return found
 
     def _stored(self, row: _Row, holders: tuple[HolderEntry, ...]) -> StoredMessage:
         (
-            message_id, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms,
+            stored_as, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms,
             text, spans, state, attempts, failure,
         ) = row  # fmt: skip
         record = MessageRecord(
             conversation_id=self._conversation_id,
-            position=Position(lamport_timestamp=lamport, message_id=MessageId(message_id)),
+            position=position_of(lamport, stored_as),
             sender_id=ParticipantId(sender_id),
             is_own=bool(is_own),
             kind=kind,

@@ -19,18 +19,27 @@ from engine.persistence.many_rows import Value, by_the_dozen, insert, with_ids, 
 from engine.persistence.muted_members import DELETED, OF_MUTED, read_muted_members
 from engine.persistence.ordinals import count_in, count_out
 from engine.persistence.rules import TEXT_KIND
+from engine.persistence.short_keys import participant_keys
+from engine.persistence.stored_ids import (
+    StoredId,
+    position_of,
+    stored_id,
+    stored_ids,
+    stored_order,
+    stored_place,
+)
 
 _PUT_MESSAGE: Final = with_rows(
     """
 INSERT INTO message (conversation_key, message_id, lamport_timestamp, waiting, hidden, is_own, late,
-                     kind, sender_id, sent_ms, received_ms, text, spans)
+                     kind, sender_key, sent_ms, received_ms, text, spans)
     """,
     columns=13,
     conflict="""
 ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   lamport_timestamp = excluded.lamport_timestamp, waiting = excluded.waiting,
   is_own = excluded.is_own, late = excluded.late, kind = excluded.kind,
-  sender_id = excluded.sender_id, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
+  sender_key = excluded.sender_key, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
   text = excluded.text, spans = excluded.spans,
   hidden = CASE message.hidden WHEN 1 THEN 1 ELSE excluded.hidden END
     """,
@@ -69,7 +78,7 @@ class CountedRow(Struct, frozen=True):
             not self.hidden
             and not self.is_own
             and self.kind == TEXT_KIND
-            and (mark is None or self.position > mark)
+            and (mark is None or stored_order(self.position) > stored_order(mark))
         )
 
 
@@ -83,11 +92,15 @@ def put_messages(
     """Write the records in order; an existing one is replaced."""
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
     muted = read_muted_members(connection, conversation)
+    senders = participant_keys(connection, conversation, [one.sender_id for one in records])
     hidden_as = {one.sender_id: OF_MUTED if one.sender_id in muted else 0 for one in records}
     insert(
         connection,
         _PUT_MESSAGE,
-        [_columns(conversation, record, hidden_as[record.sender_id]) for record in records],
+        [
+            _columns(conversation, record, senders[record.sender_id], hidden_as[record.sender_id])
+            for record in records
+        ],
     )
     after: dict[MessageId, CountedRow] = {}
     for record in records:
@@ -102,18 +115,20 @@ def put_messages(
     recount(connection, conversation, [change for change in changes if change[0] != change[1]])
 
 
-def _columns(conversation: int, record: MessageRecord, hidden: int) -> tuple[Value, ...]:
-    position = record.position
+def _columns(
+    conversation: int, record: MessageRecord, sender_key: int, hidden: int
+) -> tuple[Value, ...]:
+    lamport, message_id = stored_place(record.position)
     return (
         conversation,
-        position.message_id,
-        position.lamport_timestamp,
+        message_id,
+        lamport,
         record.waiting,
         hidden,  # A deleted row stays deleted.
         record.is_own,
         record.late,
         record.kind,
-        record.sender_id,
+        sender_key,
         record.sent_ms,
         record.received_ms,
         record.text,
@@ -128,7 +143,7 @@ def hide_message(connection: sqlite3.Connection, conversation: int, message_id: 
         return
     connection.execute(
         "UPDATE message SET hidden = ? WHERE conversation_key = ? AND message_id = ?",
-        (DELETED, conversation, message_id),
+        (DELETED, conversation, stored_id(message_id)),
     )
     recount(connection, conversation, [(old, None)])
 
@@ -141,7 +156,7 @@ def remove_message(
     for table in ("message", "delivery"):
         connection.execute(
             f"DELETE FROM {table} WHERE conversation_key = ? AND message_id = ?",  # noqa: S608
-            (conversation, message_id),
+            (conversation, stored_id(message_id)),
         )
     if old is not None:
         recount(connection, conversation, [(old, None)])
@@ -155,20 +170,20 @@ def put_delivery(
 ) -> None:
     connection.execute(
         _PUT_DELIVERY,
-        (conversation, message_id, delivery.state, delivery.attempts, delivery.failure),
+        (conversation, stored_id(message_id), delivery.state, delivery.attempts, delivery.failure),
     )
 
 
 def save_read_mark(connection: sqlite3.Connection, conversation: int, up_to: Position) -> None:
     old = read_mark(connection, conversation)
-    if old is not None and old >= up_to:
+    if old is not None and stored_order(old) >= stored_order(up_to):
         return
-    after = (-1, "") if old is None else (old.lamport_timestamp, old.message_id)
+    after = (-1, "") if old is None else stored_place(old)
     passed = 0
     for waiting in (0, 1):
         row: tuple[int] = connection.execute(
             _UNREAD_UP_TO,
-            (conversation, waiting, *after, up_to.lamport_timestamp, up_to.message_id),
+            (conversation, waiting, *after, *stored_place(up_to)),
         ).fetchone()
         passed += row[0]
     connection.execute(
@@ -199,12 +214,13 @@ def _counted_rows(
     connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
 ) -> dict[MessageId, CountedRow]:
     found: dict[MessageId, CountedRow] = {}
-    rows: list[tuple[MessageId, int, int, int, int, str]]
-    for asked in by_the_dozen(message_ids):
+    rows: list[tuple[StoredId, int, int, int, int, str]]
+    for asked in by_the_dozen(stored_ids(message_ids)):
         rows = connection.execute(_COUNTED[len(asked)], (conversation, *asked)).fetchall()
-        for message_id, lamport, waiting, hidden, is_own, kind in rows:
-            position = Position(lamport_timestamp=lamport, message_id=message_id)
-            found[message_id] = CountedRow(position, bool(waiting), hidden, bool(is_own), kind)
+        for stored, lamport, waiting, hidden, is_own, kind in rows:
+            position = position_of(lamport, stored)
+            counted = CountedRow(position, bool(waiting), hidden, bool(is_own), kind)
+            found[position.message_id] = counted
     return found
 
 

@@ -158,7 +158,8 @@ def test_what_is_left_goes_in_slices_and_others_save_between_them(
     assert sqlite_store.value("saved") == str(slices)
     assert rows_by_table(database_path, key) == {
         "conversation": 2, "epoch": 2, "timeline": 2, "channel": 1, "message": 1,
-        "ordinal_block": 1, "contact": 1, "pair_clock": 1, "mvds_record": 1, "mvds_held": 1,
+        "ordinal_block": 1, "participant": 1, "contact": 1, "pair_clock": 1, "mvds_record": 1,
+        "mvds_held": 1,
     }  # fmt: skip
 
 

@@ -39,20 +39,22 @@ def with_steps(
 ) -> None:
     """What a program with these migrations would do."""
     migrations = Migrations("causerie")
-    for step in (schema.create_first_tables, *steps):
+    for step in (schema.create_first_tables, schema.carry_over_version_1, *steps):
         migrations()(step)
     monkeypatch.setattr(schema, "migrations", migrations)
 
 
 def add_a_column(db: Database) -> None:
     db.conn.execute("ALTER TABLE channel ADD COLUMN later INTEGER")
-    db.conn.execute("PRAGMA user_version = 2")
+    db.conn.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
 
 
-def test_a_new_database_is_ours_and_of_the_first_version(database_path: Path, key: bytes) -> None:
+def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, key: bytes) -> None:
     db = open_database(database_path, key)
-    assert header(db) == (SCHEMA_VERSION, APPLICATION_ID) == (1, 0x43617573)
-    assert [row["name"] for row in db.table("_sqlite_migrations").rows] == ["create_first_tables"]
+    assert header(db) == (SCHEMA_VERSION, APPLICATION_ID) == (2, 0x43617573)
+    assert [row["name"] for row in db.table("_sqlite_migrations").rows] == [
+        "create_first_tables", "carry_over_version_1",
+    ]  # fmt: skip
     db.close()
     open_readonly(database_path, key).close()
 
@@ -78,13 +80,13 @@ def test_a_later_migration_keeps_every_row(
 ) -> None:
     rows = some_rows(database_path, key)
     with_steps(monkeypatch, [add_a_column])
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", SCHEMA_VERSION + 1)
     before = database_path.read_bytes()
     with pytest.raises(StorageError, match="start the application once"):
         open_readonly(database_path, key)
     assert database_path.read_bytes() == before
     db = open_database(database_path, key)
-    assert header(db) == (2, APPLICATION_ID)
+    assert header(db) == (SCHEMA_VERSION + 1, APPLICATION_ID)
     rows["channel"] = [(*row, None) for row in rows["channel"]]
     assert all_rows(db) == rows
     db.close()
@@ -126,7 +128,7 @@ def test_a_newer_database_of_ours_is_not_from_before(
 ) -> None:
     make_old_database(database_path, key, version=9, application_id=APPLICATION_ID)
     before = database_path.read_bytes()
-    with pytest.raises(DatabaseTooNewError, match="version 9, this program knows 1"):
+    with pytest.raises(DatabaseTooNewError, match="version 9, this program knows 2"):
         opened(database_path, key)
     assert database_path.read_bytes() == before
 

@@ -77,6 +77,21 @@ def test_a_row_comes_back_with_delivery_and_holders(with_group: ProfileStore) ->
     assert with_group.latest_page(GROUP, limit=1).messages == (stored,)
 
 
+def test_holders_come_in_the_order_in_which_they_were_put(with_group: ProfileStore) -> None:
+    with_group.apply([row(1, "a", is_own=True), row(2, "b", is_own=True)])
+    for name, who in (("b", BOB), ("a", ALICE), ("a", BOB), ("b", ALICE)):
+        with_group.apply([channel(held(name, who, HolderSource.BLOOM))])
+    with_group.apply([channel(held("b", BOB, HolderSource.CAUSAL, 9))])
+    put = {"a": [ALICE, BOB], "b": [BOB, ALICE]}
+    for stored in with_group.latest_page(GROUP, limit=2).messages:
+        message_id = stored.record.position.message_id
+        assert [one.participant_id for one in stored.holders] == put[message_id]
+        assert with_group.holders(GROUP, message_id) == [*stored.holders]
+    assert [
+        (one.message_id, one.participant_id) for one in with_group.channel_state(GROUP).holders
+    ] == [("b", BOB), ("a", ALICE), ("a", BOB), ("b", ALICE)]
+
+
 def test_only_own_messages_have_a_delivery_and_holders(with_group: ProfileStore) -> None:
     told: list[StoreWrite] = [
         write
