@@ -30,6 +30,7 @@ from engine.core.ids import (
     ParticipantId,
     UnixMs,
 )
+from engine.core.packed_ids import pack_id
 from engine.core.sds.bloom import BloomFilter, ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
@@ -50,7 +51,6 @@ CHANNEL: Final = ChannelId("general")
 START: Final = UnixMs(1_760_000_000_000)
 CONTENT_BYTES: Final = 100
 HINT: Final = bytes([7]) * 32
-OUR_ID_CHARACTERS: Final = 22
 CONFIGS: Final[dict[str, Callable[[], SdsConfig]]] = {
     "js": SdsConfig.js_defaults,
     "ours": SdsConfig,
@@ -83,9 +83,13 @@ def our_id(
     history: Sequence[MessageId],
     content: bytes,
 ) -> MessageId:
-    """As long as ours are, and a hash over as much."""
+    """Of the shape of ours, and a hash over as much."""
     hashed = f"{channel}/{sender}/{lamport}/{'/'.join(history)}/".encode() + content
-    return MessageId(hashlib.sha256(hashed).hexdigest()[:OUR_ID_CHARACTERS])
+    return short_id(hashlib.sha256(hashed).digest())
+
+
+def short_id(digest: bytes) -> MessageId:
+    return MessageId(urlsafe_b64encode(digest[:16]).decode().rstrip("="))
 
 
 def instance_of(participant_id: ParticipantId) -> InstanceId:
@@ -177,10 +181,9 @@ def old_log(count: int, *, is_open: bool) -> Iterator[Row]:
     instances = [None if is_open else instance_of(author) for author in authors]
     for number in range(count):
         digest = hashlib.sha256(f"old {number}".encode())
-        short = urlsafe_b64encode(digest.digest()[:16]).decode().rstrip("=")
         yield (
             START - 1_000 - count + number,
-            MessageId(digest.hexdigest() if is_open else short),
+            MessageId(digest.hexdigest()) if is_open else pack_id(short_id(digest.digest())) or b"",
             authors[number % 20],
             digest.digest(),
             instances[number % 20],

@@ -65,7 +65,7 @@ class Chains:
         expected_id, successor = expected
         if expected_id == position.message_id:
             del self._parts.log.expected[author]
-        elif expected_id not in self._parts.log.rows:
+        elif expected_id not in self._parts.log:
             self._found(sender_id, author, position.message_id, successor, step)
             self._look_for(expected_id, sender_id, position, step)
 

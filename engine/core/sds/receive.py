@@ -11,7 +11,6 @@ for too: that reveals a lost newest message.  ``review`` handles what a sender c
 
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
-from itertools import filterfalse
 from operator import itemgetter
 from typing import Final, TypeAlias
 
@@ -229,7 +228,7 @@ class Receiver:
 
     def _drop(self, message_id: MessageId, by: MessageId, step: Step) -> None:
         parts = self._parts
-        if message_id in parts.log.rows:
+        if message_id in parts.log:
             parts.log.remove(message_id)
             parts.outgoing.remove(message_id, step)
             parts.holders.untrack(message_id)
@@ -298,7 +297,7 @@ class Receiver:
         else:
             parts.answers.heard(message_id, step.now_ms)
         if known:
-            if message_id in parts.log.rows:
+            if message_id in parts.log:
                 self._receive_duplicate(received, step)
             return
         self._take_new(received, ids, step)
@@ -341,7 +340,7 @@ class Receiver:
         """Deliver a message that is new to us, or let it wait."""
         parts, message_id = self._parts, entry.message.message_id
         # Are all dependencies met?  If not, it goes into the incoming buffer.
-        lacking = [*filterfalse(parts.log.rows.__contains__, ids)]
+        lacking = parts.log.lacking(ids)
         if lacking:
             unmet = self._unmet(entry.message, lacking)
             if unmet:
@@ -371,8 +370,7 @@ class Receiver:
 
     def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
         parts, message_id = self._parts, received.message.message_id
-        known = parts.log.get(message_id)
-        if known is not None and known.retrieval_hint is None and received.retrieval_hint:
+        if received.retrieval_hint and parts.log.wants_hint(message_id):
             parts.log.set_hint(message_id, received.retrieval_hint)
             step.writes.append(
                 SaveRetrievalHint(message_id=message_id, retrieval_hint=received.retrieval_hint)

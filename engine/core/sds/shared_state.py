@@ -5,7 +5,7 @@ sweeping) are elsewhere.  This module keeps the parts consistent: the filter fol
 changes of holders and gap become one event each at the end of a step.
 
 Look-ups dominate the cost of a message, and a method around a look-up triples it.  So a part
-exposes its table by id where every message needs it (``log.rows``, ``incoming.waiting``,
+exposes its table by id where every message needs it (``incoming.waiting``,
 ``held.waiting``, ``holders.under_review``, ``outgoing.waiting``); only the part itself changes it.
 """
 
@@ -166,7 +166,7 @@ class SharedState:
     def knows(self, message_id: MessageId) -> bool:
         """Whether a message is here: in the local log, waiting, or held aside."""
         return (
-            message_id in self.log.rows
+            message_id in self.log
             or message_id in self.incoming.waiting
             or message_id in self.held.waiting
         )
@@ -174,9 +174,7 @@ class SharedState:
     def is_met(self, entry: HistoryEntry) -> bool:
         """Whether a dependency is in the local log, given up, or replaced by its sender."""
         message_id = entry.message_id
-        return (
-            message_id in self.log.rows or self.is_given_up(message_id) or self.is_replaced(entry)
-        )
+        return message_id in self.log or self.is_given_up(message_id) or self.is_replaced(entry)
 
     def is_given_up(self, message_id: MessageId) -> bool:
         """Whether it is lost or set aside: nothing waits for it, but it may still come."""
