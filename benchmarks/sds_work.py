@@ -217,15 +217,12 @@ def pair(config: str, count: int, old: int = 0) -> dict[str, float]:
 
 
 def receive(config: str, old: int, count: int) -> dict[str, float]:
-    """One channel hears messages whose whole history it knows; CPU and memory per message."""
+    """One channel hears messages whose whole history it knows; CPU per message."""
     sender = Peer(ALICE, config, old=old)
     sent = [sender.send(content_of(number), after(number)) for number in range(count)]
     del sender
-    gc.collect()
-    before = _resident_bytes()
     receiver = Peer(BOB, config, old=old, others=ALICE)
     gc.collect()
-    resident = _resident_bytes() - before
     warm = count // 5
     for number in range(warm):
         receiver.receive(sent[number], after(number))
@@ -236,8 +233,22 @@ def receive(config: str, old: int, count: int) -> dict[str, float]:
     return {
         "cpu_ms": seconds / (count - warm) * 1e3,
         "message_bytes": len(sent[-1][0]),
-        "resident_per_old_message": resident / max(old, 1),
     }
+
+
+def load(config: str, old: int) -> dict[str, float]:
+    """What a channel of ``old`` loaded messages takes more than one that has just started.
+
+    The rows are made one by one, as a store reads them.
+    """
+    Peer(ALICE, config)
+    gc.collect()
+    before = _resident_bytes()
+    peer = Peer(BOB, config, old=old, others=ALICE)
+    gc.collect()
+    grown = _resident_bytes() - before
+    del peer
+    return {"bytes_per_message": grown / old}
 
 
 def write(config: str, count: int, path: str) -> dict[str, float]:
@@ -343,6 +354,7 @@ def main() -> None:
     workloads: dict[str, Callable[..., dict[str, float]]] = {
         "pair": pair,
         "receive": receive,
+        "load": load,
         "write": write,
         "memory": memory,
         "quiet": quiet_group,

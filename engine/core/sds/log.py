@@ -11,15 +11,15 @@ counts under that number.  Each of them is also the only message of its own inst
 id.  So holdings name all of them, and members who hold the same claim the same.
 """
 
+from array import array
 from base64 import urlsafe_b64decode
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest
 from itertools import filterfalse
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId
-from engine.core.packed_ids import PACKED_BYTES
 from engine.core.sds.authors import Author
 from engine.core.sds.log_ids import BUCKET_ROWS, RowsById
 from engine.core.sds.log_order import CHUNK_ROWS, LogOrder, Place
@@ -80,12 +80,14 @@ class LogIndex:
         self.expected: dict[AuthorSequence, tuple[MessageId, MessageId]] = {}
         """The predecessor that an author's later message names, and that message's id; only where
         the predecessor is not known to be here."""
-        for number in range(len(table.pages)):
-            self._note_page(number)
+        for number, first in enumerate(range(0, table.first_young, table.page_rows)):
+            self._note_page(number, range(first, first + table.page_rows))
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._young or self._row(message_id) is not None
+        if message_id in self._young:
+            return True
+        return self._table.first_young > 0 and self._old.find(message_id) is not None
 
     def __len__(self) -> int:
         return len(self._order)
@@ -162,10 +164,13 @@ class LogIndex:
 
     def _close_page(self) -> None:
         young, first = self._young, self._table.first_young
-        for row, message_id in enumerate(self._table.close_page(), first):
+        ids = self._table.close_page()
+        rows = array("I")
+        for row, message_id in enumerate(ids, first):
             if young.get(message_id) == row:  # It has not left the log.
                 del young[message_id]
-                self._old.add(message_id, row)
+                rows.append(row)
+        self._note_page(len(self._table.pages) - 1, rows)
 
     def _insert_into_tail(self, row: int) -> None:
         """A message came late: nearly always before the newest entries."""
@@ -304,15 +309,18 @@ class LogIndex:
         if gone is not None:
             self._authors.pop(instance_of_twin(gone), None)
 
-    def _note_page(self, number: int) -> None:
-        """Note the ids of a loaded page."""
+    def _note_page(self, number: int, rows: Sequence[int]) -> None:
+        """Note the ids of a page's rows."""
         page, first = self._table.pages[number], number * self._table.page_rows
-        if not page.texts:
-            ends = range(PACKED_BYTES, len(page.ids) + 1, PACKED_BYTES)
-            self._old.add_packed([page.ids[end - PACKED_BYTES : end] for end in ends], first)
-            return
-        for index in range(self._table.page_rows):
-            self._old.add(page.id_at(index), first + index)
+        packed = page.packed_ids()
+        if page.texts:
+            for row in rows:
+                if (text := page.texts.get(row - first)) is not None:
+                    self._old.add_text(text, row)
+            rows = [row for row in rows if row - first not in page.texts]
+        if len(rows) < len(packed):
+            packed = tuple(packed[row - first] for row in rows)
+        self._old.add(packed, rows)
 
     def _note_authors(self) -> None:
         """Note the authors of all loaded entries."""

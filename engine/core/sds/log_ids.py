@@ -7,7 +7,7 @@ hash is Python's, whose key is random, so nobody can choose ids that meet in one
 """
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from engine.core.ids import MessageId
@@ -63,57 +63,52 @@ class RowsById:
         if packed is None:
             return self._texts.get(message_id)
         mixed = hash(packed)
-        bucket = self._bucket(mixed)
-        index = self._index(bucket, mixed, packed)
-        return None if index < 0 else self._rows[bucket][index]
+        bucket, tag = self._bucket(mixed), mixed >> _TAG_SHIFT & _TAG_MASK
+        tags = self._tags[bucket]
+        index = tags.find(tag)
+        while index >= 0:
+            row = self._rows[bucket][index]
+            if self._packed_id_of(row) == packed:
+                return row
+            index = tags.find(tag, index + 1)
+        return None
 
-    def add(self, message_id: MessageId, row: int) -> None:
-        """Add a row whose id is not here."""
-        packed = pack_id(message_id)
-        if packed is None:
-            self._texts[message_id] = row
-        else:
-            self.add_packed((packed,), row)
-
-    def add_packed(self, ids: Sequence[bytes], first_row: int) -> None:
-        """Add consecutive rows whose ids are not here."""
-        tags, rows = self._tags, self._rows
+    def add(self, ids: Iterable[bytes], rows: Sequence[int]) -> None:
+        """Add rows whose packed ids are not here."""
+        tags, buckets = self._tags, self._rows
         half, split = self._half, self._split
-        for row, mixed in enumerate(map(hash, ids), first_row):
-            bucket = mixed & (half - 1)
+        low, high = half - 1, 2 * half - 1
+        for row, mixed in zip(rows, map(hash, ids), strict=True):
+            bucket = mixed & low
             if bucket < split:
-                bucket = mixed & (2 * half - 1)
+                bucket = mixed & high
             tags[bucket].append(mixed >> _TAG_SHIFT & _TAG_MASK)
-            rows[bucket].append(row)
-        self._count += len(ids)
-        while self._count > self._bucket_rows * len(rows):
+            buckets[bucket].append(row)
+        self._count += len(rows)
+        while self._count > self._bucket_rows * len(buckets):
             self._split_one()
 
-    def remove(self, message_id: MessageId) -> int:
-        """Remove an id that is here; returns its row."""
+    def add_text(self, message_id: MessageId, row: int) -> None:
+        """Add a row whose id cannot be packed and is not here."""
+        self._texts[message_id] = row
+
+    def remove(self, message_id: MessageId) -> None:
+        """Remove an id that is here."""
+        row = self.find(message_id)
+        if row is None:
+            raise KeyError(message_id)
         packed = pack_id(message_id)
         if packed is None:
-            return self._texts.pop(message_id)
-        mixed = hash(packed)
-        bucket = self._bucket(mixed)
-        index = self._index(bucket, mixed, packed)
-        if index < 0:
-            raise KeyError(message_id)
-        del self._tags[bucket][index]
+            del self._texts[message_id]
+            return
+        bucket = self._bucket(hash(packed))
+        index = self._rows[bucket].index(row)
+        del self._rows[bucket][index], self._tags[bucket][index]
         self._count -= 1
-        return self._rows[bucket].pop(index)
 
     def _bucket(self, mixed: int) -> int:
         bucket = mixed & (self._half - 1)
         return mixed & (2 * self._half - 1) if bucket < self._split else bucket
-
-    def _index(self, bucket: int, mixed: int, packed: bytes) -> int:
-        """Where in its bucket an id is; less than 0 if it is not there."""
-        tags, rows, tag = self._tags[bucket], self._rows[bucket], mixed >> _TAG_SHIFT & _TAG_MASK
-        index = tags.find(tag)
-        while index >= 0 and self._packed_id_of(rows[index]) != packed:
-            index = tags.find(tag, index + 1)
-        return index
 
     def _split_one(self) -> None:
         """Distribute the rows of the next bucket between it and a new one."""

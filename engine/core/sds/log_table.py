@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
 from operator import ge
-from typing import Final, TypeAlias, overload
+from struct import unpack
+from typing import Final, TypeAlias, TypeGuard, overload
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 from engine.core.packed_ids import PACKED_BYTES, pack_id, unpack_id
@@ -55,7 +56,7 @@ class Page:
     ) -> None:
         self.texts: dict[int, MessageId] = {}
         """Ids that cannot be packed, by place in the page."""
-        self.ids = b"".join(self._packed(ids))
+        self.ids = b"".join(ids if _all_packed(ids) else self._packed(ids))
         self.first_lamport = min(lamports)
         self.lamports = _narrow([lamport - self.first_lamport for lamport in lamports])
         """Minus the first."""
@@ -79,6 +80,10 @@ class Page:
 
     def packed_at(self, index: int) -> bytes:
         return self.ids[PACKED_BYTES * index : PACKED_BYTES * (index + 1)]
+
+    def packed_ids(self) -> tuple[bytes, ...]:
+        """One for each row; anything for an id that cannot be packed."""
+        return unpack(f"{PACKED_BYTES}s" * (len(self.ids) // PACKED_BYTES), self.ids)
 
 
 class LogTable(Sequence[LogEntry]):
@@ -257,8 +262,7 @@ class LogTable(Sequence[LogEntry]):
 
     def packed_id_of(self, row: int) -> bytes:
         """The id of a row of a page, if it can be packed."""
-        page, index = divmod(row, self.page_rows)
-        return self.pages[page].packed_at(index)
+        return self.pages[row // self.page_rows].packed_at(row % self.page_rows)
 
     def lamport_of(self, row: int) -> int:
         young = row - self.first_young
@@ -375,6 +379,10 @@ class LogTable(Sequence[LogEntry]):
 
 def _same(one: object, other: object) -> bool:
     return one == other
+
+
+def _all_packed(ids: Sequence[MessageId | bytes]) -> TypeGuard[Sequence[bytes]]:
+    return {*map(type, ids)} == {bytes}
 
 
 def _narrow(values: Sequence[int]) -> "array[int]":
