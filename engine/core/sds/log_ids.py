@@ -8,6 +8,7 @@ hash is Python's, whose key is random, so nobody can choose ids that meet in one
 
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import Final
 
 from engine.core.ids import MessageId
@@ -63,8 +64,10 @@ class RowsById:
         if packed is None:
             return self._texts.get(message_id)
         mixed = hash(packed)
-        bucket, tag = self._bucket(mixed), mixed >> _TAG_SHIFT & _TAG_MASK
-        tags = self._tags[bucket]
+        bucket = mixed & (self._half - 1)
+        if bucket < self._split:
+            bucket = mixed & (2 * self._half - 1)
+        tags, tag = self._tags[bucket], mixed >> _TAG_SHIFT & _TAG_MASK
         index = tags.find(tag)
         while index >= 0:
             row = self._rows[bucket][index]
@@ -97,32 +100,26 @@ class RowsById:
         row = self.find(message_id)
         if row is None:
             raise KeyError(message_id)
-        packed = pack_id(message_id)
-        if packed is None:
-            del self._texts[message_id]
+        if self._texts.pop(message_id, None) is not None:
             return
-        bucket = self._bucket(hash(packed))
+        mixed = hash(self._packed_id_of(row))
+        bucket = mixed & (self._half - 1)
+        if bucket < self._split:
+            bucket = mixed & (2 * self._half - 1)
         index = self._rows[bucket].index(row)
         del self._rows[bucket][index], self._tags[bucket][index]
         self._count -= 1
 
-    def _bucket(self, mixed: int) -> int:
-        bucket = mixed & (self._half - 1)
-        return mixed & (2 * self._half - 1) if bucket < self._split else bucket
-
     def _split_one(self) -> None:
         """Distribute the rows of the next bucket between it and a new one."""
         half, bucket = self._half, self._split
-        moving = self._rows[bucket]
+        rows, tags = self._rows[bucket], self._tags[bucket]
         self._split += 1
         if self._split == half:
             self._half, self._split = 2 * half, 0
-        tags, rows = (bytearray(), bytearray()), (array("I"), array("I"))
-        for row in moving:
-            mixed = hash(self._packed_id_of(row))
-            side = bool(mixed & half)
-            tags[side].append(mixed >> _TAG_SHIFT & _TAG_MASK)
-            rows[side].append(row)
-        self._tags[bucket], self._rows[bucket] = tags[0], rows[0]
-        self._tags.append(tags[1])
-        self._rows.append(rows[1])
+        moves = [hash(packed) & half for packed in map(self._packed_id_of, rows)]
+        self._rows.append(array("I", compress(rows, moves)))
+        self._tags.append(bytearray(compress(tags, moves)))
+        stays = [not moved for moved in moves]
+        self._rows[bucket] = array("I", compress(rows, stays))
+        self._tags[bucket] = bytearray(compress(tags, stays))

@@ -34,8 +34,8 @@ and previous message, if any; and the size."""
 
 Author: TypeAlias = tuple[ParticipantId, InstanceId | None]
 
-PAGE_ROWS: Final = 1_024
-"""Between one and two pages of rows are young, so that a page is closed in a millisecond or two."""
+PAGE_ROWS: Final = 512
+"""Between one and two pages of rows are young, so that a page is closed in a millisecond."""
 _NO_SEQUENCE: Final = 0
 _NO_ID: Final = bytes(PACKED_BYTES)
 _WIDTHS: Final = (("B", 2**8), ("H", 2**16), ("I", 2**32))
@@ -76,10 +76,8 @@ class Page:
 
     def id_at(self, index: int) -> MessageId:
         text = self.texts.get(index) if self.texts else None
-        return unpack_id(self.packed_at(index)) if text is None else text
-
-    def packed_at(self, index: int) -> bytes:
-        return self.ids[PACKED_BYTES * index : PACKED_BYTES * (index + 1)]
+        start = PACKED_BYTES * index
+        return unpack_id(self.ids[start : start + PACKED_BYTES]) if text is None else text
 
     def packed_ids(self) -> tuple[bytes, ...]:
         """One for each row; anything for an id that cannot be packed."""
@@ -262,7 +260,8 @@ class LogTable(Sequence[LogEntry]):
 
     def packed_id_of(self, row: int) -> bytes:
         """The id of a row of a page, if it can be packed."""
-        return self.pages[row // self.page_rows].packed_at(row % self.page_rows)
+        start = row % self.page_rows * PACKED_BYTES
+        return self.pages[row // self.page_rows].ids[start : start + PACKED_BYTES]
 
     def lamport_of(self, row: int) -> int:
         young = row - self.first_young
@@ -322,12 +321,13 @@ class LogTable(Sequence[LogEntry]):
     def is_in_order(self) -> bool:
         """Whether the rows ascend by position."""
         start, doubtful = 0, list[int]()
+        # Rows whose successor is not later in Lamport time, as far as a single page shows.
         for column in (*(page.lamports for page in self.pages), self._lamports):
             if any(map(ge, column, islice(column, 1, None))):
                 pairs = enumerate(pairwise(column), start)
                 doubtful.extend(row for row, (one, other) in pairs if one >= other)
             start += len(column)
-            if column and 0 < start < len(self):
+            if 0 < start < len(self):
                 doubtful.append(start - 1)
         return all(self.place(row) < self.place(row + 1) for row in doubtful)
 
