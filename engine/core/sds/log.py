@@ -1,10 +1,10 @@
 """The local log's index: which messages were delivered, and in which order.
 
 This is Participant state and Resolve Conflicts of the specification: ascending by (Lamport
-timestamp, message id).  Memory holds only what the protocol needs, as columns: ids, positions,
-senders, hints and authors' sequence numbers; content stays on disk.  A look-up is a dict access; an
-insertion is an append, or a binary search when a message comes late.  The newest entries are kept
-as dependencies, ready for the next message.
+timestamp, message id).  Memory holds only what the protocol needs, as columns; content stays on
+disk.  The newest messages are found in a dict, older ones by their packed ids; an insertion is an
+append, or a binary search when a message comes late.  The newest entries are kept as dependencies,
+ready for the next message.
 
 A forked author used one sequence number for several messages.  Then the first in the log's order
 counts under that number.  Each of them is also the only message of its own instance, named by its

@@ -10,6 +10,7 @@ id are left to ``LogIndex``.
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, islice, pairwise
 from operator import ge
 from struct import unpack
@@ -39,6 +40,9 @@ PAGE_ROWS: Final = 512
 _NO_SEQUENCE: Final = 0
 _NO_ID: Final = bytes(PACKED_BYTES)
 _WIDTHS: Final = (("B", 2**8), ("H", 2**16), ("I", 2**32))
+
+_text_of = lru_cache(maxsize=4_096)(unpack_id)
+"""Each claim asks for the newest ids of the same authors again."""
 
 
 class Page:
@@ -77,7 +81,7 @@ class Page:
     def id_at(self, index: int) -> MessageId:
         text = self.texts.get(index) if self.texts else None
         start = PACKED_BYTES * index
-        return unpack_id(self.ids[start : start + PACKED_BYTES]) if text is None else text
+        return _text_of(self.ids[start : start + PACKED_BYTES]) if text is None else text
 
     def packed_ids(self) -> tuple[bytes, ...]:
         """One for each row; anything for an id that cannot be packed."""
