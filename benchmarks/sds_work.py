@@ -30,6 +30,7 @@ from engine.core.ids import (
     ParticipantId,
     UnixMs,
 )
+from engine.core.packed_ids import pack_id
 from engine.core.sds.bloom import BloomFilter, ReceivedBloom, base_hashes
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
@@ -50,7 +51,6 @@ CHANNEL: Final = ChannelId("general")
 START: Final = UnixMs(1_760_000_000_000)
 CONTENT_BYTES: Final = 100
 HINT: Final = bytes([7]) * 32
-OUR_ID_CHARACTERS: Final = 22
 CONFIGS: Final[dict[str, Callable[[], SdsConfig]]] = {
     "js": SdsConfig.js_defaults,
     "ours": SdsConfig,
@@ -83,9 +83,13 @@ def our_id(
     history: Sequence[MessageId],
     content: bytes,
 ) -> MessageId:
-    """As long as ours are, and a hash over as much."""
+    """Of the shape of ours, and a hash over as much."""
     hashed = f"{channel}/{sender}/{lamport}/{'/'.join(history)}/".encode() + content
-    return MessageId(hashlib.sha256(hashed).hexdigest()[:OUR_ID_CHARACTERS])
+    return short_id(hashlib.sha256(hashed).digest())
+
+
+def short_id(digest: bytes) -> MessageId:
+    return MessageId(urlsafe_b64encode(digest[:16]).decode().rstrip("="))
 
 
 def instance_of(participant_id: ParticipantId) -> InstanceId:
@@ -177,10 +181,9 @@ def old_log(count: int, *, is_open: bool) -> Iterator[Row]:
     instances = [None if is_open else instance_of(author) for author in authors]
     for number in range(count):
         digest = hashlib.sha256(f"old {number}".encode())
-        short = urlsafe_b64encode(digest.digest()[:16]).decode().rstrip("=")
         yield (
             START - 1_000 - count + number,
-            MessageId(digest.hexdigest() if is_open else short),
+            MessageId(digest.hexdigest()) if is_open else pack_id(short_id(digest.digest())) or b"",
             authors[number % 20],
             digest.digest(),
             instances[number % 20],
@@ -214,15 +217,12 @@ def pair(config: str, count: int, old: int = 0) -> dict[str, float]:
 
 
 def receive(config: str, old: int, count: int) -> dict[str, float]:
-    """One channel hears messages whose whole history it knows; CPU and memory per message."""
+    """One channel hears messages whose whole history it knows; CPU per message."""
     sender = Peer(ALICE, config, old=old)
     sent = [sender.send(content_of(number), after(number)) for number in range(count)]
     del sender
-    gc.collect()
-    before = _resident_bytes()
     receiver = Peer(BOB, config, old=old, others=ALICE)
     gc.collect()
-    resident = _resident_bytes() - before
     warm = count // 5
     for number in range(warm):
         receiver.receive(sent[number], after(number))
@@ -233,8 +233,22 @@ def receive(config: str, old: int, count: int) -> dict[str, float]:
     return {
         "cpu_ms": seconds / (count - warm) * 1e3,
         "message_bytes": len(sent[-1][0]),
-        "resident_per_old_message": resident / max(old, 1),
     }
+
+
+def load(config: str, old: int) -> dict[str, float]:
+    """What a channel of ``old`` loaded messages takes more than one that has just started.
+
+    The rows are made one by one, as a store reads them.
+    """
+    Peer(ALICE, config)
+    gc.collect()
+    before = _resident_bytes()
+    peer = Peer(BOB, config, old=old, others=ALICE)
+    gc.collect()
+    grown = _resident_bytes() - before
+    del peer
+    return {"bytes_per_message": grown / old}
 
 
 def write(config: str, count: int, path: str) -> dict[str, float]:
@@ -340,6 +354,7 @@ def main() -> None:
     workloads: dict[str, Callable[..., dict[str, float]]] = {
         "pair": pair,
         "receive": receive,
+        "load": load,
         "write": write,
         "memory": memory,
         "quiet": quiet_group,

@@ -167,9 +167,8 @@ def _holder_of_row(row: HolderRow) -> HolderEntry:
 def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
     """Add up to ``limit`` entries that follow those in ``log`` (-1: all); False if none is left."""
     before = len(log)
-    last = stored_place(log[-1].position) if log else (-1, "")
-    rows = connection.execute(_LOG, (conversation, *last, limit))
-    log.add_rows((lamport, message_id_of(id_), *rest) for lamport, id_, *rest in rows)
+    last = stored_place(log[before - 1].position) if before else (-1, "")
+    log.add_rows(connection.execute(_LOG, (conversation, *last, limit)))
     return limit >= 0 and len(log) - before == limit
 
 

@@ -29,14 +29,17 @@ class Author:
         """The log's row by sequence number."""
         self._apart: dict[int, int] = {}
 
-    def note(self, sequence: int, row: int) -> None:
-        """Note the row of the message with this number.  Of two, the one noted first stays."""
-        rows = self._rows
+    def note(self, sequence: int, row: int) -> bool:
+        """Note the row of the message with this number; False if there is one already."""
+        rows, lasts = self._rows, self.held.lasts
         beyond = sequence - len(rows)
         if beyond == 0 and not self._apart:
             rows.append(row)
+            if lasts and lasts[-1] == sequence - 1:  # The next one, as nearly all are.
+                lasts[-1] = sequence
+                return True
         elif self.row_of(sequence) is not None:
-            return
+            return False
         elif -len(rows) <= beyond < 0:
             rows[sequence] = row
         elif 0 <= beyond < _NEAR:
@@ -45,6 +48,7 @@ class Author:
         else:
             self._apart[sequence] = row
         self.held.add(sequence)
+        return True
 
     def replace(self, sequence: int, row: int) -> None:
         """From now on another message counts under this number."""

@@ -1,10 +1,10 @@
 """The local log's index: which messages were delivered, and in which order.
 
 This is Participant state and Resolve Conflicts of the specification: ascending by (Lamport
-timestamp, message id).  Memory holds only what the protocol needs, as columns: ids, positions,
-senders, hints and authors' sequence numbers; content stays on disk.  A look-up is a dict access; an
-insertion is an append, or a binary search when a message comes late.  The newest entries are kept
-as dependencies, ready for the next message.
+timestamp, message id).  Memory holds only what the protocol needs, as columns; content stays on
+disk.  The newest messages are found in a dict, older ones by their packed ids; an insertion is an
+append, or a binary search when a message comes late.  The newest entries are kept as dependencies,
+ready for the next message.
 
 A forked author used one sequence number for several messages.  Then the first in the log's order
 counts under that number.  Each of them is also the only message of its own instance, named by its
@@ -13,15 +13,15 @@ id.  So holdings name all of them, and members who hold the same claim the same.
 
 from array import array
 from base64 import urlsafe_b64decode
-from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
-from itertools import islice
-from operator import ge
+from itertools import filterfalse
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId
 from engine.core.sds.authors import Author
+from engine.core.sds.log_ids import BUCKET_ROWS, RowsById
+from engine.core.sds.log_order import CHUNK_ROWS, LogOrder, Place
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.vocabulary import (
@@ -31,18 +31,43 @@ from engine.core.sds.vocabulary import (
     SequenceRange,
 )
 
+_FIRST_ID = MessageId("")
+
 
 class LogIndex:
     """Delivered messages by id, by position and by author."""
 
-    __slots__ = ("_authors", "_order", "_recent", "_rows", "_table", "_tail", "_twins", "expected")
+    __slots__ = (
+        "_authors",
+        "_last",
+        "_old",
+        "_order",
+        "_recent",
+        "_table",
+        "_tail",
+        "_twins",
+        "_young",
+        "expected",
+    )
 
-    def __init__(self, entries: Iterable[LogEntry] = ()) -> None:
-        self._table = LogTable.of(entries)
-        self._rows = dict(zip(self._table.ids, range(len(self._table)), strict=True))
-        """By id."""
-        self._order = array("I", self._in_order())
-        """Row numbers, ascending by position."""
+    def __init__(
+        self,
+        entries: Iterable[LogEntry] = (),
+        *,
+        bucket_rows: int = BUCKET_ROWS,
+        chunk_rows: int = CHUNK_ROWS,
+    ) -> None:
+        table = LogTable.of(entries)
+        if not table.is_in_order():
+            table = table.sorted()
+        self._table = table
+        self._young = dict(zip(table.young_ids, range(table.first_young, len(table)), strict=True))
+        """The table's young rows by id: nearly all that is looked up."""
+        self._old = RowsById(table.packed_id_of, room=table.first_young, bucket_rows=bucket_rows)
+        """All others."""
+        self._order = LogOrder(len(table), table.place, chunk_rows=chunk_rows)
+        self._last: Place = table.place(len(table) - 1) if len(table) else (-1, _FIRST_ID)
+        """The position of the last row."""
         self._authors: dict[InstanceId, Author] = {}
         self._recent: dict[InstanceId, None] = {}
         """The most recently active of many authors; empty = to be chosen again."""
@@ -53,26 +78,46 @@ class LogIndex:
         self.expected: dict[AuthorSequence, tuple[MessageId, MessageId]] = {}
         """The predecessor that an author's later message names, and that message's id; only where
         the predecessor is not known to be here."""
+        for number, first in enumerate(range(0, table.first_young, table.page_rows)):
+            self._note_page(number, range(first, first + table.page_rows))
         self._note_authors()
 
     def __contains__(self, message_id: MessageId) -> bool:
-        return message_id in self._rows
+        if message_id in self._young:
+            return True
+        return self._table.first_young > 0 and self._old.find(message_id) is not None
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._order)
+
+    def absent(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
+        """Those that are not in the log."""
+        perhaps = [*filterfalse(self._young.__contains__, message_ids)]
+        return [item for item in perhaps if self._row(item) is None] if perhaps else perhaps
+
+    def _row(self, message_id: MessageId) -> int | None:
+        row = self._young.get(message_id)
+        return self._old.find(message_id) if row is None and self._table.first_young else row
+
+    def _row_here(self, message_id: MessageId) -> int:
+        row = self._row(message_id)
+        if row is None:
+            raise KeyError(message_id)
+        return row
 
     def get(self, message_id: MessageId) -> LogEntry | None:
-        row = self._rows.get(message_id)
+        """The entry with this id, without its hint if it is old; None if it is not in the log."""
+        row = self._row(message_id)
         return None if row is None else self._table[row]
 
     def sender_of(self, message_id: MessageId) -> ParticipantId | None:
         """Who sent a message; None if it is not in the log."""
-        row = self._rows.get(message_id)
-        return None if row is None else self._table.senders[row]
+        row = self._row(message_id)
+        return None if row is None else self._table.sender_of(row)
 
     def size_of(self, message_id: MessageId) -> int:
         """The size of a message that is here."""
-        return self._table.sizes[self._rows[message_id]]
+        return self._table.size_of(self._row_here(message_id))
 
     def entries(self) -> Iterator[LogEntry]:
         """All entries, ascending by position; for snapshots and audits, never per message."""
@@ -80,38 +125,71 @@ class LogIndex:
 
     def insert(self, entry: LogEntry) -> bool:
         """Add a message at its place; True if it came late, before others."""
-        table, order, tail = self._table, self._order, self._tail
+        table, tail = self._table, self._tail
         position, sender_id, author = entry.position, entry.sender_id, entry.author
-        message_id, lamport = position.message_id, position.lamport_timestamp
-        late = (
-            bool(order)
-            and lamport <= table.lamports[order[-1]]
-            and (lamport, message_id) < self._place(order[-1])
-        )
-        row = self._rows[message_id] = table.append(entry)
+        message_id = position.message_id
+        place = position.lamport_timestamp, message_id
+        late = place < self._last
+        row = self._young[message_id] = table.append(entry)
         if author is not None:
-            self._note_author(author, sender_id, row, late=late)
+            noted = self._authors.get(author.instance_id)
+            if (
+                noted is None
+                or late
+                or self._recent
+                or noted.owner != sender_id
+                or author.sequence <= noted.held.lasts[-1]
+            ):
+                self._note_author(author, sender_id, row, late=late)
+            else:
+                noted.note(author.sequence, row)
+                noted.newest = row
             if entry.previous_id is not None:
                 before = AuthorSequence(author.instance_id, author.sequence - 1)
                 self.expected.setdefault(before, (entry.previous_id, message_id))
         if late:
-            order.insert(bisect_left(order, (lamport, message_id), key=self._place), row)
-            self._tail = None
+            self._order.insert(row)
+            self._insert_into_tail(row)
         else:
-            order.append(row)
+            self._order.append(row)
+            self._last = place
             if tail is not None:
                 tail.append(HistoryEntry(message_id, entry.retrieval_hint, sender_id))
+        if table.is_full():
+            self._close_page()
         return late
+
+    def _close_page(self) -> None:
+        young, first = self._young, self._table.first_young
+        ids = self._table.close_page()
+        rows = array("I")
+        for row, message_id in enumerate(ids, first):
+            if young.get(message_id) == row:  # It has not left the log.
+                del young[message_id]
+                rows.append(row)
+        self._note_page(len(self._table.pages) - 1, rows)
+
+    def _insert_into_tail(self, row: int) -> None:
+        """A message came late: nearly always before the newest entries."""
+        tail = self._tail
+        newest = [] if tail is None else self._order.newest(tail.maxlen or 0)
+        if tail is not None and row in newest:
+            if len(tail) == tail.maxlen:
+                tail.popleft()
+            tail.insert(newest.index(row), _dependency(self._table, row))
 
     def remove(self, message_id: MessageId) -> None:
         """Remove a message.  Its row stays, but nothing refers to it."""
-        row = self._rows.pop(message_id)
-        del self._order[bisect_left(self._order, self._place(row), key=self._place)]
+        row = self._row_here(message_id)
+        self._order.remove(row)
+        if self._young.pop(message_id, None) is None:
+            self._old.remove(message_id)
+        self._last = self._table.place(self._order.last) if self._order else (-1, _FIRST_ID)
         self._tail = None
         self._recent = {}
         author = self._table[row].author
         noted = None if author is None else self._authors.get(author.instance_id)
-        if author is None or noted is None or noted.owner != self._table.senders[row]:
+        if author is None or noted is None or noted.owner != self._table.sender_of(row):
             return
         twins = self._twins.get(author)
         if twins is not None:
@@ -128,11 +206,11 @@ class LogIndex:
                 noted.newest = newest
 
     def set_hint(self, message_id: MessageId, retrieval_hint: bytes) -> bool:
-        """Note how a message can be retrieved; True if that is news."""
-        row, hints, tail = self._rows[message_id], self._table.hints, self._tail
-        if hints[row] == retrieval_hint:
+        """Note how a message can be retrieved; True if that is news, or may be."""
+        row, table, tail = self._row_here(message_id), self._table, self._tail
+        if table.hint_of(row) == retrieval_hint:
             return False
-        hints[row] = retrieval_hint
+        table.set_hint(row, retrieval_hint)
         if tail is None:
             return True
         index = -1
@@ -143,56 +221,43 @@ class LogIndex:
             index -= 1
         return True
 
+    def wants_hint(self, message_id: MessageId) -> bool:
+        """Whether a message is here, without a hint, and recent enough for one to be of use."""
+        row = self._young.get(message_id)
+        return row is not None and self._table.hint_of(row) is None
+
     def newest_lamport(self, latest: int | None = None) -> int:
         """The timestamp of the last message, or the last up to ``latest``; 0 if there is none."""
-        order, lamports = self._order, self._table.lamports
-        end = len(order) if latest is None else self._end(latest)
-        return lamports[order[end - 1]] if end else 0
+        if not self._order:
+            return 0
+        if latest is None or self._last[0] <= latest:
+            return self._last[0]
+        rows = self._order.before((latest + 1, _FIRST_ID), 1)
+        return self._table.lamport_of(rows[0]) if rows else 0
 
     def ids_after(self, lamport: int) -> list[MessageId]:
         """Messages with a greater Lamport timestamp, ascending."""
-        ids = self._table.ids
-        return [ids[row] for row in self._order[self._end(lamport) :]]
-
-    def _end(self, latest: int) -> int:
-        """How many messages have at most this Lamport timestamp."""
-        return bisect_right(self._order, latest, key=self._table.lamports.__getitem__)
+        return [*map(self._table.id_of, self._order.since((lamport + 1, _FIRST_ID)))]
 
     def oldest_lamport(self) -> int | None:
-        return self._table.lamports[self._order[0]] if self._order else None
+        return self._table.lamport_of(self._order.first) if self._order else None
 
     def newest_ids(self, count: int) -> list[MessageId]:
         """The newest messages, newest first."""
-        ids = self._table.ids
-        return [ids[row] for row in reversed(self._order[max(len(self._order) - count, 0) :])]
+        return [*map(self._table.id_of, reversed(self._order.newest(count)))]
 
     def causal_history(self, count: int, latest: int | None = None) -> tuple[HistoryEntry, ...]:
         """The newest entries not later than ``latest`` as dependencies, oldest first."""
-        if (
-            latest is not None and self.newest_lamport() > latest
-        ):  # Our clock was ahead once, or is behind now.
-            end = self._end(latest)
-            rows = self._order[max(end - count, 0) : end]
+        if latest is not None and self._last[0] > latest:
+            # Our clock was ahead once, or is behind now.
+            rows = self._order.before((latest + 1, _FIRST_ID), count)
             return tuple(_dependency(self._table, row) for row in rows)
         tail = self._tail
         if tail is None or tail.maxlen != count:
-            newest = self._order[max(len(self._order) - count, 0) :]
+            newest = self._order.newest(count)
             tail = deque((_dependency(self._table, row) for row in newest), maxlen=count)
             self._tail = tail
         return tuple(tail)
-
-    # --- order ---
-
-    def _place(self, row: int) -> tuple[int, MessageId]:
-        # Strings compare by code point, which is the order of their UTF-8 bytes.
-        return self._table.lamports[row], self._table.ids[row]
-
-    def _in_order(self) -> Iterable[int]:
-        """Row numbers of loaded entries: in order already unless some Lamport times are equal."""
-        rows, lamports = range(len(self._table)), self._table.lamports
-        if any(map(ge, lamports, islice(lamports, 1, None))):
-            return sorted(rows, key=self._place)
-        return rows
 
     # --- authors' sequence numbers ---
 
@@ -212,7 +277,7 @@ class LogIndex:
             twins = self._twins.setdefault(author, [first])
             twins.append(row)
             self._count_twins(author, noted, twins)
-        if not late or self._place(noted.newest) < self._place(row):
+        if not late or self._table.place(noted.newest) < self._table.place(row):
             noted.newest = row
         if self._recent:
             self._note_recent(author.instance_id)
@@ -227,9 +292,9 @@ class LogIndex:
     ) -> None:
         """The first of messages with one number counts under it; each also counts by itself."""
         self._recent = {}
-        twins.sort(key=self._place)
+        twins.sort(key=self._table.place)
         noted.replace(author.sequence, twins[0])
-        ids = [self._table.ids[row] for row in twins]
+        ids = [self._table.id_of(row) for row in twins]
         if len(twins) == 1:  # It is not shared any more.
             del self._twins[author]
             self._authors.pop(instance_of_twin(ids[0]), None)
@@ -241,29 +306,51 @@ class LogIndex:
         if gone is not None:
             self._authors.pop(instance_of_twin(gone), None)
 
+    def _note_page(self, number: int, rows: Sequence[int]) -> None:
+        """Note the ids of a page's rows."""
+        page, first = self._table.pages[number], number * self._table.page_rows
+        packed = page.packed_ids()
+        if page.texts:
+            for row in rows:
+                if (text := page.texts.get(row - first)) is not None:
+                    self._old.add_text(text, row)
+            rows = [row for row in rows if row - first not in page.texts]
+        if len(rows) < len(packed):
+            packed = tuple(packed[row - first] for row in rows)
+        self._old.add(packed, rows)
+
     def _note_authors(self) -> None:
         """Note the authors of all loaded entries."""
-        table, authors, order = self._table, self._authors, self._order
-        for row in order:
-            instance_id = table.instances[row]
-            if instance_id is None:
-                continue
-            author = authors.get(instance_id)
+        table = self._table
+        authors: list[Author | None] = []
+        numbers = zip(table.author_numbers(), table.sequences(), strict=True)
+        for row, (number, sequence) in enumerate(numbers):
+            if number == len(authors):  # They are numbered as they appear.
+                authors.append(self._noted(*table.authors[number]))
+            author = authors[number]
             if author is None:
-                author = authors[instance_id] = Author(table.senders[row])
-            if author.owner == table.senders[row]:
-                sequence = table.sequences[row]
-                if sequence in author.held:
-                    number = AuthorSequence(instance_id, sequence)
-                    self._note_author(number, author.owner, row, late=False)
-                else:
-                    author.note(sequence, row)
-                    author.newest = row
+                continue
+            if author.note(sequence, row):
+                author.newest = row
+            else:
+                sender_id, instance_id = table.authors[number]
+                if instance_id is not None:
+                    shared = AuthorSequence(instance_id, sequence)
+                    self._note_author(shared, sender_id, row, late=False)
         for row, previous_id in table.previous.items():
-            instance_id = table.instances[row]
-            if instance_id is not None and previous_id not in self._rows:
-                before = AuthorSequence(instance_id, table.sequences[row] - 1)
-                self.expected.setdefault(before, (previous_id, table.ids[row]))
+            entry = table[row]
+            if entry.author is not None and previous_id not in self:
+                before = AuthorSequence(entry.author.instance_id, entry.author.sequence - 1)
+                self.expected.setdefault(before, (previous_id, entry.position.message_id))
+
+    def _noted(self, sender_id: ParticipantId, instance_id: InstanceId | None) -> Author | None:
+        """The author of an instance, if it belongs to this sender: to the first in the log."""
+        if instance_id is None:
+            return None
+        author = self._authors.get(instance_id)
+        if author is None:
+            author = self._authors[instance_id] = Author(sender_id)
+        return author if author.owner == sender_id else None
 
     def held(self, instance_id: InstanceId) -> SequenceSet | None:
         author = self._authors.get(instance_id)
@@ -275,20 +362,20 @@ class LogIndex:
     def id_of(self, instance_id: InstanceId, sequence: int) -> MessageId | None:
         author = self._authors.get(instance_id)
         row = author.row_of(sequence) if author else None
-        return None if row is None else self._table.ids[row]
+        return None if row is None else self._table.id_of(row)
 
     def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
         """The messages with this number and with the one before it, if they are here."""
         noted = self._authors.get(author.instance_id)
         if noted is None:
             return None, None
-        sequence, ids = author.sequence, self._table.ids
+        sequence, id_of = author.sequence, self._table.id_of
         before = noted.row_of(sequence - 1)
-        previous_id = None if before is None else ids[before]
+        previous_id = None if before is None else id_of(before)
         if noted.held.lasts[-1] < sequence:  # The usual case: the next one.
             return None, previous_id
         row = noted.row_of(sequence)
-        return None if row is None else ids[row], previous_id
+        return None if row is None else id_of(row), previous_id
 
     def counted_as(self, message_id: MessageId, author: AuthorSequence) -> AuthorSequence:
         """The instance and number under which holdings name a message that is here."""
@@ -307,9 +394,9 @@ class LogIndex:
         }
 
     def _ranges(self, author: Author, limit: int) -> tuple[SequenceRange, ...]:
-        held, ids = author.held, self._table.ids
+        held, id_of = author.held, self._table.id_of
         return tuple(
-            SequenceRange(first=first, last=last, head=head_of(ids[author.row_of(last) or 0]))
+            SequenceRange(first=first, last=last, head=head_of(id_of(author.row_of(last) or 0)))
             for first, last in zip(held.firsts[:limit], held.lasts[:limit], strict=True)
         )
 
@@ -327,15 +414,15 @@ class LogIndex:
         authors, recent = self._authors, self._recent
         if instance_id in recent:
             return
-        last = min(recent, key=lambda key: self._place(authors[key].newest))
-        if self._place(authors[last].newest) < self._place(authors[instance_id].newest):
+        last = min(recent, key=lambda key: self._table.place(authors[key].newest))
+        if self._table.place(authors[last].newest) < self._table.place(authors[instance_id].newest):
             del recent[last]
             recent[instance_id] = None
 
     def _most_recent(self, count: int) -> list[InstanceId]:
         """By the log's order, not by arrival, so that members who hold the same claim the same."""
         authors = self._authors
-        return nlargest(count, authors, key=lambda key: self._place(authors[key].newest))
+        return nlargest(count, authors, key=lambda key: self._table.place(authors[key].newest))
 
 
 def head_of(message_id: MessageId) -> bytes:
@@ -349,4 +436,4 @@ def instance_of_twin(message_id: MessageId) -> InstanceId:
 
 
 def _dependency(table: LogTable, row: int) -> HistoryEntry:
-    return HistoryEntry(table.ids[row], table.hints[row], table.senders[row])
+    return HistoryEntry(table.id_of(row), table.hint_of(row), table.sender_of(row))

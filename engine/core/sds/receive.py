@@ -337,7 +337,7 @@ class Receiver:
         """Deliver a message that is new to us, or let it wait."""
         parts, message_id = self._parts, entry.message.message_id
         # Are all dependencies met?  If not, it goes into the incoming buffer.
-        lacking = [item for item in ids if item not in parts.log]
+        lacking = parts.log.absent(ids)
         if lacking:
             unmet = self._unmet(entry.message, lacking)
             if unmet:
@@ -364,8 +364,7 @@ class Receiver:
 
     def _receive_duplicate(self, received: MessageReceived, step: Step) -> None:
         parts, message_id = self._parts, received.message.message_id
-        known = parts.log.get(message_id)
-        if known is not None and known.retrieval_hint is None and received.retrieval_hint:
+        if received.retrieval_hint and parts.log.wants_hint(message_id):
             parts.log.set_hint(message_id, received.retrieval_hint)
             step.writes.append(
                 SaveRetrievalHint(message_id=message_id, retrieval_hint=received.retrieval_hint)

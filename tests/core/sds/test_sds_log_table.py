@@ -4,6 +4,7 @@ from hashlib import sha256
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
 from engine.core.sds.authors import Author
@@ -65,6 +66,20 @@ def test_a_table_is_the_sequence_of_its_entries(entries: list[LogEntry]) -> None
     assert by_rows[1:] == tuple(entries[1:])
     assert by_rows != [*entries, *entries, *PEOPLE]
     assert (by_rows == entries[1:]) == (not entries)
+
+
+@given(ENTRIES, st.lists(st.integers(0, 9), max_size=6), st.integers(1, 4))
+def test_rows_may_come_in_slices(
+    entries: list[LogEntry], slices: list[int], page_rows: int
+) -> None:
+    table, rest = LogTable(page_rows=page_rows), [*map(_row, entries)]
+    for size in [*slices, len(rest)]:
+        table.add_rows(rest[:size])
+        del rest[:size]
+    without_hints = [replace(entry, retrieval_hint=None) for entry in entries]
+    assert [replace(entry, retrieval_hint=None) for entry in table] == without_hints
+    assert table.first_young + len(table.young_ids) == len(entries)
+    assert len(table.young_ids) >= min(page_rows, len(entries))
 
 
 @given(ENTRIES)
