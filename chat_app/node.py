@@ -16,8 +16,9 @@ from chat_app.logs import logging_to
 from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.node_options import NodeOptions
 from chat_app.paths import ProfilePaths
-from chat_app.settings import load_settings
-from engine.core.errors import StorageError
+from chat_app.settings import ServingSettings, load_settings
+from engine.core.errors import ConfigError, StorageError
+from engine.network.libp2p.limits import HostLimits, limits_for
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
@@ -36,6 +37,8 @@ KEY_BYTES = 32
 _DAY_NS = 24 * 3_600 * 10**9
 _MIB = 1024 * 1024
 MAX_RELAYED_SHARDS = 64
+OTHER_FILES = 64
+"""Open besides connections: archive, log, listeners, metrics, and what Python has."""
 
 
 def serve(
@@ -43,6 +46,8 @@ def serve(
 ) -> int:
     """Run until SIGINT or SIGTERM.  Raises ConfigError, StorageError, TransportError."""
     settings = load_settings(paths.settings_file)
+    limits = limits_for(settings.node.devices)
+    _allow_open_files(limits)
     directory = open_profile_directory(paths.directory)
     with ProfileLock(directory), logging_to(settings.log, paths.log_directory):
         chosen = settings.network.port if port is None else port
@@ -51,6 +56,7 @@ def serve(
             listen_host=listen or listen_host(settings),
             proxy=proxy_of(settings),
             connections_per_address=settings.network.connections_per_address,
+            limits=limits,
             port=chosen or None,
             remembered_port=_remembered_port(directory),
             sharding=Sharding(
@@ -58,7 +64,7 @@ def serve(
             ),
             relayed_shards=_relayed_shards(settings.network.shards),
             websocket_port=options.websocket_port,
-            services=_services(options),
+            services=_services(options, settings.node),
         )
         peers = (*settings.network.peers, *settings.network.service_nodes)
         asyncio.run(_serve(node, directory, peers, options, discover=discovers(settings)))
@@ -70,13 +76,41 @@ def _relayed_shards(shards: int) -> tuple[int, ...]:
     return tuple(range(shards)) if shards <= MAX_RELAYED_SHARDS else ()
 
 
-def _services(options: NodeOptions) -> ServiceSettings:
-    on = options.services
+def _services(options: NodeOptions, room: ServingSettings) -> ServiceSettings:
+    on, every = options.services, all_services(subscribers=room.subscribers)
     return ServiceSettings(
-        filter=all_services().filter if "filter" in on else None,
-        lightpush=all_services().lightpush if "lightpush" in on else None,
-        store=all_services().store if "store" in on else None,
+        filter=every.filter if "filter" in on else None,
+        lightpush=every.lightpush if "lightpush" in on else None,
+        store=every.store if "store" in on else None,
     )
+
+
+def open_files(limits: HostLimits) -> int:
+    """What a node with these limits may need at most."""
+    return limits.max_connections + limits.max_handshakes + OTHER_FILES
+
+
+def _allow_open_files(limits: HostLimits) -> None:
+    """Raise the soft limit as far as this process may.  Raises ConfigError if that is not enough.
+
+    Beyond the limit a node accepts connections only to lose them, and says nothing.
+    """
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415 - not on Windows
+
+    needed = open_files(limits)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"[node] devices = {limits.max_inbound_connections}: needs {needed} open files, and"
+            f" this process may have {soft}. Allow more (systemd: LimitNOFILE={needed}; a shell:"
+            f" ulimit -n {needed}), or fewer devices."
+        ) from error
 
 
 async def _serve(

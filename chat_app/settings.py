@@ -34,6 +34,7 @@ from engine.core.errors import ConfigError
 
 MAX_FILE_BYTES: Final = 256 * 1024
 MAX_SERVICE_NODES: Final = 8
+MAX_DEVICES: Final = 10_000
 _FOR_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 T = TypeVar("T")
@@ -92,16 +93,34 @@ class NetworkSettings:
     )
     connections_per_address: int = _setting(
         64,
-        Whole(1, 192),
-        "So many of the 192 devices that may connect to the built-in node can come from one address"
-        " (IPv4; IPv6: one /48). Behind a TLS proxy all come from one: there 192, and let the proxy"
-        " limit its clients.",
+        Whole(1, MAX_DEVICES),
+        "So many of the devices that may connect to the node (192 in the window, node.devices for"
+        " causerie node) can come from one address (IPv4; IPv6: one /48). Behind a TLS proxy all"
+        " come from one: there as many as may connect, and let the proxy limit its clients.",
     )
     cluster: int = _setting(
         42, Whole(0, 65_535), "Waku cluster. People meet only within the same cluster."
     )
     shards: int = _setting(
         8, Whole(1, 1024), "Number of shards in the cluster. Everybody in it must use the same."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSettings:
+    """How much room `causerie node` has for others. The window's node keeps to the defaults."""
+
+    devices: int = _setting(
+        192,
+        Whole(1, MAX_DEVICES),
+        "So many devices may be connected that dialled the node. Half of the room is reserved for"
+        " those that behaved. Each is an open file.",
+    )
+    subscribers: int = _setting(
+        200,
+        Whole(1, MAX_DEVICES),
+        "So many devices may subscribe (filter). Up to 1 MiB waits in memory for one that reads"
+        " slowly.",
     )
 
 
@@ -188,6 +207,7 @@ class DeliverySettings:
 
 Section = (
     NetworkSettings
+    | ServingSettings
     | AppearanceSettings
     | NotificationSettings
     | StorageSettings
@@ -202,6 +222,7 @@ class Settings:
     """All of them; a field is a section of the file."""
 
     network: NetworkSettings = NetworkSettings()
+    node: ServingSettings = ServingSettings()
     appearance: AppearanceSettings = AppearanceSettings()
     notifications: NotificationSettings = NotificationSettings()
     storage: StorageSettings = StorageSettings()
@@ -222,6 +243,7 @@ class Key:
 
 def sections_of(settings: Settings) -> Iterator[tuple[str, Section]]:
     yield "network", settings.network
+    yield "node", settings.node
     yield "appearance", settings.appearance
     yield "notifications", settings.notifications
     yield "storage", settings.storage
@@ -301,6 +323,7 @@ def parse_settings(text: str, path: Path) -> Settings:
     reader.refuse_unknown_sections(document)
     return Settings(
         network=reader.section("network", DEFAULTS.network, document),
+        node=reader.section("node", DEFAULTS.node, document),
         appearance=reader.section("appearance", DEFAULTS.appearance, document),
         notifications=reader.section("notifications", DEFAULTS.notifications, document),
         storage=reader.section("storage", DEFAULTS.storage, document),

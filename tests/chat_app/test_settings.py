@@ -57,6 +57,9 @@ proxy = "socks5://127.0.0.1:9050"
 connections_per_address = 7
 cluster = 1
 shards = 16
+[node]
+devices = 1100
+subscribers = 1000
 [appearance]
 theme = "high-contrast"
 text_size = 150
@@ -130,6 +133,12 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("network", "peers = [5]", "a list of at most 32 multiaddrs"),
         ("network", 'peers = ["192.0.2.1:60000"]', '192.0.2.1:60000": it must start with "/"'),
         ("network", f"peers = {[PEER] * 33}", "a list of at most 32 multiaddrs"),
+        ("network", "connections_per_address = 10001", "a whole number from 1 to 10000"),
+        ("node", "devices = 0", "a whole number from 1 to 10000"),
+        ("node", "devices = 10001", "a whole number from 1 to 10000"),
+        ("node", 'devices = "1000"', '"1000" (text in quotes)'),
+        ("node", "subscribers = 0", "a whole number from 1 to 10000"),
+        ("node", "subscribers = 1e3", "a number with a fraction"),
         ("appearance", 'theme = "Dark"', '"system", "light", "dark" or "high-contrast"'),
         ("appearance", "text_size = 84", "a whole number from 85 to 200"),
         ("appearance", "text_size = 201", "a whole number from 85 to 200"),

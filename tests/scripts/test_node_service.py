@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from chat_app.node_options import add_node_options, node_options
+from chat_app.node import open_files
+from chat_app.node_options import NodeOptions, add_node_options, node_options
+from chat_app.settings import DEFAULTS, parse_settings
+from engine.network.libp2p.limits import limits_for
 from scripts.package import NODE_SERVICE, ROOT
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -23,15 +26,15 @@ HIGHEST_EXPOSURE = 1.5
 class Unit(configparser.RawConfigParser):
     """Good enough while no key but SystemCallFilter comes twice: the last one counts."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(strict=False, comment_prefixes=("#", ";"), interpolation=None)
-        self.read_string(NODE_SERVICE.read_text(encoding="utf-8"))
+        self.read_string(text)
 
     def optionxform(self, optionstr: str) -> str:
         return optionstr
 
 
-UNIT = Unit()
+UNIT = Unit(NODE_SERVICE.read_text(encoding="utf-8"))
 SERVICE = UNIT["Service"]
 
 
@@ -102,15 +105,77 @@ def test_the_page_for_operators_names_the_ports_and_options_of_the_service() -> 
         assert re.search(rf"^\| {port}/tcp \|.*`{option}` \|$", OPERATIONS, flags=re.MULTILINE)
 
 
-def test_no_port_of_the_service_is_there_twice() -> None:
+def parsed(words: list[str]) -> tuple[int, NodeOptions]:
+    """The port and the other options."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--profile-dir")
     parser.add_argument("--listen")
     parser.add_argument("--port", type=int)
     add_node_options(parser)
-    asked = parser.parse_args(started())
-    options = node_options(asked)
-    assert len({asked.port, options.websocket_port, options.metrics_port}) == 3
+    asked = parser.parse_args(words)
+    return asked.port, node_options(asked)
+
+
+def test_no_port_of_the_service_is_there_twice() -> None:
+    port, options = parsed(started())
+    assert len({port, options.websocket_port, options.metrics_port}) == 3
+
+
+# --- what the page for operators says to write --------------------------------------------------
+
+
+def blocks(language: str, heading: str) -> list[str]:
+    """The code blocks of a section of the page."""
+    _, found, rest = OPERATIONS.partition(f"\n{heading}\n")
+    assert found
+    section = re.split(r"^#{2,3} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(rf"^```{language}\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
+
+
+THOUSAND = "### A node for a thousand"
+
+
+def test_settings_for_a_thousand_and_for_several_nodes_are_allowed() -> None:
+    one, several = (
+        parse_settings(text, Path("settings.toml")) for text in blocks("toml", THOUSAND)
+    )
+    assert several.network.peers
+    for settings in (one, several):
+        assert settings.node.devices >= 1_000
+        assert settings.node.subscribers >= 1_000
+
+
+def test_the_service_for_a_thousand_may_open_enough_files_and_knows_its_options() -> None:
+    (text,) = blocks("ini", THOUSAND)
+    override = Unit(text)["Service"]
+    settings = parse_settings(blocks("toml", THOUSAND)[0], Path("settings.toml"))
+    needed = open_files(limits_for(settings.node.devices))
+    assert f"needs {needed // 1_000} {needed % 1_000:03}" in OPERATIONS
+    assert needed <= int(override["LimitNOFILE"]) <= int(SERVICE["LimitNOFILE"])
+    (assignment,) = shlex.split(override["Environment"])
+    port, options = parsed(assignment.removeprefix("NODE_OPTIONS=").split())
+    assert port == 60_000
+    assert options.archive_mib > NodeOptions().archive_mib
+
+
+def test_the_file_for_nwaku_names_each_option_once_and_each_shard() -> None:
+    """No YAML parser is among our packages; its form is plain enough to be held by a pattern."""
+    text = blocks("yaml", "## More than one machine: nwaku with PostgreSQL")[0]
+    assert "\t" not in text
+    command = text.partition("    command:\n")[2].partition("\nvolumes:")[0]
+    lines = [line.partition(" #")[0].rstrip() for line in command.splitlines()]
+    options = [line for line in lines if line.strip()]
+    names: list[str] = []
+    for line in options:
+        found = re.fullmatch(r" {6}- --([a-z0-9-]+)=\S+", line)
+        assert found, line
+        names.append(found[1])
+    shards = DEFAULTS.network.shards
+    assert names.count("shard") == shards
+    assert f"--cluster-id={DEFAULTS.network.cluster}" in command
+    assert f"--num-shards-in-network={shards}" in command
+    others = [name for name in names if name != "shard"]
+    assert len(others) == len(set(others))
 
 
 @pytest.mark.long

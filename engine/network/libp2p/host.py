@@ -190,6 +190,9 @@ class TcpHost:
     def peers(self) -> Sequence[RemotePeer]:
         return self._table.peers()
 
+    def peer(self, peer_id: PeerId) -> RemotePeer | None:
+        return self._table.peer(peer_id)
+
     def on_peer_connected(self, handler: Callable[[RemotePeer], None]) -> None:
         self._connected_handlers.append(handler)
 

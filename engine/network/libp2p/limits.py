@@ -55,3 +55,16 @@ class HostLimits(Struct, frozen=True, kw_only=True):
     retry_first_ms: int = 250
     retry_cap_near_ms: int = 5_000
     retry_cap_far_ms: int = 60_000
+
+
+def limits_for(devices: int) -> HostLimits:
+    """So many inbound connections; what belongs to them grows with them, but shrinks for none."""
+    usual = HostLimits()
+    share = max(1.0, devices / usual.max_inbound_connections)
+    return HostLimits(
+        max_connections=devices + usual.max_connections - usual.max_inbound_connections,
+        max_inbound_connections=devices,
+        reserved_inbound=devices // 2,
+        max_behaved=int(usual.max_behaved * share),
+        max_handshakes=int(usual.max_handshakes * share),
+    )

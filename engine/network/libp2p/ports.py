@@ -94,6 +94,9 @@ class Host(Protocol):
 
     def peers(self) -> Sequence[RemotePeer]: ...
 
+    def peer(self, peer_id: PeerId, /) -> RemotePeer | None:
+        """None if it is not connected."""
+
     def on_peer_connected(self, handler: Callable[[RemotePeer], None], /) -> None:
         """Call ``handler`` after identify has completed."""
 

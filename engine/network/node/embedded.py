@@ -31,7 +31,6 @@ from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.dialing import is_mistaken
 from engine.network.libp2p.host import TcpHost
-from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
 from engine.network.node.attempts import Attempts
@@ -71,7 +70,7 @@ _MAX_LOGGED_PEERS = 100
 def tcp_host(settings: NodeSettings, listen: str) -> Host:
     """Raises ConfigError if the listen host is not an IP address."""
     addresses = [address for address in (listen, settings.listen_websocket()) if address]
-    limits = HostLimits(max_inbound_per_address=settings.connections_per_address)
+    limits = replace(settings.limits, max_inbound_per_address=settings.connections_per_address)
     return TcpHost(settings.network_key, addresses, limits=limits, proxy=settings.proxy)
 
 

@@ -58,13 +58,17 @@ class ServiceSettings(Struct, frozen=True, kw_only=True):
     archive all that it relays."""
 
 
-def all_services() -> ServiceSettings:
+def all_services(*, subscribers: int | None = None) -> ServiceSettings:
+    """``subscribers``: peers that filter serves; None: as many as it usually does."""
     from engine.network.waku.filter.server import FilterSettings
     from engine.network.waku.lightpush.server import LightpushSettings
     from engine.network.waku.store.server import StoreSettings
 
+    usual = FilterSettings()
     return ServiceSettings(
-        filter=FilterSettings(), lightpush=LightpushSettings(), store=StoreSettings()
+        filter=usual if subscribers is None else replace(usual, max_peers=subscribers),
+        lightpush=LightpushSettings(),
+        store=StoreSettings(),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from engine.core.errors import ConfigError
 from engine.core.ids import ContentTopic, PubsubTopic
+from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.proxy import Proxy
 from engine.network.node.services import ServiceSettings
 from engine.network.waku.gossip.vocabulary import HUB
@@ -32,6 +33,8 @@ class NodeSettings:
     """All dials go through it."""
     connections_per_address: int = 64
     """Limit on inbound connections from one IPv4 address or one /48 of IPv6."""
+    limits: HostLimits = field(default_factory=HostLimits)
+    """Those of the sockets, except for ``connections_per_address``."""
     websocket_port: int | None = None
     """None: no WebSocket; 0: any free one."""
     port: int | None = None

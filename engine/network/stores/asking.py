@@ -82,9 +82,9 @@ class HostStores:
 
     def _connected(self, peer_id: PeerId | None) -> Reached | None:
         for host in self._hosts():
-            for peer in host.peers():
-                if peer.peer_id == peer_id:
-                    return Reached(host=host, peer=peer)
+            peer = None if peer_id is None else host.peer(peer_id)
+            if peer is not None:
+                return Reached(host=host, peer=peer)
         return None
 
     async def _reach(self, store: StoreRef) -> Reached:

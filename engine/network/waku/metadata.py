@@ -128,7 +128,7 @@ class WakuMetadata:
         if theirs is not None and ours is not None and theirs != ours:
             self._counters.add("metadata.other_cluster")
             return OtherCluster(theirs, ours)
-        if any(peer.peer_id == peer_id for peer in self._host.peers()):
+        if self._host.peer(peer_id) is not None:
             self._peers[peer_id] = metadata
         return None
 

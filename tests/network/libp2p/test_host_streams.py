@@ -32,6 +32,8 @@ def test_connecting_tells_each_side_who_the_other_is(running_hosts: RunningHosts
             assert remote.agent == "causerie"
             assert remote.outbound
             assert list(alice.peers()) == [remote]
+            assert alice.peer(bob.peer_id) == remote
+            assert alice.peer(alice.peer_id) is None
             other = await seen
             assert (other.peer_id, other.outbound) == (alice.peer_id, False)
             assert other.listen_addresses == tuple(alice.addresses())

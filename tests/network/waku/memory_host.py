@@ -185,6 +185,10 @@ class MemoryHost:
     def peers(self) -> Sequence[RemotePeer]:
         return [self.meet(remote) for remote in self.links.values()]
 
+    def peer(self, peer_id: PeerId, /) -> RemotePeer | None:
+        remote = self.links.get(peer_id)
+        return None if remote is None else self.meet(remote)
+
     def on_peer_connected(self, handler: Callable[[RemotePeer], None], /) -> None:
         self._connected.append(handler)
 

@@ -191,7 +191,7 @@ class FilterServer:
 
     def _is_connected(self, peer_id: PeerId) -> bool:
         """Without a connection, nothing would tell us when the peer is gone."""
-        return any(peer.peer_id == peer_id for peer in self._host.peers())
+        return self._host.peer(peer_id) is not None
 
     def _admit(self, peer_id: PeerId) -> _Subscriber:
         push = FilterPush(self._host, peer_id, settings=self._limits.push, counters=self._counters)

@@ -62,10 +62,10 @@ class LightpushClient:
         return response
 
     def _spoken(self, peer_id: PeerId) -> Collection[ProtocolId]:
-        for peer in self._host.peers():
-            if peer.peer_id == peer_id:
-                return peer.protocols
-        raise TransportError(f"{peer_id} is not connected")
+        peer = self._host.peer(peer_id)
+        if peer is None:
+            raise TransportError(f"{peer_id} is not connected")
+        return peer.protocols
 
     async def _ask(self, peer_id: PeerId, protocol: ProtocolId, request: bytes) -> bytes:
         return await ask(self._host, peer_id, protocol, request, self._limits)
