@@ -19,7 +19,7 @@ from engine.core.sds.vocabulary import RemoveFromLog, SaveRetrievalHint
 from engine.persistence import raw_blocks
 from engine.persistence.raw_blocks import BLOCK_BYTES, BLOCK_ROWS, packed, unpacked
 from engine.persistence.sqlite_store import SqliteProfileStore
-from tests.persistence.store_examples import GROUP, OTHER_GROUP, channel, group, logged
+from tests.persistence.store_examples import GROUP, OTHER_GROUP, channel, group, logged, row
 from tests.persistence.version_1 import sealed_id
 
 GROUPS = (GROUP, OTHER_GROUP)
@@ -230,3 +230,23 @@ def test_a_damaged_block_is_said_and_costs_nothing_else(
     assert len(store.channel_state(GROUP).log) == len(ids)
     store.apply([channel(logged(9, sealed_id(999), b"goes on"))])
     assert store.raw(GROUP, sealed_id(999)) == b"goes on"
+
+
+def test_loading_the_log_reads_neither_texts_nor_signed_bytes(
+    store: SqliteProfileStore, database_path: Path, key: bytes
+) -> None:
+    ids = [sealed_id(number) for number in range(BLOCK_ROWS + 1)]
+    store.apply([channel(*(logged(1, id_) for id_ in ids)), *(row(1, id_) for id_ in ids)])
+    again = SqliteProfileStore.open(database_path, key)
+    read: set[str] = set()
+
+    def noted(action: int, table: str | None, *_: object) -> int:
+        if action == sqlite3.SQLITE_READ and table is not None:
+            read.add(table)
+        return sqlite3.SQLITE_OK
+
+    again._connection.set_authorizer(noted)
+    assert len(again.channel_state(GROUP).log) == len(ids)
+    assert "log_entry" in read
+    assert read.isdisjoint({"message", "log_raw", "raw_block"})
+    again.close()
