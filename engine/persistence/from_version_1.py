@@ -116,7 +116,7 @@ def give_back(connection: sqlite3.Connection) -> None:
         int(connection.execute(f"PRAGMA {name}").fetchone()[0])  # SQLCipher gives some as texts.
         for name in ("page_count", "freelist_count", "page_size")
     )
-    if (pages - free) * size <= MOST_TO_REWRITE:
+    if free and (pages - free) * size <= MOST_TO_REWRITE:
         with suppress(dbapi2.OperationalError):  # As for want of room: nothing depends on it.
             connection.execute("VACUUM")
 

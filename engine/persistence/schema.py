@@ -402,13 +402,16 @@ def carry_over_version_1(db: Database) -> None:
         db.conn.execute("PRAGMA user_version = 2")
 
 
+@migrations(transactional=False)
+def give_back_room(db: Database) -> None:
+    """A step of its own, so that it is done at the next start if the process is killed before."""
+    give_back(db.conn)
+
+
 def migrate(db: Database) -> None:
     """Apply pending migrations, each in a transaction of its own."""
-    before = _version(db.conn)
     if migrations.pending(db):
         migrations.apply(db)
-    if before == 1:
-        give_back(db.conn)
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -256,11 +256,13 @@ def test_a_database_of_a_newer_version_is_left_untouched(saved: Path, key: bytes
 
 
 def test_opening_twice_migrates_once(database_path: Path, key: bytes) -> None:
+    applied = []
     for _ in range(2):
         db = open_database(database_path, key)
         assert pragma(db, "user_version") == SCHEMA_VERSION
-        assert db.table("_sqlite_migrations").count == SCHEMA_VERSION
+        applied.append([*db.table("_sqlite_migrations").rows])
         db.close()
+    assert applied[0] == applied[1] != []
 
 
 def test_a_first_start_that_broke_off_begins_again(database_path: Path, key: bytes) -> None:

@@ -208,6 +208,26 @@ def test_killed_in_the_middle_it_is_the_old_one_still(
     store.close()
 
 
+def test_killed_before_the_file_was_made_smaller_that_is_done_at_the_next_start(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_: sqlite3.Connection) -> None:
+        raise KeyboardInterrupt
+
+    make_version_1(database_path, key)
+    with monkeypatch.context() as then:
+        then.setattr("engine.persistence.schema.give_back", killed)
+        with pytest.raises(KeyboardInterrupt):
+            open_database(database_path, key)
+    large = database_path.stat().st_size
+    store = SqliteProfileStore.open(database_path, key)
+    assert store._connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+    finish(store)
+    assert everything(store) == everything(as_it_was())
+    store.close()
+    assert database_path.stat().st_size < large
+
+
 def test_an_attempt_that_fails_changes_nothing(
     database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

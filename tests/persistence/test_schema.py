@@ -41,6 +41,7 @@ def with_steps(
     migrations = Migrations("causerie")
     for step in (schema.create_first_tables, schema.carry_over_version_1, *steps):
         migrations()(step)
+    migrations(transactional=False)(schema.give_back_room)
     monkeypatch.setattr(schema, "migrations", migrations)
 
 
@@ -53,7 +54,7 @@ def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, k
     db = open_database(database_path, key)
     assert header(db) == (SCHEMA_VERSION, APPLICATION_ID) == (2, 0x43617573)
     assert [row["name"] for row in db.table("_sqlite_migrations").rows] == [
-        "create_first_tables", "carry_over_version_1",
+        "create_first_tables", "carry_over_version_1", "give_back_room",
     ]  # fmt: skip
     db.close()
     open_readonly(database_path, key).close()
