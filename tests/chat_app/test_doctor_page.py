@@ -34,19 +34,18 @@ def engine_at(place: Path, network: MemoryNetwork, *, ahead_ms: int = 0) -> Engi
     )
 
 
-def test_people_and_groups_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        ines, bob = (engine_at(tmp_path / name, network) for name in ("ines", "bob"))
-        for engine, name in ((ines, "Ines"), (bob, "Bob")):
-            await engine.start()
-            await engine.create_identity(name)
-        await ines.groups.create("Tide")
-        await ines.people.add(await bob.people.make_contact_link())
-        await ines.stop()
-        await bob.stop()
-
-    asyncio.run(scenario())
+async def test_people_and_groups_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = MemoryNetwork()
+    ines, bob = (engine_at(tmp_path / name, network) for name in ("ines", "bob"))
+    for engine, name in ((ines, "Ines"), (bob, "Bob")):
+        await engine.start()
+        await engine.create_identity(name)
+    await ines.groups.create("Tide")
+    await ines.people.add(await bob.people.make_contact_link())
+    await ines.stop()
+    await bob.stop()
     assert main(["--profile-dir", str(tmp_path / "ines"), "doctor", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["conversations"]["groups"] == 1
@@ -62,30 +61,27 @@ def told(place: Path, capsys: pytest.CaptureFixture[str], *arguments: str) -> tu
     return status, capsys.readouterr().out
 
 
-def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
+async def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        ines = engine_at(tmp_path / "ines", network, ahead_ms=-HOUR_MS)
-        bob = engine_at(tmp_path / "bob", network)
-        judged, shown = asyncio.Event(), asyncio.Event()
-        ines.subscribe(lambda event: judged.set() if isinstance(event, ClockJudged) else None)
-        bob.subscribe(lambda event: shown.set() if is_asked(event) else None)
-        for engine, name in ((ines, "Ines"), (bob, "Bob")):
-            await engine.start()
-            await engine.create_identity(name)
-        group = await ines.groups.create("Tide")
-        await bob.groups.join(await ines.groups.make_invite_link(group))
-        await ines.timeline.send_text(group, "what time is it?")
-        async with asyncio.timeout(60):
-            await shown.wait()
-            await bob.timeline.send_text(group, "mine is an hour later")
-            await judged.wait()
-        await ines.stop()
-        await bob.stop()
-
-    asyncio.run(scenario())
+    network = MemoryNetwork()
+    ines = engine_at(tmp_path / "ines", network, ahead_ms=-HOUR_MS)
+    bob = engine_at(tmp_path / "bob", network)
+    judged, shown = asyncio.Event(), asyncio.Event()
+    ines.subscribe(lambda event: judged.set() if isinstance(event, ClockJudged) else None)
+    bob.subscribe(lambda event: shown.set() if is_asked(event) else None)
+    for engine, name in ((ines, "Ines"), (bob, "Bob")):
+        await engine.start()
+        await engine.create_identity(name)
+    group = await ines.groups.create("Tide")
+    await bob.groups.join(await ines.groups.make_invite_link(group))
+    await ines.timeline.send_text(group, "what time is it?")
+    async with asyncio.timeout(60):
+        await shown.wait()
+        await bob.timeline.send_text(group, "mine is an hour later")
+        await judged.wait()
+    await ines.stop()
+    await bob.stop()
     status, text = told(tmp_path / "ines", capsys, "--json")
     said = json.loads(text)
     clock = said["clock"]
@@ -102,17 +98,14 @@ def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
     assert "messages from the future" in page or "message from the future" in page
 
 
-def test_the_offset_in_force_is_on_the_page(
+async def test_the_offset_in_force_is_on_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def scenario() -> None:
-        ines = engine_at(tmp_path / "ines", MemoryNetwork())
-        await ines.start()
-        await ines.create_identity("Ines")
-        await ines.set_clock_offset(-HOUR_MS)
-        await ines.stop()
-
-    asyncio.run(scenario())
+    ines = engine_at(tmp_path / "ines", MemoryNetwork())
+    await ines.start()
+    await ines.create_identity("Ines")
+    await ines.set_clock_offset(-HOUR_MS)
+    await ines.stop()
     status, text = told(tmp_path / "ines", capsys, "--json")
     clock = json.loads(text)["clock"]
     assert (status, clock["offset_ms"], clock["behind_ms"]) == (0, -HOUR_MS, 0)

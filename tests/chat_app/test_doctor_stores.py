@@ -45,28 +45,27 @@ async def _profile_with(place: Path, *stores: str, said: int = 0) -> None:
     await engine.stop()
 
 
-def test_each_store_that_is_on_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    async def scenario() -> None:
-        node = StoreNode(tmp_path, "node")
-        good = await node.start()
-        await _profile_with(tmp_path, good, NOBODY, OFF, said=3)
-        await until_stored(node, 3)
-        command = ["--profile-dir", str(tmp_path), "doctor", "--json"]
-        assert await asyncio.to_thread(main, command) == 1
-        said = json.loads(capsys.readouterr().out)
-        first, second, third = (said[f"store_{number}"] for number in (1, 2, 3))
-        assert (first["address"], first["reachable"], first["problem"]) == (good, True, "none")
-        assert (first["versions"], first["cluster"]) == ("3.0.0, 2.0.0-beta4", 42)
-        assert isinstance(first["round_trip_ms"], int)
-        assert abs(first["clock_ahead_ms"]) < 15_000
-        assert first["oldest_message"].startswith(f"{datetime.now(tz=UTC):%Y-}")
-        assert (second["reachable"], second["problem"]) == (False, "Connection refused")
-        assert (third["address"], third["on"]) == (OFF, False)
-        assert "reachable" not in third
-        assert said["attention"] == [f"Store {NOBODY}: Connection refused."]
-        await node.stop()
-
-    asyncio.run(scenario())
+async def test_each_store_that_is_on_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node = StoreNode(tmp_path, "node")
+    good = await node.start()
+    await _profile_with(tmp_path, good, NOBODY, OFF, said=3)
+    await until_stored(node, 3)
+    command = ["--profile-dir", str(tmp_path), "doctor", "--json"]
+    assert await asyncio.to_thread(main, command) == 1
+    said = json.loads(capsys.readouterr().out)
+    first, second, third = (said[f"store_{number}"] for number in (1, 2, 3))
+    assert (first["address"], first["reachable"], first["problem"]) == (good, True, "none")
+    assert (first["versions"], first["cluster"]) == ("3.0.0, 2.0.0-beta4", 42)
+    assert isinstance(first["round_trip_ms"], int)
+    assert abs(first["clock_ahead_ms"]) < 15_000
+    assert first["oldest_message"].startswith(f"{datetime.now(tz=UTC):%Y-}")
+    assert (second["reachable"], second["problem"]) == (False, "Connection refused")
+    assert (third["address"], third["on"]) == (OFF, False)
+    assert "reachable" not in third
+    assert said["attention"] == [f"Store {NOBODY}: Connection refused."]
+    await node.stop()
 
 
 def test_without_a_usable_store_it_says_what_that_means(

@@ -39,58 +39,50 @@ def test_where_one_is_found(network: NetworkSettings, host: str | None, found: b
     assert isinstance(transport, DiscoveringTransport) == found
 
 
-def test_behind_a_proxy_a_node_has_no_address_and_dials_nothing_itself(
+async def test_behind_a_proxy_a_node_has_no_address_and_dials_nothing_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def scenario() -> None:
-        connections: list[object] = []
+    connections: list[object] = []
 
-        async def noted(_: object, __: object, host: object, *___: object) -> object:
-            connections.append(host)
-            raise ConnectionRefusedError(111, "refused")
+    async def noted(_: object, __: object, host: object, *___: object) -> object:
+        connections.append(host)
+        raise ConnectionRefusedError(111, "refused")
 
-        monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", noted)
-        made = node_settings(Settings(network=NetworkSettings(proxy=PROXY)), Overrides(), SEED)
-        host = tcp_host(made, made.listen_multiaddr(0))
-        await host.start()
-        assert not host.addresses()
-        for address in ("/dns4/a.example/tcp/1", "/ip4/192.0.2.1/tcp/1/ws", "/dns/b/tcp/1/wss"):
-            with pytest.raises(
-                TransportError, match=r"the proxy socks5://127\.0\.0\.1:9050 cannot"
-            ):
-                await host.connect(address)
-        await host.stop()
-        assert connections == ["127.0.0.1"] * 3
-
-    asyncio.run(scenario())
+    monkeypatch.setattr(asyncio.BaseEventLoop, "create_connection", noted)
+    made = node_settings(Settings(network=NetworkSettings(proxy=PROXY)), Overrides(), SEED)
+    host = tcp_host(made, made.listen_multiaddr(0))
+    await host.start()
+    assert not host.addresses()
+    for address in ("/dns4/a.example/tcp/1", "/ip4/192.0.2.1/tcp/1/ws", "/dns/b/tcp/1/wss"):
+        with pytest.raises(TransportError, match=r"the proxy socks5://127\.0\.0\.1:9050 cannot"):
+            await host.connect(address)
+    await host.stop()
+    assert connections == ["127.0.0.1"] * 3
 
 
-def test_another_role_and_other_nodes_are_judged_first_and_hold_from_then_on() -> None:
-    async def scenario() -> None:
-        control = NetworkControl(NetworkSettings(listen_host="127.0.0.1"))
-        await control.change("edge", [NODE])
-        assert (control.settings.role, control.settings.service_nodes) == ("edge", (NODE,))
-        settings = Settings(network=replace(control.settings, discovery=False))
-        transport = make_transport(settings, Overrides(), "ann", SEED, control)
-        await transport.start()
-        assert transport.status().role is TransportRole.EDGE
-        for role, nodes, problem in (
-            ("center", [NODE], "must be"),
-            ("relay", ["/ip4/192.0.2.1/udp/1"], "unsupported"),
-            ("relay", [NODE.partition("/p2p/")[0]], "/p2p/"),
-            ("relay", [NODE] * 99, "at most"),
-        ):
-            with pytest.raises(ConfigError, match=problem):
-                await control.change(role, nodes)
-        assert transport.status().role is TransportRole.EDGE
-        changing = asyncio.create_task(control.change("relay", []))
-        while not transport.addresses():  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(0)
-        await transport.stop()
-        await changing
-        assert control.settings.service_nodes == ()
-
-    asyncio.run(scenario())
+async def test_another_role_and_other_nodes_are_judged_first_and_hold_from_then_on() -> None:
+    control = NetworkControl(NetworkSettings(listen_host="127.0.0.1"))
+    await control.change("edge", [NODE])
+    assert (control.settings.role, control.settings.service_nodes) == ("edge", (NODE,))
+    settings = Settings(network=replace(control.settings, discovery=False))
+    transport = make_transport(settings, Overrides(), "ann", SEED, control)
+    await transport.start()
+    assert transport.status().role is TransportRole.EDGE
+    for role, nodes, problem in (
+        ("center", [NODE], "must be"),
+        ("relay", ["/ip4/192.0.2.1/udp/1"], "unsupported"),
+        ("relay", [NODE.partition("/p2p/")[0]], "/p2p/"),
+        ("relay", [NODE] * 99, "at most"),
+    ):
+        with pytest.raises(ConfigError, match=problem):
+            await control.change(role, nodes)
+    assert transport.status().role is TransportRole.EDGE
+    changing = asyncio.create_task(control.change("relay", []))
+    while not transport.addresses():  # noqa: ASYNC110 - nothing tells of it
+        await asyncio.sleep(0)
+    await transport.stop()
+    await changing
+    assert control.settings.service_nodes == ()
 
 
 def test_a_password_in_the_settings_is_not_told() -> None:

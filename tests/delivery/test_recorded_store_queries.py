@@ -1,6 +1,5 @@
 """What Stores were asked for is recorded with what it brought, and when it brought nothing."""
 
-import asyncio
 import os
 import time
 from pathlib import Path
@@ -49,30 +48,27 @@ def queries_in(place: Path) -> list[tuple[Row, list[Row]]]:
     return found
 
 
-def test_a_query_says_what_it_brought_and_the_one_after_it_that_it_brought_nothing(
+async def test_a_query_says_what_it_brought_and_the_one_after_it_that_it_brought_nothing(
     tmp_path: Path,
 ) -> None:
     recorder, logs = recorder_in(tmp_path / "logs"), tmp_path / "logs"
 
-    async def scenario() -> None:
-        node = StoreNode(tmp_path, "store")
-        address = await node.start()
-        ann = await Person("Ann", tmp_path, peers=(address,)).start()
-        group = await ann.engine.groups.create("Friends")
-        await ann.until_online()
-        await ann.say(group, MANY)
-        link = await ann.engine.groups.make_invite_link(group)
-        await until_stored(node, MANY)
-        await ann.stop()
-        bob = await Person("Bob", tmp_path, peers=(address,), recorder=recorder).start()
-        await bob.engine.groups.join(link)
-        await bob.until_told(group, MANY)
-        # What was stored while a window was paged is asked for once more: there is nothing.
-        await until(lambda: recorder.flush() and any(not hits for _, hits in queries_in(logs)))
-        await bob.stop()
-        await node.stop()
-
-    asyncio.run(scenario())
+    node = StoreNode(tmp_path, "store")
+    address = await node.start()
+    ann = await Person("Ann", tmp_path, peers=(address,)).start()
+    group = await ann.engine.groups.create("Friends")
+    await ann.until_online()
+    await ann.say(group, MANY)
+    link = await ann.engine.groups.make_invite_link(group)
+    await until_stored(node, MANY)
+    await ann.stop()
+    bob = await Person("Bob", tmp_path, peers=(address,), recorder=recorder).start()
+    await bob.engine.groups.join(link)
+    await bob.until_told(group, MANY)
+    # What was stored while a window was paged is asked for once more: there is nothing.
+    await until(lambda: recorder.flush() and any(not hits for _, hits in queries_in(logs)))
+    await bob.stop()
+    await node.stop()
     queries = queries_in(logs)
     brought = [str(hit["message_id"]) for _, hits in queries for hit in hits]
     received = rows_of(logs, Kind.RECEIVED)

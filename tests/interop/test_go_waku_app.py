@@ -118,32 +118,27 @@ def through(role: str, nodes: list[GoWaku]) -> NetworkSettings:
     ("alices_role", "bobs_role", "node_count"),
     [("relay", "relay", 1), ("edge", "edge", 1), ("edge", "edge", 2), ("relay", "edge", 1)],
 )
-def test_two_of_our_apps_converge_through_go(
+async def test_two_of_our_apps_converge_through_go(
     tmp_path: Path, alices_role: str, bobs_role: str, node_count: int
 ) -> None:
-    async def scenario() -> None:
-        async with AsyncExitStack() as stack:
-            nodes = [await stack.enter_async_context(go_waku(QUICK)) for _ in range(node_count)]
-            for node in nodes[1:]:
-                await node.ask("dial", address=nodes[0].address)
-            alice = await stack.enter_async_context(
-                person(tmp_path, "alice", through(alices_role, nodes))
-            )
-            bob = await stack.enter_async_context(
-                person(tmp_path, "bob", through(bobs_role, nodes))
-            )
-            group = await invite(alice, bob)
-            for number in range(5):
-                await alice.engine.timeline.send_text(group, f"a{number}")
-                await bob.engine.timeline.send_text(group, f"b{number}")
-                await bob.until_shown(f"a{number}")
-                await alice.until_shown(f"b{number}")
-            await alice.until_held("a4")
-            await bob.until_held("b4")
-            texts = await alice.texts(group)
-            assert sorted(texts) == sorted(f"{who}{number}" for who in "ab" for number in range(5))
-            assert await bob.texts(group) == texts
-            for one in (alice, bob):
-                assert one.engine.connection().peers == node_count
-
-    asyncio.run(scenario())
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(go_waku(QUICK)) for _ in range(node_count)]
+        for node in nodes[1:]:
+            await node.ask("dial", address=nodes[0].address)
+        alice = await stack.enter_async_context(
+            person(tmp_path, "alice", through(alices_role, nodes))
+        )
+        bob = await stack.enter_async_context(person(tmp_path, "bob", through(bobs_role, nodes)))
+        group = await invite(alice, bob)
+        for number in range(5):
+            await alice.engine.timeline.send_text(group, f"a{number}")
+            await bob.engine.timeline.send_text(group, f"b{number}")
+            await bob.until_shown(f"a{number}")
+            await alice.until_shown(f"b{number}")
+        await alice.until_held("a4")
+        await bob.until_held("b4")
+        texts = await alice.texts(group)
+        assert sorted(texts) == sorted(f"{who}{number}" for who in "ab" for number in range(5))
+        assert await bob.texts(group) == texts
+        for one in (alice, bob):
+            assert one.engine.connection().peers == node_count

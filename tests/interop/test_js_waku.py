@@ -77,148 +77,121 @@ async def net_with(generation: str, place: Path) -> AsyncIterator[Net]:
         await archive.close()
 
 
-def test_what_we_relay_is_pushed_to_js_on_one_stream(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            await net.light()
-            assert (await net.js.ask("subscribe"))["accepted"] is True
-            for number in range(300):
-                await net.leaf.node.publish(fresh(number))
-            heard = (await net.js.ask("heard", count=300))["pushed"]
-            assert [int(payload) for payload in heard] == list(range(300))
-            looked = await net.js.ask("look")
-            assert looked["streams"][FILTER_PUSH_PROTOCOL] == 1
-            assert looked["connections"] == 1
-            assert (await net.js.ask("unsubscribe"))["accepted"] is True
-            await net.leaf.node.publish(fresh(999))
-            await net.service.until_heard(301)
-            assert len((await net.js.ask("heard", count=300))["pushed"]) == 300
-
-    asyncio.run(scenario())
+async def test_what_we_relay_is_pushed_to_js_on_one_stream(tmp_path: Path) -> None:
+    async with net_with("current", tmp_path) as net:
+        await net.light()
+        assert (await net.js.ask("subscribe"))["accepted"] is True
+        for number in range(300):
+            await net.leaf.node.publish(fresh(number))
+        heard = (await net.js.ask("heard", count=300))["pushed"]
+        assert [int(payload) for payload in heard] == list(range(300))
+        looked = await net.js.ask("look")
+        assert looked["streams"][FILTER_PUSH_PROTOCOL] == 1
+        assert looked["connections"] == 1
+        assert (await net.js.ask("unsubscribe"))["accepted"] is True
+        await net.leaf.node.publish(fresh(999))
+        await net.service.until_heard(301)
+        assert len((await net.js.ask("heard", count=300))["pushed"]) == 300
 
 
-def test_a_burst_of_large_messages_reaches_js_whole(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            await net.light()
-            await net.js.ask("subscribe")
-            for number in range(20):
-                await net.service.node.publish(fresh(number, size=40_000))
-            heard = (await net.js.ask("heard", count=20))["pushed"]
-            assert [payload.rstrip("x") for payload in heard] == [f"{n} " for n in range(20)]
-            assert {len(payload) for payload in heard} <= {40_002, 40_003}
-
-    asyncio.run(scenario())
+async def test_a_burst_of_large_messages_reaches_js_whole(tmp_path: Path) -> None:
+    async with net_with("current", tmp_path) as net:
+        await net.light()
+        await net.js.ask("subscribe")
+        for number in range(20):
+            await net.service.node.publish(fresh(number, size=40_000))
+        heard = (await net.js.ask("heard", count=20))["pushed"]
+        assert [payload.rstrip("x") for payload in heard] == [f"{n} " for n in range(20)]
+        assert {len(payload) for payload in heard} <= {40_002, 40_003}
 
 
 @pytest.mark.parametrize("use_legacy", [False, True], ids=["3.0.0", "2.0.0-beta1"])
-def test_what_js_pushes_reaches_everybody(tmp_path: Path, use_legacy: bool) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            await net.light()
-            await net.js.ask("subscribe")
-            pushed = await net.js.ask("push", payload="7 from js", useLegacy=use_legacy)
-            assert pushed == {"successes": 1, "failures": []}
-            await net.leaf.until_heard(1)
-            assert net.leaf.inbox == net.service.inbox == [7]
-            assert (await net.js.ask("heard", count=1))["pushed"] == ["7 from js"]
-            stored = await net.js.ask("query", forward=True, limit=20)
-            assert stored["pages"] == [["7"]]
-
-    asyncio.run(scenario())
+async def test_what_js_pushes_reaches_everybody(tmp_path: Path, use_legacy: bool) -> None:
+    async with net_with("current", tmp_path) as net:
+        await net.light()
+        await net.js.ask("subscribe")
+        pushed = await net.js.ask("push", payload="7 from js", useLegacy=use_legacy)
+        assert pushed == {"successes": 1, "failures": []}
+        await net.leaf.until_heard(1)
+        assert net.leaf.inbox == net.service.inbox == [7]
+        assert (await net.js.ask("heard", count=1))["pushed"] == ["7 from js"]
+        stored = await net.js.ask("query", forward=True, limit=20)
+        assert stored["pages"] == [["7"]]
 
 
 @pytest.mark.parametrize("use_legacy", [False, True], ids=["3.0.0", "2.0.0-beta1"])
-def test_js_is_told_when_a_message_reaches_nobody(tmp_path: Path, use_legacy: bool) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            await net.light()
-            await net.leaf.node.stop()
-            await net.service.until_peers(0)
-            refused = await net.js.ask(
-                "push", payload="7 from js", useLegacy=use_legacy, ephemeral=True
-            )
-            assert refused["successes"] == 0
-            assert len(refused["failures"]) == 1
-
-    asyncio.run(scenario())
+async def test_js_is_told_when_a_message_reaches_nobody(tmp_path: Path, use_legacy: bool) -> None:
+    async with net_with("current", tmp_path) as net:
+        await net.light()
+        await net.leaf.node.stop()
+        await net.service.until_peers(0)
+        refused = await net.js.ask(
+            "push", payload="7 from js", useLegacy=use_legacy, ephemeral=True
+        )
+        assert refused["successes"] == 0
+        assert len(refused["failures"]) == 1
 
 
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
 @pytest.mark.parametrize("generation", ["current", "legacy"], ids=["3.0.0", "2.0.0-beta4"])
 @pytest.mark.parametrize("count", [45, 40])
-def test_js_reads_the_whole_history_once(
+async def test_js_reads_the_whole_history_once(
     tmp_path: Path, generation: str, forward: bool, count: int
 ) -> None:
-    async def scenario() -> None:
-        async with net_with(generation, tmp_path) as net:
-            for number in range(count):
-                await net.leaf.node.publish(fresh(number))
-                await net.leaf.node.publish(
-                    fresh(5_000 + number, topic=ContentTopic("/causerie/1/other/proto"))
-                )
-            await net.service.until_heard(count)
-            await net.start()
-            if generation == "current":
-                await net.js.ask("ready", topic=TOPIC)
-            pages = (await net.js.ask("query", forward=forward, limit=20))["pages"]
-            assert [len(page) for page in pages] == [20] * (count // 20) + [5] * (count % 20 > 0)
-            ordered = pages if forward else pages[::-1]
-            assert [int(n) for page in ordered for n in page] == list(range(count))
-
-    asyncio.run(scenario())
+    async with net_with(generation, tmp_path) as net:
+        for number in range(count):
+            await net.leaf.node.publish(fresh(number))
+            await net.leaf.node.publish(
+                fresh(5_000 + number, topic=ContentTopic("/causerie/1/other/proto"))
+            )
+        await net.service.until_heard(count)
+        await net.start()
+        if generation == "current":
+            await net.js.ask("ready", topic=TOPIC)
+        pages = (await net.js.ask("query", forward=forward, limit=20))["pages"]
+        assert [len(page) for page in pages] == [20] * (count // 20) + [5] * (count % 20 > 0)
+        ordered = pages if forward else pages[::-1]
+        assert [int(n) for page in ordered for n in page] == list(range(count))
 
 
-def test_an_older_js_filters_and_pushes_too(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with net_with("legacy", tmp_path) as net:
-            await net.start()
-            assert (await net.js.ask("subscribe"))["accepted"] is True
-            await net.leaf.node.publish(fresh(1))
-            pushed = await net.js.ask("push", payload="2 from js")
-            assert pushed == {"successes": 1, "failures": []}
-            await net.leaf.until_heard(1)
-            heard = (await net.js.ask("heard", count=2))["pushed"]
-            assert sorted(heard) == ["1 ", "2 from js"]
-
-    asyncio.run(scenario())
+async def test_an_older_js_filters_and_pushes_too(tmp_path: Path) -> None:
+    async with net_with("legacy", tmp_path) as net:
+        await net.start()
+        assert (await net.js.ask("subscribe"))["accepted"] is True
+        await net.leaf.node.publish(fresh(1))
+        pushed = await net.js.ask("push", payload="2 from js")
+        assert pushed == {"successes": 1, "failures": []}
+        await net.leaf.until_heard(1)
+        heard = (await net.js.ask("heard", count=2))["pushed"]
+        assert sorted(heard) == ["1 ", "2 from js"]
 
 
-def test_js_reads_pages_that_were_cut_by_their_bytes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            for number in range(40):
-                await net.service.node.publish(fresh(number, size=140_000))
-            await net.light()
-            pages = (await net.js.ask("query", forward=True, limit=100))["pages"]
-            assert len(pages) == 2
-            assert [int(n) for page in pages for n in page] == list(range(40))
-
-    asyncio.run(scenario())
+async def test_js_reads_pages_that_were_cut_by_their_bytes(tmp_path: Path) -> None:
+    async with net_with("current", tmp_path) as net:
+        for number in range(40):
+            await net.service.node.publish(fresh(number, size=140_000))
+        await net.light()
+        pages = (await net.js.ask("query", forward=True, limit=100))["pages"]
+        assert len(pages) == 2
+        assert [int(n) for page in pages for n in page] == list(range(40))
 
 
-def test_js_looks_messages_up_by_our_hashes(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            sent = [fresh(number) for number in range(5)]
-            for message in sent:
-                await net.service.node.publish(message)
-            await net.light()
-            hashes = [message_hash(SHARD, sent[2]).hex()]
-            assert (await net.js.ask("lookUp", hashes=hashes))["found"] == ["2 "]
-
-    asyncio.run(scenario())
+async def test_js_looks_messages_up_by_our_hashes(tmp_path: Path) -> None:
+    async with net_with("current", tmp_path) as net:
+        sent = [fresh(number) for number in range(5)]
+        for message in sent:
+            await net.service.node.publish(message)
+        await net.light()
+        hashes = [message_hash(SHARD, sent[2]).hex()]
+        assert (await net.js.ask("lookUp", hashes=hashes))["found"] == ["2 "]
 
 
-def test_js_of_another_cluster_does_not_stay(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with net_with("current", tmp_path) as net:
-            await net.start(cluster=7)
-            counters = net.service.node.counters
-            async with asyncio.timeout(30):
-                while not counters().get("node.peer_refused"):  # noqa: ASYNC110 - has no event
-                    await asyncio.sleep(0.05)
-                while (await net.js.ask("look"))["connections"]:  # noqa: ASYNC110 - likewise
-                    await asyncio.sleep(0.05)
-
-    asyncio.run(scenario())
+async def test_js_of_another_cluster_does_not_stay(tmp_path: Path) -> None:
+    async with net_with("current", tmp_path) as net:
+        await net.start(cluster=7)
+        counters = net.service.node.counters
+        async with asyncio.timeout(30):
+            while not counters().get("node.peer_refused"):  # noqa: ASYNC110 - has no event
+                await asyncio.sleep(0.05)
+            while (await net.js.ask("look"))["connections"]:  # noqa: ASYNC110 - likewise
+                await asyncio.sleep(0.05)

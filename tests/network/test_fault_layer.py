@@ -78,37 +78,31 @@ async def through(
     return inbox, faulty, time, sender
 
 
-def test_each_fate_comes_true_and_is_counted() -> None:
-    async def scenario() -> None:
-        fates = [(0,), (), (200,), (100,), (0, 300), ()]
-        inbox, faulty, time, _ = await through(fates, 7)
-        assert inbox == [0, 4, 6]
-        time.run()
-        assert inbox == [0, 4, 6, 3, 2, 4]
-        counted = {n: v for n, v in faulty.counters().items() if n.startswith("faults.")}
-        assert counted == {"faults.lost": 2, "faults.delayed": 3, "faults.doubled": 1}
-
-    asyncio.run(scenario())
+async def test_each_fate_comes_true_and_is_counted() -> None:
+    fates = [(0,), (), (200,), (100,), (0, 300), ()]
+    inbox, faulty, time, _ = await through(fates, 7)
+    assert inbox == [0, 4, 6]
+    time.run()
+    assert inbox == [0, 4, 6, 3, 2, 4]
+    counted = {n: v for n, v in faulty.counters().items() if n.startswith("faults.")}
+    assert counted == {"faults.lost": 2, "faults.delayed": 3, "faults.doubled": 1}
 
 
-def test_outgoing_copies_and_their_receipts_are_left_alone() -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        receiver, inner = network.attach(), network.attach()
-        faulty = FaultyTransport(inner, FaultPlan(FaultSpec(loss=1.0)))
-        inbox = inbox_of(receiver)
-        await receiver.start()
-        await faulty.start()
-        for number in range(20):
-            assert (await faulty.publish(message(number))).peers == 1
-        await asyncio.sleep(0)
-        assert inbox == list(range(20))
-        assert faulty.status().level is TransportLevel.MINIMAL
-
-    asyncio.run(scenario())
+async def test_outgoing_copies_and_their_receipts_are_left_alone() -> None:
+    network = MemoryNetwork()
+    receiver, inner = network.attach(), network.attach()
+    faulty = FaultyTransport(inner, FaultPlan(FaultSpec(loss=1.0)))
+    inbox = inbox_of(receiver)
+    await receiver.start()
+    await faulty.start()
+    for number in range(20):
+        assert (await faulty.publish(message(number))).peers == 1
+    await asyncio.sleep(0)
+    assert inbox == list(range(20))
+    assert faulty.status().level is TransportLevel.MINIMAL
 
 
-def test_receivers_lose_independently_and_alike_for_a_seed() -> None:
+async def test_receivers_lose_independently_and_alike_for_a_seed() -> None:
     async def run(seed: int) -> list[list[int]]:
         network = MemoryNetwork()
         sender = network.attach()
@@ -124,92 +118,72 @@ def test_receivers_lose_independently_and_alike_for_a_seed() -> None:
         await asyncio.sleep(0)
         return inboxes
 
-    async def scenario() -> None:
-        bobs, carols = await run(1)
-        assert bobs != carols
-        assert all(600 < len(inbox) < 800 for inbox in (bobs, carols))
-        assert await run(1) == [bobs, carols]
-        assert await run(2) != [bobs, carols]
-
-    asyncio.run(scenario())
+    bobs, carols = await run(1)
+    assert bobs != carols
+    assert all(600 < len(inbox) < 800 for inbox in (bobs, carols))
+    assert await run(1) == [bobs, carols]
+    assert await run(2) != [bobs, carols]
 
 
-def test_two_subscribers_of_one_topic_share_a_copys_fate() -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        sender, inner = network.attach(), network.attach()
-        faulty = FaultyTransport(inner, FaultPlan(FaultSpec(loss=0.5)))
-        first, second = inbox_of(faulty), inbox_of(faulty)
-        await sender.start()
-        await faulty.start()
-        for number in range(100):
-            await sender.publish(message(number))
-        await asyncio.sleep(0)
-        assert first == second
-        assert 20 < len(first) < 80
-
-    asyncio.run(scenario())
+async def test_two_subscribers_of_one_topic_share_a_copys_fate() -> None:
+    network = MemoryNetwork()
+    sender, inner = network.attach(), network.attach()
+    faulty = FaultyTransport(inner, FaultPlan(FaultSpec(loss=0.5)))
+    first, second = inbox_of(faulty), inbox_of(faulty)
+    await sender.start()
+    await faulty.start()
+    for number in range(100):
+        await sender.publish(message(number))
+    await asyncio.sleep(0)
+    assert first == second
+    assert 20 < len(first) < 80
 
 
-def test_stopping_cancels_what_waits() -> None:
-    async def scenario() -> None:
-        inbox, faulty, time, _ = await through([(100,), (200,)], 2)
-        await faulty.stop()
-        assert all(timer.cancelled for timer in time.timers)
-        time.run()
-        assert inbox == []
-        assert faulty.counters()["faults.lost_at_stop"] == 2
-
-    asyncio.run(scenario())
+async def test_stopping_cancels_what_waits() -> None:
+    inbox, faulty, time, _ = await through([(100,), (200,)], 2)
+    await faulty.stop()
+    assert all(timer.cancelled for timer in time.timers)
+    time.run()
+    assert inbox == []
+    assert faulty.counters()["faults.lost_at_stop"] == 2
 
 
-def test_who_unsubscribed_gets_nothing_that_was_on_its_way() -> None:
-    async def scenario() -> None:
-        network, time = MemoryNetwork(), VirtualTime()
-        sender, inner = network.attach(), network.attach()
-        faulty = FaultyTransport(inner, Script([(50,)]), call_later=time.call_later)
-        heard: list[WakuMessage] = []
-        unsubscribe = faulty.subscribe(TOPIC, lambda message, _: heard.append(message))
-        await sender.start()
-        await faulty.start()
-        await sender.publish(message(1))
-        await asyncio.sleep(0)
-        unsubscribe()
-        unsubscribe()
-        time.run()
-        await sender.publish(message(2))
-        await asyncio.sleep(0)
-        assert heard == []
-        assert faulty.counters() == {"faults.delayed": 1}  # the second copy was not even drawn
-
-    asyncio.run(scenario())
+async def test_who_unsubscribed_gets_nothing_that_was_on_its_way() -> None:
+    network, time = MemoryNetwork(), VirtualTime()
+    sender, inner = network.attach(), network.attach()
+    faulty = FaultyTransport(inner, Script([(50,)]), call_later=time.call_later)
+    heard: list[WakuMessage] = []
+    unsubscribe = faulty.subscribe(TOPIC, lambda message, _: heard.append(message))
+    await sender.start()
+    await faulty.start()
+    await sender.publish(message(1))
+    await asyncio.sleep(0)
+    unsubscribe()
+    unsubscribe()
+    time.run()
+    await sender.publish(message(2))
+    await asyncio.sleep(0)
+    assert heard == []
+    assert faulty.counters() == {"faults.delayed": 1}  # the second copy was not even drawn
 
 
-def test_what_waits_is_bounded() -> None:
-    async def scenario() -> None:
-        extra = 5
-        inbox, faulty, time, _ = await through(
-            [(100,)] * (MAX_PENDING + extra), MAX_PENDING + extra
-        )
-        assert faulty.counters()["faults.lost_too_many_waiting"] == extra
-        time.run()
-        assert len(inbox) == MAX_PENDING
-
-    asyncio.run(scenario())
+async def test_what_waits_is_bounded() -> None:
+    extra = 5
+    inbox, faulty, time, _ = await through([(100,)] * (MAX_PENDING + extra), MAX_PENDING + extra)
+    assert faulty.counters()["faults.lost_too_many_waiting"] == extra
+    time.run()
+    assert len(inbox) == MAX_PENDING
 
 
-def test_on_a_real_loop_delayed_copies_arrive() -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        sender, inner = network.attach(), network.attach()
-        faulty = FaultyTransport(inner, FaultPlan(FaultSpec(delay_ms=(1, 5), dup=1.0)))
-        arrived = asyncio.Queue[int]()
-        faulty.subscribe(TOPIC, lambda message, _: arrived.put_nowait(int(message.payload)))
-        await sender.start()
-        await faulty.start()
-        await sender.publish(message(7))
-        async with asyncio.timeout(20):
-            assert [await arrived.get(), await arrived.get()] == [7, 7]
-        await faulty.stop()
-
-    asyncio.run(scenario())
+async def test_on_a_real_loop_delayed_copies_arrive() -> None:
+    network = MemoryNetwork()
+    sender, inner = network.attach(), network.attach()
+    faulty = FaultyTransport(inner, FaultPlan(FaultSpec(delay_ms=(1, 5), dup=1.0)))
+    arrived = asyncio.Queue[int]()
+    faulty.subscribe(TOPIC, lambda message, _: arrived.put_nowait(int(message.payload)))
+    await sender.start()
+    await faulty.start()
+    await sender.publish(message(7))
+    async with asyncio.timeout(20):
+        assert [await arrived.get(), await arrived.get()] == [7, 7]
+    await faulty.stop()

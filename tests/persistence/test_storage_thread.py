@@ -12,19 +12,16 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.persistence.storage_thread import StorageThread
 
 
-def test_a_store_lives_on_its_thread_from_opening_to_closing(
+async def test_a_store_lives_on_its_thread_from_opening_to_closing(
     database_path: Path, key: bytes
 ) -> None:
-    async def scenario() -> None:
-        thread = StorageThread()
-        store = await thread.run(SqliteProfileStore.open, database_path, key)
-        await thread.run(store.apply, [SaveValue(key="port", value="1")])
-        assert await thread.run(store.value, "port") == "1"
-        with pytest.raises(StorageError):
-            store.value("port")  # another thread: SQLite refuses, we translate
-        await thread.close(store.close)
-
-    asyncio.run(scenario())
+    thread = StorageThread()
+    store = await thread.run(SqliteProfileStore.open, database_path, key)
+    await thread.run(store.apply, [SaveValue(key="port", value="1")])
+    assert await thread.run(store.value, "port") == "1"
+    with pytest.raises(StorageError):
+        store.value("port")  # another thread: SQLite refuses, we translate
+    await thread.close(store.close)
     reopened = SqliteProfileStore.open(database_path, key)
     assert reopened.value("port") == "1"
     reopened.close()
@@ -48,18 +45,15 @@ def test_calls_run_one_by_one_in_the_order_in_which_they_were_asked() -> None:
     assert calls[0][1] != threading.get_ident()
 
 
-def test_what_a_call_raises_reaches_the_caller_and_the_thread_goes_on() -> None:
+async def test_what_a_call_raises_reaches_the_caller_and_the_thread_goes_on() -> None:
     def fail() -> None:
         raise StorageError("no")
 
-    async def scenario() -> None:
-        thread = StorageThread()
-        with pytest.raises(StorageError, match="no"):
-            await thread.run(fail)
-        assert await thread.run(lambda: 42) == 42
-        await thread.close()
-
-    asyncio.run(scenario())
+    thread = StorageThread()
+    with pytest.raises(StorageError, match="no"):
+        await thread.run(fail)
+    assert await thread.run(lambda: 42) == 42
+    await thread.close()
 
 
 def test_closing_waits_for_what_was_asked_and_refuses_the_rest() -> None:
@@ -89,21 +83,18 @@ def test_closing_waits_for_what_was_asked_and_refuses_the_rest() -> None:
     assert asyncio.run(scenario()) == ["slow", "queued", "closed"]
 
 
-def test_a_disk_that_is_far_too_slow_is_told_rather_than_queued_for() -> None:
-    async def scenario() -> None:
-        thread = StorageThread(max_pending=3)
-        may_end = threading.Event()
-        tasks = [asyncio.create_task(thread.run(may_end.wait)) for _ in range(3)]
-        await asyncio.sleep(0)
-        assert thread.pending == 3
-        with pytest.raises(StorageError, match="too slow: 3"):
-            await thread.run(int)
-        may_end.set()
-        await asyncio.gather(*tasks)
-        assert await thread.run(int) == 0
-        await thread.close()
-
-    asyncio.run(scenario())
+async def test_a_disk_that_is_far_too_slow_is_told_rather_than_queued_for() -> None:
+    thread = StorageThread(max_pending=3)
+    may_end = threading.Event()
+    tasks = [asyncio.create_task(thread.run(may_end.wait)) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert thread.pending == 3
+    with pytest.raises(StorageError, match="too slow: 3"):
+        await thread.run(int)
+    may_end.set()
+    await asyncio.gather(*tasks)
+    assert await thread.run(int) == 0
+    await thread.close()
 
 
 def test_a_call_that_has_begun_is_completed_though_its_caller_was_cancelled() -> None:

@@ -1,6 +1,5 @@
 """The archive: every page exact, whatever is inserted meanwhile; nothing lost by a kill."""
 
-import asyncio
 import random
 import signal
 import sqlite3
@@ -362,18 +361,15 @@ def test_a_killed_process_loses_nothing_that_it_said_was_archived(tmp_path: Path
     assert first > 0
 
 
-def test_the_threaded_archive_works_on_its_own_thread(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_ns=lambda: NOW_NS)
-        assert (await archive.append([archived(n) for n in range(3)])).added == 3
-        assert len((await archive.query(query())).rows) == 3
-        assert (await archive.statistics()).messages == 3
-        assert await archive.retain() == 0
-        await archive.close()
-        with pytest.raises(StorageError):
-            await archive.statistics()
-
-    asyncio.run(scenario())
+async def test_the_threaded_archive_works_on_its_own_thread(tmp_path: Path) -> None:
+    archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_ns=lambda: NOW_NS)
+    assert (await archive.append([archived(n) for n in range(3)])).added == 3
+    assert len((await archive.query(query())).rows) == 3
+    assert (await archive.statistics()).messages == 3
+    assert await archive.retain() == 0
+    await archive.close()
+    with pytest.raises(StorageError):
+        await archive.statistics()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from random import SystemRandom
 
@@ -127,26 +127,20 @@ class Person:
                 await asyncio.sleep(0)
 
 
+MakePerson = Callable[[str], Coroutine[object, object, Person]]
+
+
 @pytest.fixture
-def play(tmp_path: Path) -> Callable[[Callable[..., Coroutine[object, object, None]]], None]:
-    """Run a scenario that is given a function to make people; stops them all at its end."""
+async def person(tmp_path: Path) -> AsyncIterator[MakePerson]:
+    """A function that makes and starts people on one network; all are stopped at the end."""
+    network = MemoryNetwork()
+    people: list[Person] = []
 
-    def run(scenario: Callable[..., Coroutine[object, object, None]]) -> None:
-        async def whole() -> None:
-            network = MemoryNetwork()
-            people: list[Person] = []
+    async def make(name: str) -> Person:
+        made = Person(name, tmp_path, network)
+        people.append(made)
+        return await made.start()
 
-            async def person(name: str) -> Person:
-                made = Person(name, tmp_path, network)
-                people.append(made)
-                return await made.start()
-
-            try:
-                await scenario(person)
-            finally:
-                for one in people:
-                    await one.engine.stop()
-
-        asyncio.run(whole())
-
-    return run
+    yield make
+    for one in people:
+        await one.engine.stop()

@@ -55,75 +55,63 @@ async def two_bobs(place: Path, network: MemoryNetwork) -> tuple[Person, Person,
     return alice, second, group
 
 
-def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        alice, bob, group = await two_bobs(tmp_path, network)
-        async with asyncio.timeout(60):
-            event = await alice.until(is_fork)
-        assert isinstance(event, ForksFound)
-        (fork,) = event.forks
-        assert (fork.sender_name, fork.is_self) == ("Bob", False)
-        assert await alice.engine.timeline.forks(group) == (fork,)
-        assert alice.engine.counters()["sds.fork"] == 1
+async def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
+    network = MemoryNetwork()
+    alice, bob, group = await two_bobs(tmp_path, network)
+    async with asyncio.timeout(60):
+        event = await alice.until(is_fork)
+    assert isinstance(event, ForksFound)
+    (fork,) = event.forks
+    assert (fork.sender_name, fork.is_self) == ("Bob", False)
+    assert await alice.engine.timeline.forks(group) == (fork,)
+    assert alice.engine.counters()["sds.fork"] == 1
 
-        proof = await alice.engine.timeline.fork_proof(fork)
-        assert {m.text for m in proof.messages if m is not None} == {
-            "meet at the quay",
-            "meet at the station",
-        }
-        said = json.loads(proof.text)
-        assert said["author"] == fork.sender_id
-        assert [part["message_id"] for part in said["messages"]] == [fork.first_id, fork.second_id]
-        session = alice.engine._conversations.group(group)._session
-        assert isinstance(session, GroupSession)
-        bodies = [
-            session._wire.body_of(b64decode(part["signed_part"])) for part in said["messages"]
-        ]
-        assert {body.text for body in bodies if isinstance(body, Text)} == {
-            "meet at the quay",
-            "meet at the station",
-        }
-        await bob.engine.stop()
-        await alice.engine.stop()
+    proof = await alice.engine.timeline.fork_proof(fork)
+    assert {m.text for m in proof.messages if m is not None} == {
+        "meet at the quay",
+        "meet at the station",
+    }
+    said = json.loads(proof.text)
+    assert said["author"] == fork.sender_id
+    assert [part["message_id"] for part in said["messages"]] == [fork.first_id, fork.second_id]
+    session = alice.engine._conversations.group(group)._session
+    assert isinstance(session, GroupSession)
+    bodies = [session._wire.body_of(b64decode(part["signed_part"])) for part in said["messages"]]
+    assert {body.text for body in bodies if isinstance(body, Text)} == {
+        "meet at the quay",
+        "meet at the station",
+    }
+    await bob.engine.stop()
+    await alice.engine.stop()
 
-        later = await Person("Alice", tmp_path, network).start()
-        assert await later.engine.timeline.forks(group) == (fork,)
-        await later.engine.stop()
-
-    asyncio.run(scenario())
+    later = await Person("Alice", tmp_path, network).start()
+    assert await later.engine.timeline.forks(group) == (fork,)
+    await later.engine.stop()
 
 
-def test_a_proof_of_which_one_half_is_gone_is_none(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        alice, bob, _group = await two_bobs(tmp_path, MemoryNetwork())
-        async with asyncio.timeout(60):
-            event = await alice.until(is_fork)
-        assert isinstance(event, ForksFound)
-        (fork,) = event.forks
-        unknown = replace(fork, first_id=MessageId("A" * 22))
-        with pytest.raises(LocalProtocolError):
-            await alice.engine.timeline.fork_proof(unknown)
-        await bob.engine.stop()
-        await alice.engine.stop()
-
-    asyncio.run(scenario())
+async def test_a_proof_of_which_one_half_is_gone_is_none(tmp_path: Path) -> None:
+    alice, bob, _group = await two_bobs(tmp_path, MemoryNetwork())
+    async with asyncio.timeout(60):
+        event = await alice.until(is_fork)
+    assert isinstance(event, ForksFound)
+    (fork,) = event.forks
+    unknown = replace(fork, first_id=MessageId("A" * 22))
+    with pytest.raises(LocalProtocolError):
+        await alice.engine.timeline.fork_proof(unknown)
+    await bob.engine.stop()
+    await alice.engine.stop()
 
 
-def test_who_is_used_in_two_places_is_told_so_as_well(tmp_path: Path) -> None:
+async def test_who_is_used_in_two_places_is_told_so_as_well(tmp_path: Path) -> None:
     """The second Bob hears from Alice what the first one said, under a number of his own."""
-
-    async def scenario() -> None:
-        alice, bob, group = await two_bobs(tmp_path, MemoryNetwork())
-        async with asyncio.timeout(60):
-            await alice.until(is_fork)
-            await alice.engine.timeline.send_text(group, "which one?")
-            await bob.until(Shown("which one?"))
-            await bob.engine.timeline.fetch_missing(group)
-            event = await bob.until(is_fork)
-        assert isinstance(event, ForksFound)
-        assert event.forks[0].is_self
-        await bob.engine.stop()
-        await alice.engine.stop()
-
-    asyncio.run(scenario())
+    alice, bob, group = await two_bobs(tmp_path, MemoryNetwork())
+    async with asyncio.timeout(60):
+        await alice.until(is_fork)
+        await alice.engine.timeline.send_text(group, "which one?")
+        await bob.until(Shown("which one?"))
+        await bob.engine.timeline.fetch_missing(group)
+        event = await bob.until(is_fork)
+    assert isinstance(event, ForksFound)
+    assert event.forks[0].is_self
+    await bob.engine.stop()
+    await alice.engine.stop()

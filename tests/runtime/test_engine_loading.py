@@ -32,128 +32,109 @@ async def group_of_two(place: Path, network: MemoryNetwork) -> ConversationId:
     return group
 
 
-def test_before_its_log_is_read_a_conversation_is_there_with_its_newest_page(
+async def test_before_its_log_is_read_a_conversation_is_there_with_its_newest_page(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        group = await group_of_two(tmp_path, network)
-        alice = Person("Alice", tmp_path, network)
-        alice.endless = True
-        await alice.start()
-        (view,) = await alice.engine.conversations()
-        assert view.name == "Tide"
-        assert {member.name for member in view.members} == {"Alice", "Bob"}
-        assert view.last_message is not None
-        assert view.last_message.text == "before"
-        page = await alice.engine.timeline.latest_page(group)
-        assert [row.text for row in page.messages if row.kind == "text"] == ["before"]
-        assert await alice.engine.timeline.gap(group) is None
+    network = MemoryNetwork()
+    group = await group_of_two(tmp_path, network)
+    alice = Person("Alice", tmp_path, network)
+    alice.endless = True
+    await alice.start()
+    (view,) = await alice.engine.conversations()
+    assert view.name == "Tide"
+    assert {member.name for member in view.members} == {"Alice", "Bob"}
+    assert view.last_message is not None
+    assert view.last_message.text == "before"
+    page = await alice.engine.timeline.latest_page(group)
+    assert [row.text for row in page.messages if row.kind == "text"] == ["before"]
+    assert await alice.engine.timeline.gap(group) is None
+    await alice.engine.stop()
+
+
+async def test_what_is_written_or_arrives_meanwhile_is_handled_once_the_log_is_read(
+    tmp_path: Path,
+) -> None:
+    network = MemoryNetwork()
+    group = await group_of_two(tmp_path, network)
+    alice, bob = Person("Alice", tmp_path, network), Person("Bob", tmp_path, network)
+    alice.endless = True
+    await alice.start()
+    await bob.start()
+    await alice.engine.conversations()
+    written = asyncio.create_task(alice.engine.timeline.send_text(group, "written meanwhile"))
+    await bob.engine.timeline.send_text(group, "arrives meanwhile")
+    for _ in range(50):
+        await alice.engine.timeline.latest_page(group)
+    assert not written.done()
+    told = len(alice.told)
+    assert alice.store is not None
+    alice.store.endless = False
+    message_id = await written
+    page = await alice.engine.timeline.latest_page(group)
+    assert message_id in {row.position.message_id for row in page.messages}
+    await alice.until(
+        lambda event: isinstance(event, MessageAdded) and event.message.text == "arrives meanwhile"
+    )
+    await bob.until(
+        lambda event: isinstance(event, MessageAdded) and event.message.text == "written meanwhile"
+    )
+    since = alice.told[told:]
+    assert any(isinstance(event, GapUpdated) for event in since)
+    assert any(isinstance(event, ConversationChanged) for event in since)
+    await alice.engine.stop()
+    await bob.engine.stop()
+
+
+async def test_a_profile_is_closed_while_its_log_is_being_read_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
+    network = MemoryNetwork()
+    group = await group_of_two(tmp_path, network)
+    alice = Person("Alice", tmp_path, network)
+    alice.endless = True
+    await alice.start()
+    await alice.engine.conversations()
+    async with asyncio.timeout(10):
         await alice.engine.stop()
-
-    asyncio.run(scenario())
-
-
-def test_what_is_written_or_arrives_meanwhile_is_handled_once_the_log_is_read(
-    tmp_path: Path,
-) -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        group = await group_of_two(tmp_path, network)
-        alice, bob = Person("Alice", tmp_path, network), Person("Bob", tmp_path, network)
-        alice.endless = True
-        await alice.start()
-        await bob.start()
-        await alice.engine.conversations()
-        written = asyncio.create_task(alice.engine.timeline.send_text(group, "written meanwhile"))
-        await bob.engine.timeline.send_text(group, "arrives meanwhile")
-        for _ in range(50):
-            await alice.engine.timeline.latest_page(group)
-        assert not written.done()
-        told = len(alice.told)
-        assert alice.store is not None
-        alice.store.endless = False
-        message_id = await written
-        page = await alice.engine.timeline.latest_page(group)
-        assert message_id in {row.position.message_id for row in page.messages}
-        await alice.until(
-            lambda event: (
-                isinstance(event, MessageAdded) and event.message.text == "arrives meanwhile"
-            )
-        )
-        await bob.until(
-            lambda event: (
-                isinstance(event, MessageAdded) and event.message.text == "written meanwhile"
-            )
-        )
-        since = alice.told[told:]
-        assert any(isinstance(event, GapUpdated) for event in since)
-        assert any(isinstance(event, ConversationChanged) for event in since)
-        await alice.engine.stop()
-        await bob.engine.stop()
-
-    asyncio.run(scenario())
-
-
-def test_a_profile_is_closed_while_its_log_is_being_read_and_nothing_is_lost(
-    tmp_path: Path,
-) -> None:
-    async def scenario() -> None:
-        network = MemoryNetwork()
-        group = await group_of_two(tmp_path, network)
-        alice = Person("Alice", tmp_path, network)
-        alice.endless = True
-        await alice.start()
-        await alice.engine.conversations()
-        async with asyncio.timeout(10):
-            await alice.engine.stop()
-        later = await Person("Alice", tmp_path, network).start()
-        await later.engine.timeline.send_text(group, "after")
-        page = await later.engine.timeline.latest_page(group)
-        assert [row.text for row in page.messages if row.kind == "text"] == ["before", "after"]
-        await later.engine.stop()
-
-    asyncio.run(scenario())
+    later = await Person("Alice", tmp_path, network).start()
+    await later.engine.timeline.send_text(group, "after")
+    page = await later.engine.timeline.latest_page(group)
+    assert [row.text for row in page.messages if row.kind == "text"] == ["before", "after"]
+    await later.engine.stop()
 
 
 # --- the order ----------------------------------------------------------------------------------
 
 
-def test_the_one_opened_last_goes_first_then_the_most_recently_active() -> None:
-    async def scenario() -> None:
-        order, went = LoadOrder(), list[str]()
+async def test_the_one_opened_last_goes_first_then_the_most_recently_active() -> None:
+    order, went = LoadOrder(), list[str]()
 
-        async def load(name: str, active_ms: int) -> None:
-            async with order.turn(ConversationId(name), UnixMs(active_ms)):
-                went.append(name)
-                await asyncio.sleep(0)
+    async def load(name: str, active_ms: int) -> None:
+        async with order.turn(ConversationId(name), UnixMs(active_ms)):
+            went.append(name)
+            await asyncio.sleep(0)
 
-        order.opened(ConversationId("opened first"))
-        order.opened(ConversationId("opened last"))
-        names = [("first", 1), ("old", 2), ("recent", 9), ("opened first", 3), ("opened last", 1)]
-        await asyncio.gather(*(load(name, active_ms) for name, active_ms in names))
-        assert went == ["first", "opened last", "opened first", "recent", "old"]
-
-    asyncio.run(scenario())
+    order.opened(ConversationId("opened first"))
+    order.opened(ConversationId("opened last"))
+    names = [("first", 1), ("old", 2), ("recent", 9), ("opened first", 3), ("opened last", 1)]
+    await asyncio.gather(*(load(name, active_ms) for name, active_ms in names))
+    assert went == ["first", "opened last", "opened first", "recent", "old"]
 
 
-def test_a_turn_of_one_who_is_cancelled_is_the_next_ones() -> None:
-    async def scenario() -> None:
-        order, went = LoadOrder(), list[str]()
+async def test_a_turn_of_one_who_is_cancelled_is_the_next_ones() -> None:
+    order, went = LoadOrder(), list[str]()
 
-        async def load(name: str) -> None:
-            async with order.turn(ConversationId(name), UnixMs(0)):
-                await asyncio.sleep(0)
-                went.append(name)
+    async def load(name: str) -> None:
+        async with order.turn(ConversationId(name), UnixMs(0)):
+            await asyncio.sleep(0)
+            went.append(name)
 
-        for turns in range(8):
-            tasks = [asyncio.create_task(load(name)) for name in ("a", "b", "c")]
-            for _ in range(turns):
-                await asyncio.sleep(0)
-            tasks[1].cancel()
-            async with asyncio.timeout(10):
-                await asyncio.gather(*tasks, return_exceptions=True)
-            assert {"a", "c"} <= {*went}
-            went.clear()
-
-    asyncio.run(scenario())
+    for turns in range(8):
+        tasks = [asyncio.create_task(load(name)) for name in ("a", "b", "c")]
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        tasks[1].cancel()
+        async with asyncio.timeout(10):
+            await asyncio.gather(*tasks, return_exceptions=True)
+        assert {"a", "c"} <= {*went}
+        went.clear()

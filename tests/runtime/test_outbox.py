@@ -105,53 +105,44 @@ def test_somebodys_message_is_repaired_once() -> None:
     assert texts(outbox) == ["one", "two"]
 
 
-def test_it_is_bounded_and_waits_for_all_that_it_took() -> None:
-    async def scenario() -> None:
-        outbox = filled(*(send(str(number), CONTENT) for number in range(OUTBOX_SIZE)))
-        with pytest.raises(asyncio.QueueFull):
-            outbox.put_nowait(send("more", SYNC))
-        assert len(texts(outbox)) == OUTBOX_SIZE
-        await outbox.join()
-
-    asyncio.run(scenario())
+async def test_it_is_bounded_and_waits_for_all_that_it_took() -> None:
+    outbox = filled(*(send(str(number), CONTENT) for number in range(OUTBOX_SIZE)))
+    with pytest.raises(asyncio.QueueFull):
+        outbox.put_nowait(send("more", SYNC))
+    assert len(texts(outbox)) == OUTBOX_SIZE
+    await outbox.join()
 
 
-def test_what_is_spared_is_counted_and_not_waited_for() -> None:
-    async def scenario() -> None:
-        counters = Counters()
-        outbox = PublishQueue(counters, alone=lambda: False)
-        for each in (send("one", CONTENT, own="1"), send("again", AGAIN, own="1")):
-            outbox.put_nowait(each)
-        assert texts(outbox) == ["one"]
-        await outbox.join()
-        assert counters.snapshot() == {"runner.outbox_spared": 1}
-
-    asyncio.run(scenario())
+async def test_what_is_spared_is_counted_and_not_waited_for() -> None:
+    counters = Counters()
+    outbox = PublishQueue(counters, alone=lambda: False)
+    for each in (send("one", CONTENT, own="1"), send("again", AGAIN, own="1")):
+        outbox.put_nowait(each)
+    assert texts(outbox) == ["one"]
+    await outbox.join()
+    assert counters.snapshot() == {"runner.outbox_spared": 1}
 
 
-def test_alone_what_the_network_has_is_not_sent_again_until_somebody_comes() -> None:
-    async def scenario() -> None:
-        counters, alone = Counters(), True
-        outbox = PublishQueue(counters, alone=lambda: alone)
-        outbox.taken([MessageId("1")])
-        for each in (
-            send("again", AGAIN, own="1"),
-            send("not taken yet", AGAIN, own="2"),
-            send("written", CONTENT, own="1"),
-            send("repair", AGAIN, repairs="1"),
-        ):
-            outbox.put_nowait(each)
-        assert texts(outbox) == ["written", "not taken yet", "repair"]
-        assert counters.snapshot() == {"runner.sent_to_nobody_again": 1}
-        alone = False
-        outbox.put_nowait(send("again", AGAIN, own="1"))
-        assert texts(outbox) == ["again"]
-        outbox.taken([MessageId("3")])
-        alone = True  # Everybody left, and what they had taken is taken no longer.
-        outbox.put_nowait(send("again", AGAIN, own="1"))
-        assert texts(outbox) == ["again"]
-
-    asyncio.run(scenario())
+async def test_alone_what_the_network_has_is_not_sent_again_until_somebody_comes() -> None:
+    counters, alone = Counters(), True
+    outbox = PublishQueue(counters, alone=lambda: alone)
+    outbox.taken([MessageId("1")])
+    for each in (
+        send("again", AGAIN, own="1"),
+        send("not taken yet", AGAIN, own="2"),
+        send("written", CONTENT, own="1"),
+        send("repair", AGAIN, repairs="1"),
+    ):
+        outbox.put_nowait(each)
+    assert texts(outbox) == ["written", "not taken yet", "repair"]
+    assert counters.snapshot() == {"runner.sent_to_nobody_again": 1}
+    alone = False
+    outbox.put_nowait(send("again", AGAIN, own="1"))
+    assert texts(outbox) == ["again"]
+    outbox.taken([MessageId("3")])
+    alone = True  # Everybody left, and what they had taken is taken no longer.
+    outbox.put_nowait(send("again", AGAIN, own="1"))
+    assert texts(outbox) == ["again"]
 
 
 def test_what_was_taken_is_remembered_within_bounds() -> None:

@@ -85,102 +85,93 @@ async def talk(stage: Stage, people: Sequence[Victim], number: int) -> list[str]
 # --- phantoms -----------------------------------------------------------------------------------
 
 
-def test_phantoms_make_a_silent_group_send_little(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        people = await stage.founded("Alice", "Bob", "Carol")
-        mallory = await Mallory.joined(stage, await stage.relay())
-        await stage.until_members(4)
-        await stage.goes_by(10_000)
-        sent, given = Sent(people), 0
-        for _ in range(14):
-            payload = mallory.payload(mallory.message("seen these?", history=phantoms(250)))
-            given += len(payload)
-            await mallory.relay.publish(payload)
-        for person in people:
-            await stage.until(partial(misses, 1_000, person))
-        await stage.goes_by(10 * MINUTE_MS, step_ms=3_000)
-        envelopes, size = sent.envelopes(), sent.size()
-        said = await talk(stage, people, 1)
-        took_s = await stage.until(partial(has_placed, said, people))
-        figure(
-            f"phantoms: {given // KIB} KiB make three members send {envelopes} envelopes "
-            f"({size // KIB} KiB) in 10 minutes, before 594; what is really missing is here after "
-            f"{took_s:.1f} s"
-        )
-        assert envelopes < 150
-        assert size < 8 * given
-
-    run(scenario, tmp_path)
-
-
-def test_a_phantom_told_to_one_member_first_does_not_cost_the_others_another_day(
-    tmp_path: Path,
-) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
-        mallory = await Mallory.joined(stage, await stage.relay())
-        await stage.until_members(4)
-        payload = mallory.payload(mallory.message("for Bob alone", history=phantoms(1)))
-        alice.on_the_way = carol.on_the_way = lost(payload)
+async def test_phantoms_make_a_silent_group_send_little(stage: Stage) -> None:
+    stage.settings = NOTHING_KEPT
+    people = await stage.founded("Alice", "Bob", "Carol")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(4)
+    await stage.goes_by(10_000)
+    sent, given = Sent(people), 0
+    for _ in range(14):
+        payload = mallory.payload(mallory.message("seen these?", history=phantoms(250)))
+        given += len(payload)
         await mallory.relay.publish(payload)
-        await stage.until(partial(misses, 1, bob))
-        await stage.goes_by(DAY_MS + HOUR_MS, step_ms=15 * MINUTE_MS)
-        assert await has_placed(["for Bob alone"], [bob])
-        await bob.say("who waits for this?")
-        await stage.until(partial(misses, 1, alice))
-        minutes = 0
-        while not await has_placed(["who waits for this?"], [alice, carol]):
-            await stage.goes_by(5 * MINUTE_MS, step_ms=5 * MINUTE_MS)
-            minutes += 5
-            assert minutes <= 24 * 60
-        figure(
-            f"a phantom told to one first: the others go on after {minutes} minutes, before "
-            "after 24 hours"
-        )
-        assert minutes <= 70
+    for person in people:
+        await stage.until(partial(misses, 1_000, person))
+    await stage.goes_by(10 * MINUTE_MS, step_ms=3_000)
+    envelopes, size = sent.envelopes(), sent.size()
+    said = await talk(stage, people, 1)
+    took_s = await stage.until(partial(has_placed, said, people))
+    figure(
+        f"phantoms: {given // KIB} KiB make three members send {envelopes} envelopes "
+        f"({size // KIB} KiB) in 10 minutes, before 594; what is really missing is here after "
+        f"{took_s:.1f} s"
+    )
+    assert envelopes < 150
+    assert size < 8 * given
 
-    run(scenario, tmp_path)
+
+async def test_a_phantom_told_to_one_member_first_does_not_cost_the_others_another_day(
+    stage: Stage,
+) -> None:
+    stage.settings = NOTHING_KEPT
+    alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(4)
+    payload = mallory.payload(mallory.message("for Bob alone", history=phantoms(1)))
+    alice.on_the_way = carol.on_the_way = lost(payload)
+    await mallory.relay.publish(payload)
+    await stage.until(partial(misses, 1, bob))
+    await stage.goes_by(DAY_MS + HOUR_MS, step_ms=15 * MINUTE_MS)
+    assert await has_placed(["for Bob alone"], [bob])
+    await bob.say("who waits for this?")
+    await stage.until(partial(misses, 1, alice))
+    minutes = 0
+    while not await has_placed(["who waits for this?"], [alice, carol]):
+        await stage.goes_by(5 * MINUTE_MS, step_ms=5 * MINUTE_MS)
+        minutes += 5
+        assert minutes <= 24 * 60
+    figure(
+        f"a phantom told to one first: the others go on after {minutes} minutes, before "
+        "after 24 hours"
+    )
+    assert minutes <= 70
 
 
 # --- replay -------------------------------------------------------------------------------------
 
 
-def test_old_claims_replayed_after_a_restart_are_not_answered(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        alice, *_ = await stage.founded("Alice", "Bob", "Carol")
-        relay = await stage.relay()
-        for person in stage.victims:
-            await person.say("hello")
-        await stage.until_alike(stage.victims)
-        await stage.goes_by(5_000)
-        old = [message.payload for message in relay.heard]
-        await say_large(stage, alice, 40)
+async def test_old_claims_replayed_after_a_restart_are_not_answered(stage: Stage) -> None:
+    stage.settings = NOTHING_KEPT
+    alice, *_ = await stage.founded("Alice", "Bob", "Carol")
+    relay = await stage.relay()
+    for person in stage.victims:
+        await person.say("hello")
+    await stage.until_alike(stage.victims)
+    await stage.goes_by(5_000)
+    old = [message.payload for message in relay.heard]
+    await say_large(stage, alice, 40)
 
-        def only_old(message: WakuMessage) -> Sequence[WakuMessage]:
-            return (message,) if message.payload in old else ()
+    def only_old(message: WakuMessage) -> Sequence[WakuMessage]:
+        return (message,) if message.payload in old else ()
 
-        alice.on_the_way = only_old
-        await alice.restart()
-        await stage.until_connected()
-        sent = Sent([alice])
-        for payload in old:
-            await relay.publish(payload)
-        await stage.goes_by(MINUTE_MS, step_ms=500)
-        given, size = sum(map(len, old)), sent.size()
-        alice.on_the_way = lambda message: (message,)
-        await alice.say("after it")
-        took_s = await stage.heals(["after it"])
-        figure(
-            f"replay: {given} bytes make the victim send {size // KIB} KiB in the minute after a "
-            f"restart, before 2 405 KiB; all alike after {took_s:.1f} s"
-        )
-        assert size < 8 * given
-        assert alice.counted("sds.stale_claim")
-
-    run(scenario, tmp_path)
+    alice.on_the_way = only_old
+    await alice.restart()
+    await stage.until_connected()
+    sent = Sent([alice])
+    for payload in old:
+        await relay.publish(payload)
+    await stage.goes_by(MINUTE_MS, step_ms=500)
+    given, size = sum(map(len, old)), sent.size()
+    alice.on_the_way = lambda message: (message,)
+    await alice.say("after it")
+    took_s = await stage.heals(["after it"])
+    figure(
+        f"replay: {given} bytes make the victim send {size // KIB} KiB in the minute after a "
+        f"restart, before 2 405 KiB; all alike after {took_s:.1f} s"
+    )
+    assert size < 8 * given
+    assert alice.counted("sds.stale_claim")
 
 
 # --- requests and claims ------------------------------------------------------------------------
@@ -234,92 +225,85 @@ def test_who_claims_to_hold_nothing_is_sent_it_within_a_budget(tmp_path: Path) -
     ask_for_a_minute(tmp_path, claims_to_hold_nothing, "claims of nothing", "25 517 KiB")
 
 
-def test_who_claims_to_hold_nothing_is_not_sent_the_same_for_ever(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        people = await stage.founded("Alice", "Bob", "Carol")
-        mallory = await Mallory.joined(stage, await stage.relay())
-        await stage.until_members(4)
-        for number in range(3):
-            await people[0].say(f"a short text, {number}")
-        await stage.until_alike(people)
-        await stage.goes_by(10_000)
-        copies = []
-        for _ in range(2):
-            sent = Sent(people)
-            for _ in range(60):
-                await mallory.relay.publish(claims_to_hold_nothing(mallory, ()))
-                await stage.goes_by(5_000, step_ms=2_500)
-            copies.append(sent.envelopes())
-        figure(f"the same again: {copies} envelopes of three members in each of two 5 minutes")
-        assert copies[1] < 60
-
-    run(scenario, tmp_path)
+async def test_who_claims_to_hold_nothing_is_not_sent_the_same_for_ever(stage: Stage) -> None:
+    stage.settings = NOTHING_KEPT
+    people = await stage.founded("Alice", "Bob", "Carol")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(4)
+    for number in range(3):
+        await people[0].say(f"a short text, {number}")
+    await stage.until_alike(people)
+    await stage.goes_by(10_000)
+    copies = []
+    for _ in range(2):
+        sent = Sent(people)
+        for _ in range(60):
+            await mallory.relay.publish(claims_to_hold_nothing(mallory, ()))
+            await stage.goes_by(5_000, step_ms=2_500)
+        copies.append(sent.envelopes())
+    figure(f"the same again: {copies} envelopes of three members in each of two 5 minutes")
+    assert copies[1] < 60
 
 
-def test_a_newcomer_who_lacks_much_gets_all_of_it_in_a_few_minutes(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        people = await stage.founded("Alice", "Bob", "Carol")
-        await say_large(stage, people[0], 24)
-        dora = await stage.victim("Dora")
-        await stage.join(dora)
-        await stage.until_all_known()
-        minutes, most = 0, 0
-        while len(await dora.texts()) < 24:
-            sent = Sent(people)
-            await stage.goes_by(MINUTE_MS, step_ms=1_000)
-            minutes, most = minutes + 1, max(most, sent.most())
-            assert minutes < 10
-        figure(
-            f"a newcomer without any Store: 1 400 KiB of three members in {minutes} minutes, "
-            f"{most // KIB} KiB of one in a minute at most"
-        )
-        assert most <= BUDGET + TALK
-
-    run(scenario, tmp_path)
+async def test_a_newcomer_who_lacks_much_gets_all_of_it_in_a_few_minutes(stage: Stage) -> None:
+    stage.settings = NOTHING_KEPT
+    people = await stage.founded("Alice", "Bob", "Carol")
+    await say_large(stage, people[0], 24)
+    dora = await stage.victim("Dora")
+    await stage.join(dora)
+    await stage.until_all_known()
+    minutes, most = 0, 0
+    while len(await dora.texts()) < 24:
+        sent = Sent(people)
+        await stage.goes_by(MINUTE_MS, step_ms=1_000)
+        minutes, most = minutes + 1, max(most, sent.most())
+        assert minutes < 10
+    figure(
+        f"a newcomer without any Store: 1 400 KiB of three members in {minutes} minutes, "
+        f"{most // KIB} KiB of one in a minute at most"
+    )
+    assert most <= BUDGET + TALK
 
 
 # --- room ---------------------------------------------------------------------------------------
 
 
-def test_identities_that_fill_the_buffer_leave_room_for_who_has_less_there(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        alice, bob = await stage.founded("Alice", "Bob")
-        relay = await stage.relay()
-        little, *much = [await Mallory.joined(stage, relay, f"Sybil {n}") for n in range(18)]
-        await stage.until_members(20)
-        alice.on_the_way = lambda message: () if len(message.payload) > LARGE else (message,)
-        for sybil in much:
-            for _ in range(36):
-                message = sybil.message("x" * LARGE, history=phantoms(1))
-                await relay.publish(sybil.payload(message))
-        for _ in range(100):  # And what room is left.
-            message = little.message("x" * 400, history=phantoms(1))
-            await relay.publish(little.payload(message))
-        await little.say("all of it is here")
-        await stage.until(partial(has_placed, ["all of it is here"], [bob]))
-        bob.on_the_way = lambda _message: ()
-        await alice.say("lost on the way")
-        await stage.until(partial(has_placed, ["lost on the way"], [alice]))
+async def test_identities_that_fill_the_buffer_leave_room_for_who_has_less_there(
+    stage: Stage,
+) -> None:
+    stage.settings = NOTHING_KEPT
+    alice, bob = await stage.founded("Alice", "Bob")
+    relay = await stage.relay()
+    little, *much = [await Mallory.joined(stage, relay, f"Sybil {n}") for n in range(18)]
+    await stage.until_members(20)
+    alice.on_the_way = lambda message: () if len(message.payload) > LARGE else (message,)
+    for sybil in much:
+        for _ in range(36):
+            message = sybil.message("x" * LARGE, history=phantoms(1))
+            await relay.publish(sybil.payload(message))
+    for _ in range(100):  # And what room is left.
+        message = little.message("x" * 400, history=phantoms(1))
+        await relay.publish(little.payload(message))
+    await little.say("all of it is here")
+    await stage.until(partial(has_placed, ["all of it is here"], [bob]))
+    bob.on_the_way = lambda _message: ()
+    await alice.say("lost on the way")
+    await stage.until(partial(has_placed, ["lost on the way"], [alice]))
 
-        def but_the_first(message: WakuMessage) -> Sequence[WakuMessage]:
-            said = decode_message(little.sealed.open(message.payload).sds_bytes).content
-            return () if b"lost on the way" in (said or b"") else (message,)
+    def but_the_first(message: WakuMessage) -> Sequence[WakuMessage]:
+        said = decode_message(little.sealed.open(message.payload).sds_bytes).content
+        return () if b"lost on the way" in (said or b"") else (message,)
 
-        bob.on_the_way = but_the_first
-        waits = await alice.say("waits for that")
-        await little.say("this as well")
-        await stage.until(partial(has_placed, ["this as well"], [bob]))
-        incoming = {entry.message.message_id for entry in (await bob.state()).incoming}
-        bob.on_the_way = lambda message: (message,)
-        said = ["lost on the way", "waits for that"]
-        took_s = await stage.until(partial(has_placed, said, [bob]))
-        figure(
-            f"a full buffer: with {len(incoming)} messages of 18 strangers, {waits in incoming:d} "
-            f"of 1 that has to wait is kept, before 0 of 1, and placed after {took_s:.1f} s"
-        )
-        assert waits in incoming
-
-    run(scenario, tmp_path)
+    bob.on_the_way = but_the_first
+    waits = await alice.say("waits for that")
+    await little.say("this as well")
+    await stage.until(partial(has_placed, ["this as well"], [bob]))
+    incoming = {entry.message.message_id for entry in (await bob.state()).incoming}
+    bob.on_the_way = lambda message: (message,)
+    said = ["lost on the way", "waits for that"]
+    took_s = await stage.until(partial(has_placed, said, [bob]))
+    figure(
+        f"a full buffer: with {len(incoming)} messages of 18 strangers, {waits in incoming:d} "
+        f"of 1 that has to wait is kept, before 0 of 1, and placed after {took_s:.1f} s"
+    )
+    assert waits in incoming

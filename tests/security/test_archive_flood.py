@@ -152,109 +152,95 @@ async def flooded(place: Path, people: int = PEOPLE) -> AsyncIterator[Flooded]:
     ("size", "from_where"),
     [(100_000, "elsewhere"), (4_000, "elsewhere"), (4_000, "behind the same NAT")],
 )
-def test_a_flood_takes_no_honest_message_and_no_more_disk(
+async def test_a_flood_takes_no_honest_message_and_no_more_disk(
     tmp_path: Path, size: int, from_where: str
 ) -> None:
     """Fifty people behind one address lose nothing, also to a neighbour there who floods."""
-
-    async def scenario() -> None:
-        async with flooded(tmp_path) as at:
-            address = "127.0.2.1" if from_where == "elsewhere" else None
-            attacker = await at.attacker(1, address)
-            before = [text(number) for number in range(PEOPLE)]
-            for person, message in zip(at.people, before, strict=True):
-                assert await person.say(message)
-            flood = asyncio.create_task(at.flood([attacker], lambda number: junk(number, size)))
-            meanwhile: list[WakuMessage] = []
-            for number, person in enumerate(at.people):
-                message = text(number)
-                if await person.say(message):
-                    meanwhile.append(message)
-            sent = await flood
-            last = text(0)
-            assert await at.people[0].say(last)
-            await at.taken_in(last)
-            await at.sweep()
-            kept = await at.kept(before), await at.kept(meanwhile)
-            figure(
-                f"{sent / MIB:.0f} MiB in {size} byte messages from {from_where} into "
-                f"{ROOM / MIB:.0f} MiB: {kept[0]} of {PEOPLE} earlier messages kept, {kept[1]} of "
-                f"{PEOPLE} said meanwhile; at most {at.largest / MIB:.1f} MiB on disk; before "
-                f"0 and 0, and 28 MiB"
-            )
-            assert kept == (PEOPLE, PEOPLE)
-            assert at.largest <= ROOM + LOG_BYTES
-
-    asyncio.run(scenario())
+    async with flooded(tmp_path) as at:
+        address = "127.0.2.1" if from_where == "elsewhere" else None
+        attacker = await at.attacker(1, address)
+        before = [text(number) for number in range(PEOPLE)]
+        for person, message in zip(at.people, before, strict=True):
+            assert await person.say(message)
+        flood = asyncio.create_task(at.flood([attacker], lambda number: junk(number, size)))
+        meanwhile: list[WakuMessage] = []
+        for number, person in enumerate(at.people):
+            message = text(number)
+            if await person.say(message):
+                meanwhile.append(message)
+        sent = await flood
+        last = text(0)
+        assert await at.people[0].say(last)
+        await at.taken_in(last)
+        await at.sweep()
+        kept = await at.kept(before), await at.kept(meanwhile)
+        figure(
+            f"{sent / MIB:.0f} MiB in {size} byte messages from {from_where} into "
+            f"{ROOM / MIB:.0f} MiB: {kept[0]} of {PEOPLE} earlier messages kept, {kept[1]} of "
+            f"{PEOPLE} said meanwhile; at most {at.largest / MIB:.1f} MiB on disk; before "
+            f"0 and 0, and 28 MiB"
+        )
+        assert kept == (PEOPLE, PEOPLE)
+        assert at.largest <= ROOM + LOG_BYTES
 
 
-def test_floods_from_many_networks_leave_what_was_asked_for(tmp_path: Path) -> None:
+async def test_floods_from_many_networks_leave_what_was_asked_for(tmp_path: Path) -> None:
     """A group that said more than any attacker: it has all of it, in the half for such."""
-
-    async def scenario() -> None:
-        async with flooded(tmp_path, people=1) as at:
-            person = at.people[0]
-            said = [text(number, size=100_000) for number in range(15)]
-            for message in said:
-                assert await person.say(message)
-            asked = StoreQueryRequest(
-                request_id="asked", pubsub_topic=SHARD, content_topics=(GROUP,)
-            )
-            assert (await StoreClient(person.host).query(person.service, asked)).succeeded
-            attackers = [await at.attacker(n, f"127.0.{n + 1}.1") for n in range(1, 9)]
-            sent = await at.flood(attackers, lambda number: junk(number, 20_000))
-            last = text(0)
-            assert await person.say(last)
-            await at.taken_in(last)
-            await at.sweep()
-            kept = await at.kept(said)
-            figure(
-                f"{sent / MIB:.0f} MiB from {len(attackers)} networks into {ROOM / MIB:.0f} MiB: "
-                f"{kept} of {len(said)} messages kept of a topic that was asked for; before 0 of 15"
-            )
-            assert kept == len(said)
-            assert at.largest <= ROOM + LOG_BYTES
-
-    asyncio.run(scenario())
+    async with flooded(tmp_path, people=1) as at:
+        person = at.people[0]
+        said = [text(number, size=100_000) for number in range(15)]
+        for message in said:
+            assert await person.say(message)
+        asked = StoreQueryRequest(request_id="asked", pubsub_topic=SHARD, content_topics=(GROUP,))
+        assert (await StoreClient(person.host).query(person.service, asked)).succeeded
+        attackers = [await at.attacker(n, f"127.0.{n + 1}.1") for n in range(1, 9)]
+        sent = await at.flood(attackers, lambda number: junk(number, 20_000))
+        last = text(0)
+        assert await person.say(last)
+        await at.taken_in(last)
+        await at.sweep()
+        kept = await at.kept(said)
+        figure(
+            f"{sent / MIB:.0f} MiB from {len(attackers)} networks into {ROOM / MIB:.0f} MiB: "
+            f"{kept} of {len(said)} messages kept of a topic that was asked for; before 0 of 15"
+        )
+        assert kept == len(said)
+        assert at.largest <= ROOM + LOG_BYTES
 
 
 @pytest.mark.parametrize("from_where", ["elsewhere", "behind the same NAT"])
-def test_who_asks_for_junk_takes_nothing_of_what_others_asked_for(
+async def test_who_asks_for_junk_takes_nothing_of_what_others_asked_for(
     tmp_path: Path, from_where: str
 ) -> None:
     """It comes through the group's own neighbour, in topics of one message each."""
-
-    async def scenario() -> None:
-        async with flooded(tmp_path, people=2) as at:
-            person = at.people[0]
-            relay = await at.attacker(1, "127.0.2.1")
-            elsewhere = await at.attacker(2, "127.0.3.1")
-            asker: Host = at.people[1].host
-            if from_where == "elsewhere":
-                (asker,) = elsewhere.node.hosts()
-            said = [text(number, size=10_000) for number in range(100)]
-            for message in said:
+    async with flooded(tmp_path, people=2) as at:
+        person = at.people[0]
+        relay = await at.attacker(1, "127.0.2.1")
+        elsewhere = await at.attacker(2, "127.0.3.1")
+        asker: Host = at.people[1].host
+        if from_where == "elsewhere":
+            (asker,) = elsewhere.node.hosts()
+        said = [text(number, size=10_000) for number in range(100)]
+        for message in said:
+            await relay.node.publish(message)
+        await at.taken_in(said[-1])
+        await ask_for([GROUP], person.host, person.service)
+        sent = 0
+        while sent < FLOOD:
+            made = [junk(sent + number, 10_000) for number in range(100)]
+            for message in made:
                 await relay.node.publish(message)
-            await at.taken_in(said[-1])
-            await ask_for([GROUP], person.host, person.service)
-            sent = 0
-            while sent < FLOOD:
-                made = [junk(sent + number, 10_000) for number in range(100)]
-                for message in made:
-                    await relay.node.publish(message)
-                await at.taken_in(made[-1])
-                await ask_for([each.content_topic for each in made], asker, person.service)
-                sent += sum(len(message.payload) for message in made)
-            await at.sweep()
-            kept = await at.kept(said)
-            figure(
-                f"{sent / MIB:.0f} MiB into {ROOM / MIB:.0f} MiB, asked for from {from_where}: "
-                f"{kept} of {len(said)} messages kept of a group that somebody else asked for; "
-                f"before at most 1"
-            )
-            assert kept == len(said)
-
-    asyncio.run(scenario())
+            await at.taken_in(made[-1])
+            await ask_for([each.content_topic for each in made], asker, person.service)
+            sent += sum(len(message.payload) for message in made)
+        await at.sweep()
+        kept = await at.kept(said)
+        figure(
+            f"{sent / MIB:.0f} MiB into {ROOM / MIB:.0f} MiB, asked for from {from_where}: "
+            f"{kept} of {len(said)} messages kept of a group that somebody else asked for; "
+            f"before at most 1"
+        )
+        assert kept == len(said)
 
 
 async def ask_for(topics: Sequence[ContentTopic], host: Host, service: PeerId) -> None:

@@ -220,25 +220,22 @@ async def history(it: Town) -> int:
 
 
 @pytest.mark.parametrize("sources", [ONE, MANY], ids=["one address", "200 addresses"])
-def test_a_flood_of_everything_cuts_off_nobody_honest(
+async def test_a_flood_of_everything_cuts_off_nobody_honest(
     tmp_path: Path, sources: Sequence[str]
 ) -> None:
-    async def scenario() -> None:
-        async with town(tmp_path) as it:
-            await it.talk(0)
-            assert await history(it) == TEXTS  # Somebody asks for it, as members do.
-            attack = asyncio.create_task(flood(it, sources))
-            turns = 1
-            while not attack.done():
-                await it.talk(turns * TEXTS)
-                turns += 1
-            await attack
-            assert all(member.node.status().peers for member in it.members)
+    async with town(tmp_path) as it:
+        await it.talk(0)
+        assert await history(it) == TEXTS  # Somebody asks for it, as members do.
+        attack = asyncio.create_task(flood(it, sources))
+        turns = 1
+        while not attack.done():
             await it.talk(turns * TEXTS)
-            said = (turns + 1) * TEXTS
-            assert await history(it) == said
-            sentences = refusal_sentences(it.node.counters())
-            figure(f"{len(sources)} addresses: {said} texts heard by all and kept; {sentences}")
-            assert sentences
-
-    asyncio.run(scenario())
+            turns += 1
+        await attack
+        assert all(member.node.status().peers for member in it.members)
+        await it.talk(turns * TEXTS)
+        said = (turns + 1) * TEXTS
+        assert await history(it) == said
+        sentences = refusal_sentences(it.node.counters())
+        figure(f"{len(sources)} addresses: {said} texts heard by all and kept; {sentences}")
+        assert sentences

@@ -8,7 +8,6 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from hashlib import sha512
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -38,7 +37,7 @@ from tests.crypto.test_public_key_import import (
     small_order_points,
 )
 from tests.security.mallory import Mallory
-from tests.security.stage import Stage, figure, run
+from tests.security.stage import Stage, figure
 
 
 def _base() -> Point:
@@ -124,99 +123,88 @@ of_all_kinds: Callable[..., pytest.MarkDecorator] = pytest.mark.parametrize(
 
 
 @of_all_kinds
-def test_who_joins_with_such_a_key_is_nobody(
-    tmp_path: Path, kind: type[Identity], reason: str
+async def test_who_joins_with_such_a_key_is_nobody(
+    stage: Stage, kind: type[Identity], reason: str
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        alice, bob = await stage.founded("Alice", "Bob")
-        relay = await stage.relay()
-        forger = await Mallory.joined(stage, relay, identity=kind.generate(os.urandom))
-        await forger.say("let me in")
-        for person in (alice, bob):
-            await stage.until_counted(person, f"group.{reason}")
-        await alice.say("who was that?")
-        took_s = await stage.heals(["who was that?"])
-        members = [person.member_count() for person in (alice, bob)]
-        figure(f"{kind.__name__} joins: refused as {reason}, {members} members, {took_s:.1f} s")
-        assert members == [2, 2]
-        for person in (alice, bob):
-            assert "let me in" not in await person.texts()
-
-    run(scenario, tmp_path)
+    alice, bob = await stage.founded("Alice", "Bob")
+    relay = await stage.relay()
+    forger = await Mallory.joined(stage, relay, identity=kind.generate(os.urandom))
+    await forger.say("let me in")
+    for person in (alice, bob):
+        await stage.until_counted(person, f"group.{reason}")
+    await alice.say("who was that?")
+    took_s = await stage.heals(["who was that?"])
+    members = [person.member_count() for person in (alice, bob)]
+    figure(f"{kind.__name__} joins: refused as {reason}, {members} members, {took_s:.1f} s")
+    assert members == [2, 2]
+    for person in (alice, bob):
+        assert "let me in" not in await person.texts()
 
 
 @of_all_kinds
-def test_links_that_name_such_a_key_are_refused(
-    tmp_path: Path, kind: type[Identity], reason: str
+async def test_links_that_name_such_a_key_are_refused(
+    stage: Stage, kind: type[Identity], reason: str
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        alice, bob = await stage.founded("Alice", "Bob")
-        forger = kind.generate(os.urandom)
-        contact = contact_pb2.ContactLink.FromString(
-            CONTACT_FORM.read(await alice.engine.people.make_contact_link())
-        )
-        contact.public_key, contact.encryption_key = forger.public_key, forger.encryption_public_key
-        contact.signature = forger.sign(signed_of_contact_link(contact))
-        link = CONTACT_FORM.write(contact.SerializeToString(deterministic=True))
+    alice, bob = await stage.founded("Alice", "Bob")
+    forger = kind.generate(os.urandom)
+    contact = contact_pb2.ContactLink.FromString(
+        CONTACT_FORM.read(await alice.engine.people.make_contact_link())
+    )
+    contact.public_key, contact.encryption_key = forger.public_key, forger.encryption_public_key
+    contact.signature = forger.sign(signed_of_contact_link(contact))
+    link = CONTACT_FORM.write(contact.SerializeToString(deterministic=True))
+    with pytest.raises(InviteError, match="bad_key"):
+        bob.engine.people.preview_contact(link)
+    with pytest.raises(InviteError, match="bad_key"):
+        await bob.engine.people.add(link)
+    refused = 1
+    if issubclass(kind, Forger):
+        invite = invite_pb2.Invite.FromString(INVITE_FORM.read(await stage.link()))
+        invite.group_id, invite.admin_public_key = os.urandom(32), forger.public_key
+        link = INVITE_FORM.write(invite.SerializeToString(deterministic=True))
         with pytest.raises(InviteError, match="bad_key"):
-            bob.engine.people.preview_contact(link)
-        with pytest.raises(InviteError, match="bad_key"):
-            await bob.engine.people.add(link)
-        refused = 1
-        if issubclass(kind, Forger):
-            invite = invite_pb2.Invite.FromString(INVITE_FORM.read(await stage.link()))
-            invite.group_id, invite.admin_public_key = os.urandom(32), forger.public_key
-            link = INVITE_FORM.write(invite.SerializeToString(deterministic=True))
-            with pytest.raises(InviteError, match="bad_key"):
-                await bob.engine.groups.join(link)
-            refused += 1
-        figure(f"links that name {kind.__name__}'s keys ({reason}): {refused} refused")
-        assert len(await bob.engine.conversations()) == 1
-
-    run(scenario, tmp_path)
+            await bob.engine.groups.join(link)
+        refused += 1
+    figure(f"links that name {kind.__name__}'s keys ({reason}): {refused} refused")
+    assert len(await bob.engine.conversations()) == 1
 
 
 @of_all_kinds
-def test_requests_under_such_a_key_reach_nobody(
-    tmp_path: Path, kind: type[Identity], reason: str
+async def test_requests_under_such_a_key_reach_nobody(
+    stage: Stage, kind: type[Identity], reason: str
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        alice, _ = await stage.founded("Alice", "Bob")
-        relay = await stage.relay()
-        link = parse_contact_link(
-            await alice.engine.people.make_contact_link(), now_ms=stage.now_ms()
+    alice, _ = await stage.founded("Alice", "Bob")
+    relay = await stage.relay()
+    link = parse_contact_link(await alice.engine.people.make_contact_link(), now_ms=stage.now_ms())
+
+    async def asks(identity: Identity) -> None:
+        seal = PairSeal(
+            identity,
+            peer_public_key=link.public_key,
+            peer_encryption_key=link.encryption_key,
         )
+        content = Content(
+            author=AuthorSequence(instance_id=InstanceId(os.urandom(16)), sequence=1),
+            previous_id=None,
+            nonce=os.urandom(NONCE_BYTES),
+            sent_ms=stage.now_ms(),
+            body=ContactRequest(name="Eve", round=1),
+            lamport_timestamp=stage.now_ms(),
+        )
+        request = MvdsMessage(seal.group_id, stage.now_ms() // 1000, encode_content(content))
+        part = MvdsPart(payload=encode_payload(Payload(messages=(request,))))
+        payload = seal.seal(part, signed_ms=stage.now_ms())
+        await relay.publish(payload, topic=inbox_topic_of(link.public_key))
 
-        async def asks(identity: Identity) -> None:
-            seal = PairSeal(
-                identity,
-                peer_public_key=link.public_key,
-                peer_encryption_key=link.encryption_key,
-            )
-            content = Content(
-                author=AuthorSequence(instance_id=InstanceId(os.urandom(16)), sequence=1),
-                previous_id=None,
-                nonce=os.urandom(NONCE_BYTES),
-                sent_ms=stage.now_ms(),
-                body=ContactRequest(name="Eve", round=1),
-                lamport_timestamp=stage.now_ms(),
-            )
-            request = MvdsMessage(seal.group_id, stage.now_ms() // 1000, encode_content(content))
-            part = MvdsPart(payload=encode_payload(Payload(messages=(request,))))
-            payload = seal.seal(part, signed_ms=stage.now_ms())
-            await relay.publish(payload, topic=inbox_topic_of(link.public_key))
+    await asks(kind.generate(os.urandom))
+    await stage.until_counted(alice, f"inbox.{reason}")
+    asked = len(await alice.engine.conversations()) - 1
+    await asks(Identity.generate(os.urandom))  # Somebody honest is heard.
 
-        await asks(kind.generate(os.urandom))
-        await stage.until_counted(alice, f"inbox.{reason}")
-        asked = len(await alice.engine.conversations()) - 1
-        await asks(Identity.generate(os.urandom))  # Somebody honest is heard.
+    async def heard() -> bool:
+        return len(await alice.engine.conversations()) == 2
 
-        async def heard() -> bool:
-            return len(await alice.engine.conversations()) == 2
-
-        await stage.until(heard)
-        figure(f"{kind.__name__} asks to talk: refused as {reason}, {asked} requests shown")
-        assert asked == 0
-        assert alice.counted("inbox.crashed") == 0
-
-    run(scenario, tmp_path)
+    await stage.until(heard)
+    figure(f"{kind.__name__} asks to talk: refused as {reason}, {asked} requests shown")
+    assert asked == 0
+    assert alice.counted("inbox.crashed") == 0

@@ -1,13 +1,12 @@
 """Requests to talk by the dozen, under keys that cost nothing: others still get through."""
 
 import asyncio
-from pathlib import Path
 
 from engine.core.contacts import ContactState
 from engine.events import ConversationView
 from engine.runtime.people import MAX_OPEN_OF_A_GROUP, MAX_OPEN_OF_STRANGERS, MAX_OPEN_REQUESTS
 from tests.security.mallory import Mallory
-from tests.security.stage import PATIENCE_S, Relay, Stage, Victim, figure, run
+from tests.security.stage import PATIENCE_S, Relay, Stage, Victim, figure
 from tests.session.pair_stage import PairPerson
 
 FLOOD = 60
@@ -40,48 +39,42 @@ async def comes_through(stage: Stage, victim: Victim, friend: Victim, link: str)
     await stage.until(is_asking)
 
 
-def test_strangers_leave_room_for_who_shares_a_group(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        alice, bob = await stage.founded("Alice", "Bob")
-        relay = await stage.relay()
-        link = await alice.engine.people.make_contact_link()
-        for number in range(FLOOD):
-            await ask(relay, PairPerson(f"Stranger {number}"), link)
-        await until_refused(alice, "too_many_of_strangers", FLOOD - MAX_OPEN_OF_STRANGERS)
-        assert len(await asking(alice)) == MAX_OPEN_OF_STRANGERS
-        await comes_through(stage, alice, bob, link)
-        figure(
-            f"{FLOOD} strangers: {MAX_OPEN_OF_STRANGERS} of {MAX_OPEN_REQUESTS} places taken (all"
-            " of them before), and somebody of a shared group gets one"
-        )
-
-    run(scenario, tmp_path)
+async def test_strangers_leave_room_for_who_shares_a_group(stage: Stage) -> None:
+    alice, bob = await stage.founded("Alice", "Bob")
+    relay = await stage.relay()
+    link = await alice.engine.people.make_contact_link()
+    for number in range(FLOOD):
+        await ask(relay, PairPerson(f"Stranger {number}"), link)
+    await until_refused(alice, "too_many_of_strangers", FLOOD - MAX_OPEN_OF_STRANGERS)
+    assert len(await asking(alice)) == MAX_OPEN_OF_STRANGERS
+    await comes_through(stage, alice, bob, link)
+    figure(
+        f"{FLOOD} strangers: {MAX_OPEN_OF_STRANGERS} of {MAX_OPEN_REQUESTS} places taken (all"
+        " of them before), and somebody of a shared group gets one"
+    )
 
 
-def test_members_of_one_group_leave_room_for_those_of_another(tmp_path: Path) -> None:
-    async def scenario(stage: Stage) -> None:
-        (alice,) = await stage.founded("Alice")
-        relay = await stage.relay()
-        people = [PairPerson(f"Mallory {number}") for number in range(IDENTITIES)]
-        for person in people:
-            await Mallory.joined(stage, relay, person.name, identity=person.identity)
-        await stage.until_members(1 + IDENTITIES)
-        link = await alice.engine.people.make_contact_link()
-        for person in people:
-            await ask(relay, person, link)
-        await until_refused(alice, "too_many_of_a_group", IDENTITIES - MAX_OPEN_OF_A_GROUP)
-        assert len(await asking(alice)) == MAX_OPEN_OF_A_GROUP
+async def test_members_of_one_group_leave_room_for_those_of_another(stage: Stage) -> None:
+    (alice,) = await stage.founded("Alice")
+    relay = await stage.relay()
+    people = [PairPerson(f"Mallory {number}") for number in range(IDENTITIES)]
+    for person in people:
+        await Mallory.joined(stage, relay, person.name, identity=person.identity)
+    await stage.until_members(1 + IDENTITIES)
+    link = await alice.engine.people.make_contact_link()
+    for person in people:
+        await ask(relay, person, link)
+    await until_refused(alice, "too_many_of_a_group", IDENTITIES - MAX_OPEN_OF_A_GROUP)
+    assert len(await asking(alice)) == MAX_OPEN_OF_A_GROUP
 
-        bob = await stage.victim("Bob")
-        other_group = await alice.engine.groups.create("Ebb")
-        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(other_group))
+    bob = await stage.victim("Bob")
+    other_group = await alice.engine.groups.create("Ebb")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(other_group))
 
-        async def are_two() -> bool:
-            views = await alice.engine.conversations()
-            return any(v.name == "Ebb" and len(v.members) == 2 for v in views)
+    async def are_two() -> bool:
+        views = await alice.engine.conversations()
+        return any(v.name == "Ebb" and len(v.members) == 2 for v in views)
 
-        await stage.until(are_two)
-        await comes_through(stage, alice, bob, link)
-        figure(f"{IDENTITIES} identities in one group: {MAX_OPEN_OF_A_GROUP} places taken")
-
-    run(scenario, tmp_path)
+    await stage.until(are_two)
+    await comes_through(stage, alice, bob, link)
+    figure(f"{IDENTITIES} identities in one group: {MAX_OPEN_OF_A_GROUP} places taken")

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -15,52 +14,51 @@ from engine.crypto.sealed import Opened
 from engine.events import MessageKind
 from proto import content_pb2, envelope_pb2
 from tests.security.mallory import Mallory
-from tests.security.stage import NOTHING_KEPT, Stage, Victim, figure, now, run
+from tests.security.stage import NOTHING_KEPT, Stage, Victim, figure, now
 
 UNKNOWN: Final = b"\xa2\x06" + b"\x80\x80\x06" + bytes(98_304)
 """Field 100, which no message of ours has: 96 KiB."""
 
 
 @pytest.mark.parametrize("shadow", ["of a member", "of junk"])
-def test_what_is_sealed_under_a_seen_header_keeps_nothing_out(tmp_path: Path, shadow: str) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        alice, bob = await stage.founded("Alice", "Bob")
-        mallory = await Mallory.joined(stage, await stage.relay())
-        await stage.until_members(3)
-        shadows = 0
+async def test_what_is_sealed_under_a_seen_header_keeps_nothing_out(
+    stage: Stage, shadow: str
+) -> None:
+    stage.settings = NOTHING_KEPT
+    alice, bob = await stage.founded("Alice", "Bob")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(3)
+    shadows = 0
 
-        def overtake(message: WakuMessage) -> tuple[WakuMessage, ...]:
-            nonlocal shadows
-            opened = mallory.sealed.open(message.payload)
-            is_content = bool(decode_message(opened.sds_bytes).content)
-            if opened.sender_id != bob.participant_id or message.ephemeral or not is_content:
-                return (message,)
-            plaintext = b"junk"
-            if shadow == "of a member":
-                signed = mallory.sign(mallory.message(f"shadow {shadows}"))
-                plaintext = encode_plaintext(signed, (mallory.join.statement,))
-            payload = mallory.seal_under(mallory.header_of(message.payload), plaintext)
-            shadows += 1
-            return (stage.waku(payload), message)
+    def overtake(message: WakuMessage) -> tuple[WakuMessage, ...]:
+        nonlocal shadows
+        opened = mallory.sealed.open(message.payload)
+        is_content = bool(decode_message(opened.sds_bytes).content)
+        if opened.sender_id != bob.participant_id or message.ephemeral or not is_content:
+            return (message,)
+        plaintext = b"junk"
+        if shadow == "of a member":
+            signed = mallory.sign(mallory.message(f"shadow {shadows}"))
+            plaintext = encode_plaintext(signed, (mallory.join.statement,))
+        payload = mallory.seal_under(mallory.header_of(message.payload), plaintext)
+        shadows += 1
+        return (stage.waku(payload), message)
 
-        alice.on_the_way = overtake
-        said = [f"bob {number}" for number in range(20)]
-        for text in said:
-            await bob.say(text)
+    alice.on_the_way = overtake
+    said = [f"bob {number}" for number in range(20)]
+    for text in said:
+        await bob.say(text)
 
-        async def read() -> bool:
-            return {*said} <= {*await alice.texts()}
+    async def read() -> bool:
+        return {*said} <= {*await alice.texts()}
 
-        took_s = await stage.until(read)
-        figure(
-            f"header shadowing {shadow}: {len(said)} of 20 texts after {took_s:.1f} s under "
-            f"{shadows} shadows, {alice.counted('group.replayed')} refused; before 0 of 20"
-        )
-        assert shadows == 20
-        assert alice.counted("group.replayed") == 0
-
-    run(scenario, tmp_path)
+    took_s = await stage.until(read)
+    figure(
+        f"header shadowing {shadow}: {len(said)} of 20 texts after {took_s:.1f} s under "
+        f"{shadows} shadows, {alice.counted('group.replayed')} refused; before 0 of 20"
+    )
+    assert shadows == 20
+    assert alice.counted("group.replayed") == 0
 
 
 # --- padding ------------------------------------------------------------------------------------
@@ -142,72 +140,66 @@ PLACES: Final[list[tuple[Pad, str]]] = [
 @pytest.mark.parametrize(
     ("pad", "counter"), PLACES, ids=lambda value: getattr(value, "__name__", "")
 )
-def test_padding_is_refused_and_neither_kept_nor_handed_on(
-    tmp_path: Path, pad: Pad, counter: str
+async def test_padding_is_refused_and_neither_kept_nor_handed_on(
+    stage: Stage, pad: Pad, counter: str
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
-        mallory = await Mallory.joined(stage, await stage.relay())
-        await stage.until_members(4)
-        alice.on_the_way = carol.on_the_way = lambda _message: ()
-        before = len(mallory.heard_of(bob.participant_id))
-        words = await bob.say("bob's words")
-        await stage.until(lambda: now(len(mallory.heard_of(bob.participant_id)) > before))
-        heard, opened = mallory.heard_of(bob.participant_id)[-1]
-        payload = pad(mallory, heard, opened)
-        alice.on_the_way = lambda message: (message,) if message.payload == payload else ()
-        await mallory.relay.publish(payload)
-        await stage.until_counted(alice, counter)
-        assert await alice.raw(words) is None
-        assert "padded" not in await alice.texts()
-        alice.on_the_way = carol.on_the_way = lambda message: (message,)
-        took_s = await stage.heals(["bob's words"])
-        kept = [await person.raw(words) for person in stage.victims]
-        assert {*kept} == {opened.raw}
-        figure(
-            f"padding {pad.__name__}: refused as {counter}, {len(payload)} bytes sent, "
-            f"{max(len(raw or b'') for raw in kept)} kept of Bob's, healed after {took_s:.1f} s"
-        )
-
-    run(scenario, tmp_path)
+    stage.settings = NOTHING_KEPT
+    alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(4)
+    alice.on_the_way = carol.on_the_way = lambda _message: ()
+    before = len(mallory.heard_of(bob.participant_id))
+    words = await bob.say("bob's words")
+    await stage.until(lambda: now(len(mallory.heard_of(bob.participant_id)) > before))
+    heard, opened = mallory.heard_of(bob.participant_id)[-1]
+    payload = pad(mallory, heard, opened)
+    alice.on_the_way = lambda message: (message,) if message.payload == payload else ()
+    await mallory.relay.publish(payload)
+    await stage.until_counted(alice, counter)
+    assert await alice.raw(words) is None
+    assert "padded" not in await alice.texts()
+    alice.on_the_way = carol.on_the_way = lambda message: (message,)
+    took_s = await stage.heals(["bob's words"])
+    kept = [await person.raw(words) for person in stage.victims]
+    assert {*kept} == {opened.raw}
+    figure(
+        f"padding {pad.__name__}: refused as {counter}, {len(payload)} bytes sent, "
+        f"{max(len(raw or b'') for raw in kept)} kept of Bob's, healed after {took_s:.1f} s"
+    )
 
 
 # --- what newer versions say --------------------------------------------------------------------
 
 
-def test_an_unknown_kind_is_logged_held_repaired_and_said_to_need_a_newer_version(
-    tmp_path: Path,
+async def test_an_unknown_kind_is_logged_held_repaired_and_said_to_need_a_newer_version(
+    stage: Stage,
 ) -> None:
-    async def scenario(stage: Stage) -> None:
-        stage.settings = NOTHING_KEPT
-        alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
-        mallory = await Mallory.joined(stage, await stage.relay())
-        await stage.until_members(4)
-        carol.on_the_way = lambda _message: ()
-        plain = mallory.message("in a newer version")
-        wire = content_pb2.Content.FromString(plain.content or b"")
-        wire.body = b"\xa2\x06\x05newer"
-        message = mallory.with_content(wire.SerializeToString(deterministic=True))
-        signed = mallory.sign_with_claims(message, b"\xa2\x06\x05newer")
-        mallory.advance(message)
-        await mallory.relay.publish(mallory.seal(signed))
-        await stage.until(lambda: shows_newer([alice, bob]))
-        await mallory.relay.node.stop()
-        carol.on_the_way = lambda message: (message,)
-        said = await alice.say("what was that?")
-        took_s = await stage.heals(["what was that?"])
-        await stage.until(lambda: shows_newer([alice, bob, carol]))
-        assert {await one.raw(message.message_id) for one in stage.victims} == {signed}
-        holders = await alice.engine.timeline.holders(stage.group, said)
-        false = sum(one.participant_id == mallory.me and one.certain for one in holders)
-        figure(
-            f"an unknown kind: shown as needing a newer version by 3 of 3, repaired to Carol after "
-            f"{took_s:.1f} s; unknown claims claimed {false} things"
-        )
-        assert false == 0
-
-    run(scenario, tmp_path)
+    stage.settings = NOTHING_KEPT
+    alice, bob, carol = await stage.founded("Alice", "Bob", "Carol")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(4)
+    carol.on_the_way = lambda _message: ()
+    plain = mallory.message("in a newer version")
+    wire = content_pb2.Content.FromString(plain.content or b"")
+    wire.body = b"\xa2\x06\x05newer"
+    message = mallory.with_content(wire.SerializeToString(deterministic=True))
+    signed = mallory.sign_with_claims(message, b"\xa2\x06\x05newer")
+    mallory.advance(message)
+    await mallory.relay.publish(mallory.seal(signed))
+    await stage.until(lambda: shows_newer([alice, bob]))
+    await mallory.relay.node.stop()
+    carol.on_the_way = lambda message: (message,)
+    said = await alice.say("what was that?")
+    took_s = await stage.heals(["what was that?"])
+    await stage.until(lambda: shows_newer([alice, bob, carol]))
+    assert {await one.raw(message.message_id) for one in stage.victims} == {signed}
+    holders = await alice.engine.timeline.holders(stage.group, said)
+    false = sum(one.participant_id == mallory.me and one.certain for one in holders)
+    figure(
+        f"an unknown kind: shown as needing a newer version by 3 of 3, repaired to Carol after "
+        f"{took_s:.1f} s; unknown claims claimed {false} things"
+    )
+    assert false == 0
 
 
 async def shows_newer(people: list[Victim]) -> bool:

@@ -75,59 +75,53 @@ async def served(
 # --- bytes --------------------------------------------------------------------------------------
 
 
-def test_one_peer_gets_so_many_bytes_of_answers(tmp_path: Path) -> None:
+async def test_one_peer_gets_so_many_bytes_of_answers(tmp_path: Path) -> None:
     budget, asked_times = 6 * MIB, 40
 
-    async def scenario() -> None:
-        settings = StoreSettings(answer_bytes=budget, answer_period_s=60)
-        async with served(tmp_path, settings) as net:
-            await net.service.node.publish(_own(0))
-            for number in range(1, 30):
-                await net.service.node.publish(_own(number))
-            loop = asyncio.get_running_loop()
-            begun_s = loop.time()
-            answers = [await net.ask() for _ in range(asked_times)]
-            took_s = loop.time() - begun_s
-            got = sum(size for _, size in answers)
-            refused = [status for status, _ in answers if status == StoreStatus.TOO_MANY_REQUESTS]
-            counted = net.service.node.counters()["store.answers_over_budget"]
-            legacy = await net.client.query_history(net.peer, HistoryQuery(request_id="old"))
-            figure(
-                f"{asked_times} pages asked for by one peer: {got / MIB:.1f} MiB given of "
-                f"{budget / MIB:.0f} a minute, {len(refused)} refused; before 114.4 MiB and 0"
-            )
-            assert got <= budget * (1 + took_s / 60) + settings.max_page_bytes
-            assert counted == len(refused) > 0
-            assert legacy.error == StoreStatus.TOO_MANY_REQUESTS
-
-    asyncio.run(scenario())
+    settings = StoreSettings(answer_bytes=budget, answer_period_s=60)
+    async with served(tmp_path, settings) as net:
+        await net.service.node.publish(_own(0))
+        for number in range(1, 30):
+            await net.service.node.publish(_own(number))
+        loop = asyncio.get_running_loop()
+        begun_s = loop.time()
+        answers = [await net.ask() for _ in range(asked_times)]
+        took_s = loop.time() - begun_s
+        got = sum(size for _, size in answers)
+        refused = [status for status, _ in answers if status == StoreStatus.TOO_MANY_REQUESTS]
+        counted = net.service.node.counters()["store.answers_over_budget"]
+        legacy = await net.client.query_history(net.peer, HistoryQuery(request_id="old"))
+        figure(
+            f"{asked_times} pages asked for by one peer: {got / MIB:.1f} MiB given of "
+            f"{budget / MIB:.0f} a minute, {len(refused)} refused; before 114.4 MiB and 0"
+        )
+        assert got <= budget * (1 + took_s / 60) + settings.max_page_bytes
+        assert counted == len(refused) > 0
+        assert legacy.error == StoreStatus.TOO_MANY_REQUESTS
 
 
-def test_a_newcomer_waits_and_gets_all_of_a_long_past(tmp_path: Path) -> None:
+async def test_a_newcomer_waits_and_gets_all_of_a_long_past(tmp_path: Path) -> None:
     """Many times what is given at once: the client backs off by itself, and nobody asks it to."""
     count, given_at_once = 400, 32 * KIB
 
-    async def scenario() -> None:
-        node = StoreNode(tmp_path, "store")
-        settings = StoreSettings(answer_bytes=given_at_once, answer_period_s=0.2)
-        address = await node.start(services=structs.replace(all_services(), store=settings))
-        past = await say_in_a_group(tmp_path, count, node)
-        newcomer = await Person("Bob", tmp_path, peers=(address,)).start()
-        await newcomer.until_online()
-        await newcomer.engine.groups.join(past.link)
-        await newcomer.until_told(past.group, count)
-        assert await newcomer.has_once(past.group, past.said)
-        assert node.node is not None
-        refused = node.node.counters()["store.answers_over_budget"]
-        figure(
-            f"a newcomer with {given_at_once // KIB} KiB at once: "
-            f"{len(newcomer.texts(past.group))} of {count} messages after {refused} refusals"
-        )
-        assert refused > 0
-        await newcomer.stop()
-        await node.stop()
-
-    asyncio.run(scenario())
+    node = StoreNode(tmp_path, "store")
+    settings = StoreSettings(answer_bytes=given_at_once, answer_period_s=0.2)
+    address = await node.start(services=structs.replace(all_services(), store=settings))
+    past = await say_in_a_group(tmp_path, count, node)
+    newcomer = await Person("Bob", tmp_path, peers=(address,)).start()
+    await newcomer.until_online()
+    await newcomer.engine.groups.join(past.link)
+    await newcomer.until_told(past.group, count)
+    assert await newcomer.has_once(past.group, past.said)
+    assert node.node is not None
+    refused = node.node.counters()["store.answers_over_budget"]
+    figure(
+        f"a newcomer with {given_at_once // KIB} KiB at once: "
+        f"{len(newcomer.texts(past.group))} of {count} messages after {refused} refusals"
+    )
+    assert refused > 0
+    await newcomer.stop()
+    await node.stop()
 
 
 # --- time ---------------------------------------------------------------------------------------
@@ -188,36 +182,30 @@ def test_a_page_costs_the_same_however_much_there_is(tmp_path: Path, name: str) 
     assert cost[1] <= max(2 * cost[0], 20 * STEPS_A_LOOK)
 
 
-def test_whoever_asks_keeps_nothing_from_being_archived(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        clock = Clock()
-        archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_s=clock)
-        await archive.append([_one_of_many(number) for number in range(1_000)])
-        clock.may_go_on.clear()
-        stuck = asyncio.create_task(archive.query(ArchiveQuery(limit=100, max_bytes=MIB)))
-        await asyncio.sleep(0)  # It is asked.
-        added = await archive.append([_one_of_many(number) for number in range(1_000, 1_100)])
-        assert not stuck.done()
-        clock.may_go_on.set()
-        assert len((await stuck).rows) == 100
-        assert added.added == 100
-        await archive.close()
-
-    asyncio.run(scenario())
+async def test_whoever_asks_keeps_nothing_from_being_archived(tmp_path: Path) -> None:
+    clock = Clock()
+    archive = await ThreadedArchive.open(tmp_path / "archive.db", clock_s=clock)
+    await archive.append([_one_of_many(number) for number in range(1_000)])
+    clock.may_go_on.clear()
+    stuck = asyncio.create_task(archive.query(ArchiveQuery(limit=100, max_bytes=MIB)))
+    await asyncio.sleep(0)  # It is asked.
+    added = await archive.append([_one_of_many(number) for number in range(1_000, 1_100)])
+    assert not stuck.done()
+    clock.may_go_on.set()
+    assert len((await stuck).rows) == 100
+    assert added.added == 100
+    await archive.close()
 
 
-def test_a_page_that_takes_too_long_is_given_up_and_counted(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        clock = Clock()
-        async with served(tmp_path, StoreSettings(), clock) as net:
-            await net.service.node.publish(_own(1))
-            assert await net.ask() == (StoreStatus.SUCCESS, len(_own(1).payload))
-            clock.step_s = PAGE_DEADLINE_S
-            status, _ = await net.ask()
-            assert status == StoreStatus.SERVICE_UNAVAILABLE
-            assert net.service.node.counters()["store.query_too_slow"] == 1
-
-    asyncio.run(scenario())
+async def test_a_page_that_takes_too_long_is_given_up_and_counted(tmp_path: Path) -> None:
+    clock = Clock()
+    async with served(tmp_path, StoreSettings(), clock) as net:
+        await net.service.node.publish(_own(1))
+        assert await net.ask() == (StoreStatus.SUCCESS, len(_own(1).payload))
+        clock.step_s = PAGE_DEADLINE_S
+        status, _ = await net.ask()
+        assert status == StoreStatus.SERVICE_UNAVAILABLE
+        assert net.service.node.counters()["store.query_too_slow"] == 1
 
 
 def _own(number: int) -> WakuMessage:

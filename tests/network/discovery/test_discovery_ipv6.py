@@ -24,32 +24,29 @@ def unique_local_address() -> str:
 
 
 @pytest.mark.long
-def test_over_ipv6_alone_two_nodes_meet() -> None:
+async def test_over_ipv6_alone_two_nodes_meet() -> None:
     host = unique_local_address()
 
-    async def scenario() -> None:
-        changed = asyncio.Event()
-        nodes = [
-            DiscoveringTransport(
-                EmbeddedNode(NodeSettings(network_key=os.urandom(32), listen_host=host)),
-                listen_host=host,
-                begin_after_s=0,
-            )
-            for _ in range(2)
-        ]
-        try:
-            for node in nodes:
-                node.on_status(lambda _status: changed.set())
-                await node.start()
-            async with asyncio.timeout(60):
-                while not all(node.status().peers for node in nodes):
-                    changed.clear()
-                    await changed.wait()
-        finally:
-            for node in nodes:
-                await node.stop()
-
-    asyncio.run(scenario())
+    changed = asyncio.Event()
+    nodes = [
+        DiscoveringTransport(
+            EmbeddedNode(NodeSettings(network_key=os.urandom(32), listen_host=host)),
+            listen_host=host,
+            begin_after_s=0,
+        )
+        for _ in range(2)
+    ]
+    try:
+        for node in nodes:
+            node.on_status(lambda _status: changed.set())
+            await node.start()
+        async with asyncio.timeout(60):
+            while not all(node.status().peers for node in nodes):
+                changed.clear()
+                await changed.wait()
+    finally:
+        for node in nodes:
+            await node.stop()
 
 
 def test_ipv6_is_spoken_where_the_node_listens_on_it_and_never_on_loopback() -> None:

@@ -96,130 +96,109 @@ async def found(count: int) -> AsyncIterator[Sequence[Found]]:
     assert len(workers) <= threads
 
 
-def test_nodes_that_know_nobody_meet_and_talk() -> None:
-    async def scenario() -> None:
-        async with found(3) as nodes:
-            for each in nodes:
-                for other in nodes:
-                    if other is not each:
-                        await each.until_connected(other.peer_id)
-            ann, *others = nodes
-            await ann.until(lambda: ann.transport.status().peers >= 2)
-            message = WakuMessage(payload=os.urandom(16), content_topic=TOPIC, timestamp_ns=1)
-            receipt = await ann.transport.publish(message)
-            assert receipt.peers >= 1
-            for each in others:
-                await each.until_heard(message.payload)
-            assert ann.transport.counters()["discovery.heard"] >= 2
-
-    asyncio.run(scenario())
+async def test_nodes_that_know_nobody_meet_and_talk() -> None:
+    async with found(3) as nodes:
+        for each in nodes:
+            for other in nodes:
+                if other is not each:
+                    await each.until_connected(other.peer_id)
+        ann, *others = nodes
+        await ann.until(lambda: ann.transport.status().peers >= 2)
+        message = WakuMessage(payload=os.urandom(16), content_topic=TOPIC, timestamp_ns=1)
+        receipt = await ann.transport.publish(message)
+        assert receipt.peers >= 1
+        for each in others:
+            await each.until_heard(message.payload)
+        assert ann.transport.counters()["discovery.heard"] >= 2
 
 
-def test_who_comes_back_elsewhere_is_found_again() -> None:
-    async def scenario() -> None:
-        async with found(2) as (ann, bob):
-            await ann.until_connected(bob.peer_id)
-            await bob.transport.stop()
-            await bob.transport.start()
-            await ann.until_connected(bob.peer_id)
-            await bob.until_connected(ann.peer_id)
-
-    asyncio.run(scenario())
+async def test_who_comes_back_elsewhere_is_found_again() -> None:
+    async with found(2) as (ann, bob):
+        await ann.until_connected(bob.peer_id)
+        await bob.transport.stop()
+        await bob.transport.start()
+        await ann.until_connected(bob.peer_id)
+        await bob.until_connected(ann.peer_id)
 
 
-def test_a_network_that_comes_later_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_network_that_comes_later_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """No interface at first, as before the wireless network is joined; then one; then none."""
-
-    async def scenario() -> None:
-        now: list[str] = []
-        monkeypatch.setattr(interfaces, "interfaces_for", lambda _: tuple(now))
-        monkeypatch.setattr("engine.network.discovery.discovery.CHECK_EVERY_S", 0.05)
-        async with found(2) as (ann, bob):
-            assert not ann.hosts[-1].peers()
-            now.append("127.0.0.1")
-            await ann.until_connected(bob.peer_id)
-            async with Speaker() as speaker:
-                now.clear()
-                await speaker.hear(b"dnsaddr=")  # goodbye
-
-    asyncio.run(scenario())
+    now: list[str] = []
+    monkeypatch.setattr(interfaces, "interfaces_for", lambda _: tuple(now))
+    monkeypatch.setattr("engine.network.discovery.discovery.CHECK_EVERY_S", 0.05)
+    async with found(2) as (ann, bob):
+        assert not ann.hosts[-1].peers()
+        now.append("127.0.0.1")
+        await ann.until_connected(bob.peer_id)
+        async with Speaker() as speaker:
+            now.clear()
+            await speaker.hear(b"dnsaddr=")  # goodbye
 
 
 @pytest.mark.parametrize("style", ["as js", "as go", "pointer first"])
-def test_other_implementations_are_heard(style: str) -> None:
+async def test_other_implementations_are_heard(style: str) -> None:
     """Answers as they are put together elsewhere."""
-
-    async def scenario() -> None:
-        stranger = TcpHost(os.urandom(32), ["/ip4/127.0.0.1/tcp/0"])
-        await stranger.start()
-        (address,) = stranger.addresses()
-        instance = f"{stranger.peer_id[-20:].lower()}{'x' * 20}"
-        try:
-            async with found(1) as (ann,), Speaker() as speaker:
-                await speaker.hear(b"_p2p")  # its question: it listens
-                if style == "as js":
-                    speaker.say(answer([pointer(instance), text_of(instance, address)]))
-                elif style == "as go":
-                    target = b"\0\0\0\0\x0f\xa1" + name(f"{instance}.local")
-                    more = [
-                        record(f"{instance}.{SERVICE}", SRV, target),
-                        text_of(instance, address),
-                        record(f"{instance}.local", A, bytes((127, 0, 0, 1))),
-                    ]
-                    speaker.say(answer([pointer(instance)], more))
-                else:
-                    speaker.say(answer([pointer(instance)]))
-                    await speaker.hear(name(instance)[:-1])  # the answer, heard by ourselves
-                    await speaker.hear(name(instance)[:-1])  # and then asked about
-                    speaker.say(answer([text_of(instance, address)]))
-                await ann.until_connected(stranger.peer_id)
-        finally:
-            await stranger.stop()
-
-    asyncio.run(scenario())
-
-
-def test_a_question_is_answered_as_the_spec_says() -> None:
-    async def scenario() -> None:
+    stranger = TcpHost(os.urandom(32), ["/ip4/127.0.0.1/tcp/0"])
+    await stranger.start()
+    (address,) = stranger.addresses()
+    instance = f"{stranger.peer_id[-20:].lower()}{'x' * 20}"
+    try:
         async with found(1) as (ann,), Speaker() as speaker:
-            (own,) = ann.transport.addresses()
-            await speaker.hear(b"dnsaddr=" + own.encode())  # announced
-            speaker.say(question(SERVICE, PTR))
-            packet = await speaker.hear(b"dnsaddr=" + own.encode())
-            assert packet[2:4] == b"\x84\x00"  # an authoritative answer
-            assert b"\x04_p2p\x04_udp\x05local\x00" in packet
+            await speaker.hear(b"_p2p")  # its question: it listens
+            if style == "as js":
+                speaker.say(answer([pointer(instance), text_of(instance, address)]))
+            elif style == "as go":
+                target = b"\0\0\0\0\x0f\xa1" + name(f"{instance}.local")
+                more = [
+                    record(f"{instance}.{SERVICE}", SRV, target),
+                    text_of(instance, address),
+                    record(f"{instance}.local", A, bytes((127, 0, 0, 1))),
+                ]
+                speaker.say(answer([pointer(instance)], more))
+            else:
+                speaker.say(answer([pointer(instance)]))
+                await speaker.hear(name(instance)[:-1])  # the answer, heard by ourselves
+                await speaker.hear(name(instance)[:-1])  # and then asked about
+                speaker.say(answer([text_of(instance, address)]))
+            await ann.until_connected(stranger.peer_id)
+    finally:
+        await stranger.stop()
 
-    asyncio.run(scenario())
+
+async def test_a_question_is_answered_as_the_spec_says() -> None:
+    async with found(1) as (ann,), Speaker() as speaker:
+        (own,) = ann.transport.addresses()
+        await speaker.hear(b"dnsaddr=" + own.encode())  # announced
+        speaker.say(question(SERVICE, PTR))
+        packet = await speaker.hear(b"dnsaddr=" + own.encode())
+        assert packet[2:4] == b"\x84\x00"  # an authoritative answer
+        assert b"\x04_p2p\x04_udp\x05local\x00" in packet
 
 
-def test_a_lying_network_is_borne() -> None:
+async def test_a_lying_network_is_borne() -> None:
     """Junk packets, nodes that are not there and move all the time, ourselves elsewhere."""
-
-    async def scenario() -> None:
-        random = Random(5)
-        listening = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-        port = listening.sockets[0].getsockname()[1]
-        fake = [TcpHost(number.to_bytes(32, "big"), []).peer_id for number in range(1, 17)]
-        async with found(2) as (ann, bob), Speaker() as speaker:
-            for number in range(2_000):
-                peer = fake[number % len(fake)]
-                instance = f"not-there-{peer.lower()}"
-                hosts = ["127.0.0.1", "127.0.0.9", "8.8.8.8", "192.168.0.1", "169.254.169.254"]
-                random.shuffle(hosts)
-                places = [f"/ip4/{host}/tcp/{port}/p2p/{peer}" for host in hosts]
-                speaker.say(answer([pointer(instance), text_of(instance, *places)]))
-                speaker.say(random.randbytes(random.randrange(1, 400)))
-                if number % 100 == 0:
-                    await asyncio.sleep(0)
-            own = ann.transport.addresses()[0]
-            elsewhere = parse_multiaddr(own).with_peer(ann.peer_id)
-            speaker.say(answer([pointer("me"), text_of("me", str(elsewhere))]))
-            await ann.until_connected(bob.peer_id)
-            await bob.until_connected(ann.peer_id)
-            counters = ann.transport.counters()
-            assert counters["discovery.heard"] <= 4 * MAX_NEIGHBOURS
-            assert ann.peer_id not in {peer.peer_id for peer in ann.hosts[-1].peers()}
-        listening.close()
-        await listening.wait_closed()
-
-    asyncio.run(scenario())
+    random = Random(5)
+    listening = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    fake = [TcpHost(number.to_bytes(32, "big"), []).peer_id for number in range(1, 17)]
+    async with found(2) as (ann, bob), Speaker() as speaker:
+        for number in range(2_000):
+            peer = fake[number % len(fake)]
+            instance = f"not-there-{peer.lower()}"
+            hosts = ["127.0.0.1", "127.0.0.9", "8.8.8.8", "192.168.0.1", "169.254.169.254"]
+            random.shuffle(hosts)
+            places = [f"/ip4/{host}/tcp/{port}/p2p/{peer}" for host in hosts]
+            speaker.say(answer([pointer(instance), text_of(instance, *places)]))
+            speaker.say(random.randbytes(random.randrange(1, 400)))
+            if number % 100 == 0:
+                await asyncio.sleep(0)
+        own = ann.transport.addresses()[0]
+        elsewhere = parse_multiaddr(own).with_peer(ann.peer_id)
+        speaker.say(answer([pointer("me"), text_of("me", str(elsewhere))]))
+        await ann.until_connected(bob.peer_id)
+        await bob.until_connected(ann.peer_id)
+        counters = ann.transport.counters()
+        assert counters["discovery.heard"] <= 4 * MAX_NEIGHBOURS
+        assert ann.peer_id not in {peer.peer_id for peer in ann.hosts[-1].peers()}
+    listening.close()
+    await listening.wait_closed()

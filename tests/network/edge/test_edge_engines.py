@@ -56,63 +56,59 @@ def network(role: str, service_nodes: list[str]) -> NetworkSettings:
     )
 
 
-def test_an_edge_and_a_relay_program_converge_though_a_service_node_dies(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with EdgeNet() as net, AsyncExitStack() as stack:
-            first, second = await net.service_nodes(2)
-            nodes = addresses(first, second)
-            ann = Program(tmp_path / "ann", network("edge", nodes))
-            bob = Program(tmp_path / "bob", network("relay", nodes))
-            for program, name in ((ann, "Ann"), (bob, "Bob")):
-                await program.engine.start()
-                stack.push_async_callback(program.engine.stop)
-                await program.engine.create_identity(name)
-                await program.until_level(ConnectionLevel.GOOD)
-            assert ann.engine.connection().role is ConnectionRole.EDGE
-            assert bob.engine.connection().role is ConnectionRole.RELAY
-            group = await ann.engine.groups.create("Tide")
-            await bob.engine.groups.join(await ann.engine.groups.make_invite_link(group))
+async def test_an_edge_and_a_relay_program_converge_though_a_service_node_dies(
+    tmp_path: Path,
+) -> None:
+    async with EdgeNet() as net, AsyncExitStack() as stack:
+        first, second = await net.service_nodes(2)
+        nodes = addresses(first, second)
+        ann = Program(tmp_path / "ann", network("edge", nodes))
+        bob = Program(tmp_path / "bob", network("relay", nodes))
+        for program, name in ((ann, "Ann"), (bob, "Bob")):
+            await program.engine.start()
+            stack.push_async_callback(program.engine.stop)
+            await program.engine.create_identity(name)
+            await program.until_level(ConnectionLevel.GOOD)
+        assert ann.engine.connection().role is ConnectionRole.EDGE
+        assert bob.engine.connection().role is ConnectionRole.RELAY
+        group = await ann.engine.groups.create("Tide")
+        await bob.engine.groups.join(await ann.engine.groups.make_invite_link(group))
 
-            async def burst(program: Program, name: str) -> None:
-                for number in range(EACH):
-                    await program.engine.timeline.send_text(group, f"{name} {number}")
-                    if name == "Ann" and number == EACH // 3:
-                        await first.stop()
+        async def burst(program: Program, name: str) -> None:
+            for number in range(EACH):
+                await program.engine.timeline.send_text(group, f"{name} {number}")
+                if name == "Ann" and number == EACH // 3:
+                    await first.stop()
 
-            await asyncio.gather(burst(ann, "Ann"), burst(bob, "Bob"))
-            everything = {f"{name} {number}" for name in ("Ann", "Bob") for number in range(EACH)}
-            by_ann = await ann.until_texts(group, everything)
-            by_bob = await bob.until_texts(group, everything)
-            assert sorted(by_ann) == sorted(by_bob) == sorted(everything), "each once"
-            await ann.until_level(ConnectionLevel.MINIMAL)
-            assert ann.engine.connection().reason is ConnectionReason.ONE_SERVICE_NODE
-
-    asyncio.run(scenario())
+        await asyncio.gather(burst(ann, "Ann"), burst(bob, "Bob"))
+        everything = {f"{name} {number}" for name in ("Ann", "Bob") for number in range(EACH)}
+        by_ann = await ann.until_texts(group, everything)
+        by_bob = await bob.until_texts(group, everything)
+        assert sorted(by_ann) == sorted(by_bob) == sorted(everything), "each once"
+        await ann.until_level(ConnectionLevel.MINIMAL)
+        assert ann.engine.connection().reason is ConnectionReason.ONE_SERVICE_NODE
 
 
-def test_a_program_changes_its_role_while_others_write(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with EdgeNet() as net, AsyncExitStack() as stack:
-            nodes = addresses(*await net.service_nodes(2))
-            ann = Program(tmp_path / "ann", network("relay", nodes))
-            bob = Program(tmp_path / "bob", network("edge", nodes))
-            for program, name in ((ann, "Ann"), (bob, "Bob")):
-                await program.engine.start()
-                stack.push_async_callback(program.engine.stop)
-                await program.engine.create_identity(name)
-                await program.until_level(ConnectionLevel.GOOD)
-            group = await ann.engine.groups.create("Tide")
-            await bob.engine.groups.join(await ann.engine.groups.make_invite_link(group))
-            changing = asyncio.create_task(ann.control.change("edge", nodes))
-            sent: set[str] = set()
-            while not changing.done():
-                sent.add(text := f"Bob {len(sent)}")
-                await bob.engine.timeline.send_text(group, text)
-                await asyncio.sleep(0.05)
-            await changing
-            await ann.engine.timeline.send_text(group, "Ann is elsewhere")
-            assert ann.engine.connection().role is ConnectionRole.EDGE
-            assert sent <= set(await ann.until_texts(group, sent))
-            await bob.until_texts(group, {"Ann is elsewhere"})
-
-    asyncio.run(scenario())
+async def test_a_program_changes_its_role_while_others_write(tmp_path: Path) -> None:
+    async with EdgeNet() as net, AsyncExitStack() as stack:
+        nodes = addresses(*await net.service_nodes(2))
+        ann = Program(tmp_path / "ann", network("relay", nodes))
+        bob = Program(tmp_path / "bob", network("edge", nodes))
+        for program, name in ((ann, "Ann"), (bob, "Bob")):
+            await program.engine.start()
+            stack.push_async_callback(program.engine.stop)
+            await program.engine.create_identity(name)
+            await program.until_level(ConnectionLevel.GOOD)
+        group = await ann.engine.groups.create("Tide")
+        await bob.engine.groups.join(await ann.engine.groups.make_invite_link(group))
+        changing = asyncio.create_task(ann.control.change("edge", nodes))
+        sent: set[str] = set()
+        while not changing.done():
+            sent.add(text := f"Bob {len(sent)}")
+            await bob.engine.timeline.send_text(group, text)
+            await asyncio.sleep(0.05)
+        await changing
+        await ann.engine.timeline.send_text(group, "Ann is elsewhere")
+        assert ann.engine.connection().role is ConnectionRole.EDGE
+        assert sent <= set(await ann.until_texts(group, sent))
+        await bob.until_texts(group, {"Ann is elsewhere"})

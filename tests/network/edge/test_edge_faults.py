@@ -291,11 +291,8 @@ def test_own_messages_are_expected_back_unless_nobody_took_them() -> None:
     assert [by for _, by in heard.overdue(now_s=5.0)] == [{PeerId("a")}]
 
 
-def test_what_all_nodes_forgot_in_part_is_subscribed_again_in_the_end() -> None:
-    async def scenario() -> None:
-        async with a_play(PACE) as play:
-            for node in play.nodes:
-                node.topics -= play.forgotten
-            await until(play.is_well)
-
-    asyncio.run(scenario())
+async def test_what_all_nodes_forgot_in_part_is_subscribed_again_in_the_end() -> None:
+    async with a_play(PACE) as play:
+        for node in play.nodes:
+            node.topics -= play.forgotten
+        await until(play.is_well)

@@ -257,57 +257,50 @@ def _no_tls() -> ssl.SSLContext:
 
 @LAYERS
 @AT_EACH_STAGE
-def test_junk_from_whoever_dials(
+async def test_junk_from_whoever_dials(
     stage: Stage, layer: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        chance = random.Random(f"dials {layer}")
-        reached = 0
-        async with nothing_left(layer) as host:
-            known: list[RemotePeer] = []  # junk may happen to say who one is: nothing, say
-            host.on_peer_connected(known.append)
-            address = parse_multiaddr(host.addresses()[0])
-            for _ in range(TIMES):
-                with suppress(TransportError):  # an upgrade that a busy machine was too slow for
-                    below = await transports().dial(address)
-                    reached += await misbehave(stage, below, True, chance)
-            async with asyncio.timeout(20):
-                while host.connection_count():
-                    await _turn()
-            assert host.peers() == []
-            assert refused(host) + len(known) >= TIMES
-            assert reached
-
-    asyncio.run(scenario())
+    chance = random.Random(f"dials {layer}")
+    reached = 0
+    async with nothing_left(layer) as host:
+        known: list[RemotePeer] = []  # junk may happen to say who one is: nothing, say
+        host.on_peer_connected(known.append)
+        address = parse_multiaddr(host.addresses()[0])
+        for _ in range(TIMES):
+            with suppress(TransportError):  # an upgrade that a busy machine was too slow for
+                below = await transports().dial(address)
+                reached += await misbehave(stage, below, True, chance)
+        async with asyncio.timeout(20):
+            while host.connection_count():
+                await _turn()
+        assert host.peers() == []
+        assert refused(host) + len(known) >= TIMES
+        assert reached
     assert not caplog.records
 
 
 @pytest.mark.parametrize("layer", ["", "/ws"])
-def test_junk_from_a_bare_socket(layer: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_junk_from_a_bare_socket(layer: str, caplog: pytest.LogCaptureFixture) -> None:
     """For /ws this is junk instead of an upgrade."""
-
-    async def scenario() -> None:
-        chance = random.Random(f"socket {layer}")
-        async with nothing_left(layer) as host:
-            port = parse_multiaddr(host.addresses()[0]).port
-            for _ in range(3 * TIMES):
-                reader, writer = await asyncio.open_connection("127.0.0.1", port)
-                writer.write(junk(chance))
-                if chance.random() < 0.5:
-                    writer.write_eof()
-                with suppress(ConnectionError):
-                    async with asyncio.timeout(20):
-                        while await reader.read(65_536):
-                            pass
-                writer.close()
-                with suppress(ConnectionError):
-                    await writer.wait_closed()
-            async with asyncio.timeout(20):
-                while host.connection_count():
-                    await _turn()
-            assert refused(host) == 3 * TIMES
-
-    asyncio.run(scenario())
+    chance = random.Random(f"socket {layer}")
+    async with nothing_left(layer) as host:
+        port = parse_multiaddr(host.addresses()[0]).port
+        for _ in range(3 * TIMES):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(junk(chance))
+            if chance.random() < 0.5:
+                writer.write_eof()
+            with suppress(ConnectionError):
+                async with asyncio.timeout(20):
+                    while await reader.read(65_536):
+                        pass
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+        async with asyncio.timeout(20):
+            while host.connection_count():
+                await _turn()
+        assert refused(host) == 3 * TIMES
     assert not caplog.records
 
 
@@ -316,29 +309,26 @@ def test_junk_from_a_bare_socket(layer: str, caplog: pytest.LogCaptureFixture) -
 
 @LAYERS
 @AT_EACH_STAGE
-def test_junk_from_whoever_answers(
+async def test_junk_from_whoever_answers(
     stage: Stage, layer: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        chance = random.Random(f"answers {layer}")
-        rude: set[asyncio.Task[bool]] = set()
+    chance = random.Random(f"answers {layer}")
+    rude: set[asyncio.Task[bool]] = set()
 
-        async def answer(below: Pipe) -> bool:
-            return await misbehave(stage, below, False, chance)
+    async def answer(below: Pipe) -> bool:
+        return await misbehave(stage, below, False, chance)
 
-        async with nothing_left(layer) as host:
-            listener = await transports().listen(
-                parse_multiaddr(LOOPBACK + layer),
-                lambda pipe: rude.add(asyncio.create_task(answer(pipe))),
-            )
-            for _ in range(TIMES):
-                with suppress(ChatError):
-                    peer = await host.connect(str(listener.address))
-                    await host.disconnect(peer.peer_id)
-            assert any(await asyncio.gather(*rude))
-            listener.close()
-            await listener.wait_closed()
-            assert len(rude) == TIMES
-
-    asyncio.run(scenario())
+    async with nothing_left(layer) as host:
+        listener = await transports().listen(
+            parse_multiaddr(LOOPBACK + layer),
+            lambda pipe: rude.add(asyncio.create_task(answer(pipe))),
+        )
+        for _ in range(TIMES):
+            with suppress(ChatError):
+                peer = await host.connect(str(listener.address))
+                await host.disconnect(peer.peer_id)
+        assert any(await asyncio.gather(*rude))
+        listener.close()
+        await listener.wait_closed()
+        assert len(rude) == TIMES
     assert not caplog.records

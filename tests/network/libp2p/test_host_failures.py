@@ -25,38 +25,32 @@ from tests.network.libp2p.loopback_hosts import (
 )
 
 
-def test_a_killed_connection_is_noticed_at_once() -> None:
-    async def scenario() -> None:
-        async with wired_hosts() as (alice, bob, wire):
-            bob.set_stream_handler(TEST, echo)
-            await alice.connect(wire.address)
-            losses = await lost_peer(alice), await lost_peer(bob)
-            stream = await alice.new_stream(bob.peer_id, [TEST])
-            wire.cut()
-            assert await losses[0] == bob.peer_id
-            assert await losses[1] == alice.peer_id
-            with pytest.raises(TransportError, match="is lost"):
-                await stream.read_some(1)
-            with pytest.raises(TransportError, match="is not connected"):
-                await alice.new_stream(bob.peer_id, [TEST])
-
-    asyncio.run(scenario())
+async def test_a_killed_connection_is_noticed_at_once() -> None:
+    async with wired_hosts() as (alice, bob, wire):
+        bob.set_stream_handler(TEST, echo)
+        await alice.connect(wire.address)
+        losses = await lost_peer(alice), await lost_peer(bob)
+        stream = await alice.new_stream(bob.peer_id, [TEST])
+        wire.cut()
+        assert await losses[0] == bob.peer_id
+        assert await losses[1] == alice.peer_id
+        with pytest.raises(TransportError, match="is lost"):
+            await stream.read_some(1)
+        with pytest.raises(TransportError, match="is not connected"):
+            await alice.new_stream(bob.peer_id, [TEST])
 
 
-def test_a_frozen_peer_is_found_dead_by_ping() -> None:
-    async def scenario() -> None:
-        limits = HostLimits(ping_interval_ms=50, ping_timeout_ms=400)
-        async with wired_hosts(limits=limits) as (alice, bob, wire):
-            await alice.connect(wire.address)
-            losses = await lost_peer(alice), await lost_peer(bob)
-            for _ in range(5):  # answered pings keep the connection
-                await alice.ping(bob.peer_id)
-            wire.freeze()
-            assert await losses[0] == bob.peer_id
-            assert await losses[1] == alice.peer_id
-            assert alice.counters()["libp2p.peer_silent"] == 1
-
-    asyncio.run(scenario())
+async def test_a_frozen_peer_is_found_dead_by_ping() -> None:
+    limits = HostLimits(ping_interval_ms=50, ping_timeout_ms=400)
+    async with wired_hosts(limits=limits) as (alice, bob, wire):
+        await alice.connect(wire.address)
+        losses = await lost_peer(alice), await lost_peer(bob)
+        for _ in range(5):  # answered pings keep the connection
+            await alice.ping(bob.peer_id)
+        wire.freeze()
+        assert await losses[0] == bob.peer_id
+        assert await losses[1] == alice.peer_id
+        assert alice.counters()["libp2p.peer_silent"] == 1
 
 
 def test_the_default_limits_find_a_dead_peer_within_30_seconds() -> None:
@@ -66,89 +60,78 @@ def test_the_default_limits_find_a_dead_peer_within_30_seconds() -> None:
     assert worst_ms <= 30_000
 
 
-def test_quiet_connections_live_on_by_their_pings() -> None:
-    async def scenario() -> None:
-        limits = HostLimits(ping_interval_ms=5, ping_timeout_ms=5_000)
-        async with wired_hosts(limits=limits) as (alice, bob, wire):
-            await alice.connect(wire.address)
-            await wire.more_bytes(20 * (FRAME.size + 18))  # nobody speaks: these are pings
-            assert alice.peers()
-            assert bob.peers()
-
-    asyncio.run(scenario())
+async def test_quiet_connections_live_on_by_their_pings() -> None:
+    limits = HostLimits(ping_interval_ms=5, ping_timeout_ms=5_000)
+    async with wired_hosts(limits=limits) as (alice, bob, wire):
+        await alice.connect(wire.address)
+        await wire.more_bytes(20 * (FRAME.size + 18))  # nobody speaks: these are pings
+        assert alice.peers()
+        assert bob.peers()
 
 
-def test_a_peer_that_takes_no_bytes_breaks_the_stream() -> None:
-    async def scenario() -> None:
-        limits = HostLimits(write_timeout_ms=30)
-        async with wired_hosts(limits=limits) as (alice, bob, wire):
-            bob.set_stream_handler(TEST, echo)
-            await alice.connect(wire.address)
-            stream = await alice.new_stream(bob.peer_id, [TEST])
-            wire.freeze()
-            with pytest.raises(TransportError, match="took no bytes in time"):
-                await stream.write(bytes(2 * INITIAL_WINDOW))
-
-    asyncio.run(scenario())
+async def test_a_peer_that_takes_no_bytes_breaks_the_stream() -> None:
+    limits = HostLimits(write_timeout_ms=30)
+    async with wired_hosts(limits=limits) as (alice, bob, wire):
+        bob.set_stream_handler(TEST, echo)
+        await alice.connect(wire.address)
+        stream = await alice.new_stream(bob.peer_id, [TEST])
+        wire.freeze()
+        with pytest.raises(TransportError, match="took no bytes in time"):
+            await stream.write(bytes(2 * INITIAL_WINDOW))
 
 
-def test_a_connection_without_streams_is_closed_unless_it_is_kept(
+async def test_a_connection_without_streams_is_closed_unless_it_is_kept(
     running_hosts: RunningHosts,
 ) -> None:
-    async def scenario() -> None:
-        limits = HostLimits(idle_timeout_ms=100, ping_interval_ms=10, ping_timeout_ms=5_000)
-        async with running_hosts(2, limits=limits) as (alice, bob):
-            lost = await lost_peer(bob)
-            await alice.connect(bob.addresses()[0])
-            assert await lost == alice.peer_id
+    limits = HostLimits(idle_timeout_ms=100, ping_interval_ms=10, ping_timeout_ms=5_000)
+    async with running_hosts(2, limits=limits) as (alice, bob):
+        lost = await lost_peer(bob)
+        await alice.connect(bob.addresses()[0])
+        assert await lost == alice.peer_id
 
-        async with wired_hosts(limits=limits) as (alice, bob, wire):
-            connected = asyncio.Event()
-            alice.on_peer_connected(lambda _: connected.set())
-            bob.keep_connected(alice.addresses())
-            alice.keep_connected([wire.address])
-            await connected.wait()
-            await wire.more_bytes(80 * (FRAME.size + 18))  # at most 4 pings and pongs in 10 ms
-            assert "libp2p.idle_connection_closed" not in alice.counters()
-            assert alice.peers()
-
-    asyncio.run(scenario())
+    async with wired_hosts(limits=limits) as (alice, bob, wire):
+        connected = asyncio.Event()
+        alice.on_peer_connected(lambda _: connected.set())
+        bob.keep_connected(alice.addresses())
+        alice.keep_connected([wire.address])
+        await connected.wait()
+        await wire.more_bytes(80 * (FRAME.size + 18))  # at most 4 pings and pongs in 10 ms
+        assert "libp2p.idle_connection_closed" not in alice.counters()
+        assert alice.peers()
 
 
-def test_stopping_in_the_middle_of_everything_leaves_nothing(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(3) as (alice, bob, carol):
-            never = asyncio.Event()
+async def test_stopping_in_the_middle_of_everything_leaves_nothing(
+    running_hosts: RunningHosts,
+) -> None:
+    async with running_hosts(3) as (alice, bob, carol):
+        never = asyncio.Event()
 
-            async def hang(_: Stream) -> None:
-                await never.wait()
+        async def hang(_: Stream) -> None:
+            await never.wait()
 
-            bob.set_stream_handler(TEST, hang)
-            await alice.connect(bob.addresses()[0])
-            stream = await alice.new_stream(bob.peer_id, [TEST])
-            alice.keep_connected([f"/ip4/127.0.0.1/tcp/1/p2p/{SOMEBODY}"])
-            writing = asyncio.create_task(stream.write(bytes(4 * INITIAL_WINDOW)))
-            dialling = asyncio.create_task(alice.connect(carol.addresses()[0]))
-            await asyncio.sleep(0)
-            await alice.stop()
-            with pytest.raises(TransportError):
-                await dialling
-            with pytest.raises(TransportError):
-                await writing
-            await alice.stop()  # twice is once
-
-    asyncio.run(scenario())
+        bob.set_stream_handler(TEST, hang)
+        await alice.connect(bob.addresses()[0])
+        stream = await alice.new_stream(bob.peer_id, [TEST])
+        alice.keep_connected([f"/ip4/127.0.0.1/tcp/1/p2p/{SOMEBODY}"])
+        writing = asyncio.create_task(stream.write(bytes(4 * INITIAL_WINDOW)))
+        dialling = asyncio.create_task(alice.connect(carol.addresses()[0]))
+        await asyncio.sleep(0)
+        await alice.stop()
+        with pytest.raises(TransportError):
+            await dialling
+        with pytest.raises(TransportError):
+            await writing
+        await alice.stop()  # twice is once
 
 
-def test_stopping_just_when_somebody_connects_leaves_no_socket(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(2) as (alice, bob):
-            address = parse_multiaddr(bob.addresses()[0])
-            pipe = await TcpTransport(Traffic()).dial(address)
-            alice._accept(pipe)  # stop comes before its task's first step
-            await alice.stop()
-            assert alice.connection_count() == 0
-            async with asyncio.timeout(10):
-                await pipe.wait_closed()
-
-    asyncio.run(scenario())
+async def test_stopping_just_when_somebody_connects_leaves_no_socket(
+    running_hosts: RunningHosts,
+) -> None:
+    async with running_hosts(2) as (alice, bob):
+        address = parse_multiaddr(bob.addresses()[0])
+        pipe = await TcpTransport(Traffic()).dial(address)
+        alice._accept(pipe)  # stop comes before its task's first step
+        await alice.stop()
+        assert alice.connection_count() == 0
+        async with asyncio.timeout(10):
+            await pipe.wait_closed()

@@ -147,35 +147,32 @@ def yamux_frame(randomness: random.Random) -> bytes:
 
 @pytest.mark.parametrize("layer", ["", "/ws"])
 @pytest.mark.parametrize(("muxer", "make"), [(YAMUX, yamux_frame), (MPLEX, mplex_frame)])
-def test_nonsense_behind_a_right_handshake(
+async def test_nonsense_behind_a_right_handshake(
     running_hosts: RunningHosts,
     caplog: pytest.LogCaptureFixture,
     layer: str,
     muxer: ProtocolId,
     make: Callable[[random.Random], bytes],
 ) -> None:
-    async def scenario() -> None:
-        randomness = random.Random(23)
-        limits = HostLimits(handshake_timeout_ms=5_000, close_timeout_ms=20)
-        async with running_hosts(2, layer=layer, limits=limits) as (alice, bob):
-            for number in range(40):
-                pipe = await rogue(alice, muxer)
-                frames = [make(randomness) for _ in range(randomness.randrange(1, 30))]
-                if number % 4 == 0:
-                    frames.append(randomness.randbytes(200))
-                pipe.write(b"".join(frames))
-                await asyncio.sleep(0)
-                pipe.close()
-                await pipe.wait_closed()
-            async with asyncio.timeout(20):
-                while alice.connection_count():
-                    await _turn()
-            assert "libp2p.stream_handler_failed" not in alice.counters()
-            assert "libp2p.task_failed" not in alice.counters()
-            await bob.connect(alice.addresses()[0])
-            assert [each.peer_id for each in alice.peers()] == [bob.peer_id]
-
-    asyncio.run(scenario())
+    randomness = random.Random(23)
+    limits = HostLimits(handshake_timeout_ms=5_000, close_timeout_ms=20)
+    async with running_hosts(2, layer=layer, limits=limits) as (alice, bob):
+        for number in range(40):
+            pipe = await rogue(alice, muxer)
+            frames = [make(randomness) for _ in range(randomness.randrange(1, 30))]
+            if number % 4 == 0:
+                frames.append(randomness.randbytes(200))
+            pipe.write(b"".join(frames))
+            await asyncio.sleep(0)
+            pipe.close()
+            await pipe.wait_closed()
+        async with asyncio.timeout(20):
+            while alice.connection_count():
+                await _turn()
+        assert "libp2p.stream_handler_failed" not in alice.counters()
+        assert "libp2p.task_failed" not in alice.counters()
+        await bob.connect(alice.addresses()[0])
+        assert [each.peer_id for each in alice.peers()] == [bob.peer_id]
     assert not caplog.records
 
 
@@ -184,39 +181,35 @@ async def _turn() -> None:
 
 
 @pytest.mark.parametrize("layer", ["", "/ws"])
-def test_a_real_exchange_bent_at_one_place(
+async def test_a_real_exchange_bent_at_one_place(
     running_hosts: RunningHosts, caplog: pytest.LogCaptureFixture, layer: str
 ) -> None:
     """A proxy changes, drops or doubles one byte of what two hosts say to each other."""
-
-    async def scenario() -> None:
-        randomness = random.Random(24)
-        limits = HostLimits(handshake_timeout_ms=300, dial_timeout_ms=300)
-        async with running_hosts(2, layer=layer, limits=limits) as (alice, bob):
-            target = parse_multiaddr(bob.addresses()[0])
-            for _ in range(40):
-                bend = _Bend(randomness)
-                server = await asyncio.start_server(
-                    partial(_bent, port=target.port, bend=bend), "127.0.0.1", 0
-                )
-                port = server.sockets[0].getsockname()[1]
-                address = f"/ip4/127.0.0.1/tcp/{port}{layer}"
-                try:
-                    remote = await alice.connect(address)
-                except ChatError:
-                    pass
-                else:  # bent after the handshake, or not at all
-                    assert remote.peer_id == bob.peer_id
-                    await alice.disconnect(PeerId(bob.peer_id))
-                server.close()
-                await server.wait_closed()
-                async with asyncio.timeout(10):
-                    while alice.connection_count() or bob.connection_count():
-                        await _turn()
-                    if bend.task is not None:
-                        await asyncio.wait((bend.task,))
-
-    asyncio.run(scenario())
+    randomness = random.Random(24)
+    limits = HostLimits(handshake_timeout_ms=300, dial_timeout_ms=300)
+    async with running_hosts(2, layer=layer, limits=limits) as (alice, bob):
+        target = parse_multiaddr(bob.addresses()[0])
+        for _ in range(40):
+            bend = _Bend(randomness)
+            server = await asyncio.start_server(
+                partial(_bent, port=target.port, bend=bend), "127.0.0.1", 0
+            )
+            port = server.sockets[0].getsockname()[1]
+            address = f"/ip4/127.0.0.1/tcp/{port}{layer}"
+            try:
+                remote = await alice.connect(address)
+            except ChatError:
+                pass
+            else:  # bent after the handshake, or not at all
+                assert remote.peer_id == bob.peer_id
+                await alice.disconnect(PeerId(bob.peer_id))
+            server.close()
+            await server.wait_closed()
+            async with asyncio.timeout(10):
+                while alice.connection_count() or bob.connection_count():
+                    await _turn()
+                if bend.task is not None:
+                    await asyncio.wait((bend.task,))
     assert not caplog.records
 
 
@@ -302,21 +295,16 @@ def test_identify_reads_only_what_it_should(garbage: bytes, has_length: bool) ->
     _finish(scenario())
 
 
-def test_garbage_as_an_answer_to_identify(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        randomness = random.Random(25)
-        async with running_hosts(1) as (alice,):
-            for _ in range(30):
-                peer = await rogue(alice, MPLEX)
-                garbage = encode_message(HEADER) + encode_message("/ipfs/id/1.0.0")
-                garbage += randomness.randbytes(randomness.randrange(1, 200))
-                # Alice asks on the first stream that she opens: 0.
-                peer.write(
-                    encode_varint(Flag.MESSAGE_RECEIVER) + encode_varint(len(garbage)) + garbage
-                )
-                peer.write(encode_varint(Flag.CLOSE_RECEIVER) + b"\x00")
-                await peer.wait_closed()
-            assert sum(alice.counters().values()) == 30
-            assert alice.peers() == []
-
-    asyncio.run(scenario())
+async def test_garbage_as_an_answer_to_identify(running_hosts: RunningHosts) -> None:
+    randomness = random.Random(25)
+    async with running_hosts(1) as (alice,):
+        for _ in range(30):
+            peer = await rogue(alice, MPLEX)
+            garbage = encode_message(HEADER) + encode_message("/ipfs/id/1.0.0")
+            garbage += randomness.randbytes(randomness.randrange(1, 200))
+            # Alice asks on the first stream that she opens: 0.
+            peer.write(encode_varint(Flag.MESSAGE_RECEIVER) + encode_varint(len(garbage)) + garbage)
+            peer.write(encode_varint(Flag.CLOSE_RECEIVER) + b"\x00")
+            await peer.wait_closed()
+        assert sum(alice.counters().values()) == 30
+        assert alice.peers() == []

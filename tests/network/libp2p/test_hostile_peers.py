@@ -49,107 +49,91 @@ from tests.network.libp2p.loopback_hosts import RunningHosts, rogue, send_raw
         ),
     ],
 )
-def test_garbage_on_the_socket_is_dropped_and_counted(
+async def test_garbage_on_the_socket_is_dropped_and_counted(
     running_hosts: RunningHosts, caplog: pytest.LogCaptureFixture, data: bytes, counter: str
 ) -> None:
-    async def scenario() -> None:
-        async with running_hosts(2) as (alice, bob):
-            await send_raw(alice, data)
-            assert alice.counters() == {counter: 1}
-            await bob.connect(alice.addresses()[0])  # and alice serves on
-
-    asyncio.run(scenario())
+    async with running_hosts(2) as (alice, bob):
+        await send_raw(alice, data)
+        assert alice.counters() == {counter: 1}
+        await bob.connect(alice.addresses()[0])  # and alice serves on
     assert not caplog.records
 
 
-def test_random_garbage_never_gets_further(
+async def test_random_garbage_never_gets_further(
     running_hosts: RunningHosts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        randomness = random.Random(20)
-        async with running_hosts(2) as (alice, bob):
-            start = encode_message(HEADER) + encode_message("/noise")
-            for number in range(60):
-                prefix = start[: randomness.choice([0, 5, len(start)])]
-                await send_raw(alice, prefix + randomness.randbytes(randomness.randrange(400)))
-                assert sum(alice.counters().values()) == number + 1
-            await bob.connect(alice.addresses()[0])
-
-    asyncio.run(scenario())
+    randomness = random.Random(20)
+    async with running_hosts(2) as (alice, bob):
+        start = encode_message(HEADER) + encode_message("/noise")
+        for number in range(60):
+            prefix = start[: randomness.choice([0, 5, len(start)])]
+            await send_raw(alice, prefix + randomness.randbytes(randomness.randrange(400)))
+            assert sum(alice.counters().values()) == number + 1
+        await bob.connect(alice.addresses()[0])
     assert not caplog.records
 
 
-def test_a_peer_that_turns_bad_after_the_handshake(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(2) as (alice, bob):
-            flood = await rogue(alice)
-            flood.write(FRAME.pack(0, 0, 1, 1, INITIAL_WINDOW + 1) + bytes(100))
-            await flood.wait_closed()
-            assert alice.counters()["libp2p.yamux_window_exceeded"] == 1
-            randomness = random.Random(21)
-            for _ in range(30):
-                peer = await rogue(alice)
-                peer.write(b"\x07" + randomness.randbytes(randomness.randrange(11, 400)))
-                await peer.wait_closed()
-            assert alice.counters()["libp2p.yamux_bad_version"] == 30
-            await bob.connect(alice.addresses()[0])
-            assert [each.peer_id for each in alice.peers()] == [bob.peer_id]
-
-    asyncio.run(scenario())
-
-
-def test_streams_opened_and_reset_at_once_start_few_tasks(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(2, limits=HostLimits(max_inbound_streams=8)) as (alice, bob):
+async def test_a_peer_that_turns_bad_after_the_handshake(running_hosts: RunningHosts) -> None:
+    async with running_hosts(2) as (alice, bob):
+        flood = await rogue(alice)
+        flood.write(FRAME.pack(0, 0, 1, 1, INITIAL_WINDOW + 1) + bytes(100))
+        await flood.wait_closed()
+        assert alice.counters()["libp2p.yamux_window_exceeded"] == 1
+        randomness = random.Random(21)
+        for _ in range(30):
             peer = await rogue(alice)
-            opened_and_reset = b"".join(
-                FRAME.pack(0, 1, 1, number, 0) + FRAME.pack(0, 1, 8, number, 0)
-                for number in range(1, 2_001, 2)
-            )
-            before = len(asyncio.all_tasks())
-            peer.write(opened_and_reset)
-            while "libp2p.stream_handlers_limit" not in alice.counters():
-                assert len(asyncio.all_tasks()) <= before + 8
-                await asyncio.sleep(0)
-            peer.abort()
-            await bob.connect(alice.addresses()[0])
-
-    asyncio.run(scenario())
+            peer.write(b"\x07" + randomness.randbytes(randomness.randrange(11, 400)))
+            await peer.wait_closed()
+        assert alice.counters()["libp2p.yamux_bad_version"] == 30
+        await bob.connect(alice.addresses()[0])
+        assert [each.peer_id for each in alice.peers()] == [bob.peer_id]
 
 
-def test_a_peer_that_says_goodbye_again_and_again_does_not_put_it_off(
+async def test_streams_opened_and_reset_at_once_start_few_tasks(
     running_hosts: RunningHosts,
 ) -> None:
-    async def scenario() -> None:
-        limits = HostLimits(close_timeout_ms=50, handshake_timeout_ms=60_000)
-        async with running_hosts(1, limits=limits) as (alice,):
-            peer = await rogue(alice)
-            pipe_closed = asyncio.ensure_future(peer.wait_closed())
-            async with asyncio.timeout(10):
-                while not pipe_closed.done():
-                    peer.write(FRAME.pack(0, 3, 0, 0, 0))
-                    await asyncio.wait((pipe_closed,), timeout=0.01)
+    async with running_hosts(2, limits=HostLimits(max_inbound_streams=8)) as (alice, bob):
+        peer = await rogue(alice)
+        opened_and_reset = b"".join(
+            FRAME.pack(0, 1, 1, number, 0) + FRAME.pack(0, 1, 8, number, 0)
+            for number in range(1, 2_001, 2)
+        )
+        before = len(asyncio.all_tasks())
+        peer.write(opened_and_reset)
+        while "libp2p.stream_handlers_limit" not in alice.counters():
+            assert len(asyncio.all_tasks()) <= before + 8
+            await asyncio.sleep(0)
+        peer.abort()
+        await bob.connect(alice.addresses()[0])
 
-    asyncio.run(scenario())
+
+async def test_a_peer_that_says_goodbye_again_and_again_does_not_put_it_off(
+    running_hosts: RunningHosts,
+) -> None:
+    limits = HostLimits(close_timeout_ms=50, handshake_timeout_ms=60_000)
+    async with running_hosts(1, limits=limits) as (alice,):
+        peer = await rogue(alice)
+        pipe_closed = asyncio.ensure_future(peer.wait_closed())
+        async with asyncio.timeout(10):
+            while not pipe_closed.done():
+                peer.write(FRAME.pack(0, 3, 0, 0, 0))
+                await asyncio.wait((pipe_closed,), timeout=0.01)
 
 
-def test_no_flood_of_frames_is_handled_in_one_turn(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(1) as (alice,):
-            peer = await rogue(alice)
-            ears = Ears()
-            peer.attach(ears)
-            pings = range(20_000)
-            peer.write(b"".join(FRAME.pack(0, 2, 1, 0, number) for number in pings))
-            async with asyncio.timeout(10):
-                while not ears.pongs or ears.pongs[-1] != pings[-1]:
-                    ears.news.clear()
-                    await ears.news.wait()
-            assert ears.pongs == list(pings)
-            assert ears.most_at_once <= 2 * FRAMES_PER_CALL
-            peer.abort()
-
-    asyncio.run(scenario())
+async def test_no_flood_of_frames_is_handled_in_one_turn(running_hosts: RunningHosts) -> None:
+    async with running_hosts(1) as (alice,):
+        peer = await rogue(alice)
+        ears = Ears()
+        peer.attach(ears)
+        pings = range(20_000)
+        peer.write(b"".join(FRAME.pack(0, 2, 1, 0, number) for number in pings))
+        async with asyncio.timeout(10):
+            while not ears.pongs or ears.pongs[-1] != pings[-1]:
+                ears.news.clear()
+                await ears.news.wait()
+        assert ears.pongs == list(pings)
+        assert ears.most_at_once <= 2 * FRAMES_PER_CALL
+        peer.abort()
 
 
 class Ears:
@@ -196,56 +180,44 @@ def identify_answer(message: IdentifyMessage) -> bytes:
         (b"\x02\xff\xff", "libp2p.identify_undecodable"),
     ],
 )
-def test_a_peer_that_identifies_itself_wrongly_is_dropped(
+async def test_a_peer_that_identifies_itself_wrongly_is_dropped(
     running_hosts: RunningHosts, answer: bytes, counter: str
 ) -> None:
-    async def scenario() -> None:
-        async with running_hosts(1) as (alice,):
-            peer = await rogue(alice)
-            reply = encode_message(HEADER) + encode_message(IDENTIFY) + answer
-            # Alice is the server of the session: her identify request is stream 2.
-            peer.write(FRAME.pack(0, 0, 2, 2, len(reply)) + reply)
-            await peer.wait_closed()
-            assert alice.counters()[counter] == 1
-            assert alice.peers() == []
-
-    asyncio.run(scenario())
+    async with running_hosts(1) as (alice,):
+        peer = await rogue(alice)
+        reply = encode_message(HEADER) + encode_message(IDENTIFY) + answer
+        # Alice is the server of the session: her identify request is stream 2.
+        peer.write(FRAME.pack(0, 0, 2, 2, len(reply)) + reply)
+        await peer.wait_closed()
+        assert alice.counters()[counter] == 1
+        assert alice.peers() == []
 
 
-def test_silence_in_the_handshake_ends_it(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(1, limits=HostLimits(handshake_timeout_ms=400)) as (alice,):
-            answer = await send_raw(alice, encode_message(HEADER), end=False)
-            assert answer == encode_message(HEADER)
-            assert alice.counters()["libp2p.handshake_timeout"] == 1
-            peer = await rogue(alice)  # never answers identify
-            await peer.wait_closed()
-            assert alice.counters()["libp2p.handshake_timeout"] == 2
-
-    asyncio.run(scenario())
+async def test_silence_in_the_handshake_ends_it(running_hosts: RunningHosts) -> None:
+    async with running_hosts(1, limits=HostLimits(handshake_timeout_ms=400)) as (alice,):
+        answer = await send_raw(alice, encode_message(HEADER), end=False)
+        assert answer == encode_message(HEADER)
+        assert alice.counters()["libp2p.handshake_timeout"] == 1
+        peer = await rogue(alice)  # never answers identify
+        await peer.wait_closed()
+        assert alice.counters()["libp2p.handshake_timeout"] == 2
 
 
-def test_connections_are_bounded(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        limits = HostLimits(max_connections=1)
-        async with running_hosts(3, limits=limits) as (alice, bob, carol):
-            await bob.connect(alice.addresses()[0])
-            with pytest.raises(TransportError):
-                await carol.connect(alice.addresses()[0])
-            assert alice.counters()["libp2p.inbound_connections_limit"] == 1
-            with pytest.raises(TransportError, match="1 connections are open already"):
-                await bob.connect(carol.addresses()[0])
-
-    asyncio.run(scenario())
+async def test_connections_are_bounded(running_hosts: RunningHosts) -> None:
+    limits = HostLimits(max_connections=1)
+    async with running_hosts(3, limits=limits) as (alice, bob, carol):
+        await bob.connect(alice.addresses()[0])
+        with pytest.raises(TransportError):
+            await carol.connect(alice.addresses()[0])
+        assert alice.counters()["libp2p.inbound_connections_limit"] == 1
+        with pytest.raises(TransportError, match="1 connections are open already"):
+            await bob.connect(carol.addresses()[0])
 
 
-def test_strangers_leave_room_for_own_dials(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        limits = HostLimits(max_connections=2, max_inbound_connections=1)
-        async with running_hosts(3, limits=limits) as (alice, bob, carol):
-            await bob.connect(alice.addresses()[0])
-            with pytest.raises(TransportError):
-                await carol.connect(alice.addresses()[0])
-            await alice.connect(carol.addresses()[0])
-
-    asyncio.run(scenario())
+async def test_strangers_leave_room_for_own_dials(running_hosts: RunningHosts) -> None:
+    limits = HostLimits(max_connections=2, max_inbound_connections=1)
+    async with running_hosts(3, limits=limits) as (alice, bob, carol):
+        await bob.connect(alice.addresses()[0])
+        with pytest.raises(TransportError):
+            await carol.connect(alice.addresses()[0])
+        await alice.connect(carol.addresses()[0])

@@ -203,18 +203,15 @@ def test_garbage_on_the_channel_breaks_it_and_nothing_else(data: bytes) -> None:
     asyncio.run(scenario())
 
 
-def test_what_arrives_before_anybody_reads_is_bounded() -> None:
-    async def scenario() -> None:
-        sender, wire, receiver, receiver_wire = channel()
-        sender.write(bytes(MAX_EARLY_BYTES))
-        receiver.bytes_received(wire.written)
-        assert not receiver_wire.closed
-        wire.written = b""
-        sender.write(b"1")
-        receiver.bytes_received(wire.written)
-        assert receiver_wire.closed
-
-    asyncio.run(scenario())
+async def test_what_arrives_before_anybody_reads_is_bounded() -> None:
+    sender, wire, receiver, receiver_wire = channel()
+    sender.write(bytes(MAX_EARLY_BYTES))
+    receiver.bytes_received(wire.written)
+    assert not receiver_wire.closed
+    wire.written = b""
+    sender.write(b"1")
+    receiver.bytes_received(wire.written)
+    assert receiver_wire.closed
 
 
 class Ears:
@@ -236,46 +233,40 @@ class Ears:
         return
 
 
-def test_a_pipe_that_was_lost_before_it_was_attached_says_so() -> None:
-    async def scenario() -> None:
-        sender, wire, receiver, _ = channel()
-        sender.write(b"last words")
-        receiver.bytes_received(wire.written)
-        receiver.pipe_lost(None)
-        assert await receiver.read_exactly(5) == b"last "
-        ears = Ears()
-        receiver.attach(ears)
-        assert ears.heard == [b"words", None]
-        with pytest.raises(TransportError, match="closed after 0 of 1"):
-            await receiver.read_exactly(1)
-
-    asyncio.run(scenario())
+async def test_a_pipe_that_was_lost_before_it_was_attached_says_so() -> None:
+    sender, wire, receiver, _ = channel()
+    sender.write(b"last words")
+    receiver.bytes_received(wire.written)
+    receiver.pipe_lost(None)
+    assert await receiver.read_exactly(5) == b"last "
+    ears = Ears()
+    receiver.attach(ears)
+    assert ears.heard == [b"words", None]
+    with pytest.raises(TransportError, match="closed after 0 of 1"):
+        await receiver.read_exactly(1)
 
 
-def test_a_chunk_of_very_many_messages_takes_several_turns() -> None:
-    async def scenario() -> None:
-        sender, wire, receiver, receiver_wire = channel()
-        ears = Ears()
-        receiver.attach(ears)
-        count = 3 * MESSAGES_PER_TURN
-        for number in range(count):
-            sender.write(b"%d " % number)
-        receiver.bytes_received(wire.written[:-1])
-        turns = 0
-        while not receiver_wire.reading:
-            turns += 1
-            if turns == 2:
-                receiver.pause_reading()
-            if turns == 9:
-                assert len(ears.heard) == 2  # nothing while the sink wants nothing
-                receiver.resume_reading()
-            await asyncio.sleep(0)
-        receiver.bytes_received(wire.written[-1:])
-        heard = [each.split() for each in ears.heard if isinstance(each, bytes)]
-        assert max(len(each) for each in heard) == MESSAGES_PER_TURN
-        assert [int(each) for piece in heard for each in piece] == list(range(count))
-
-    asyncio.run(scenario())
+async def test_a_chunk_of_very_many_messages_takes_several_turns() -> None:
+    sender, wire, receiver, receiver_wire = channel()
+    ears = Ears()
+    receiver.attach(ears)
+    count = 3 * MESSAGES_PER_TURN
+    for number in range(count):
+        sender.write(b"%d " % number)
+    receiver.bytes_received(wire.written[:-1])
+    turns = 0
+    while not receiver_wire.reading:
+        turns += 1
+        if turns == 2:
+            receiver.pause_reading()
+        if turns == 9:
+            assert len(ears.heard) == 2  # nothing while the sink wants nothing
+            receiver.resume_reading()
+        await asyncio.sleep(0)
+    receiver.bytes_received(wire.written[-1:])
+    heard = [each.split() for each in ears.heard if isinstance(each, bytes)]
+    assert max(len(each) for each in heard) == MESSAGES_PER_TURN
+    assert [int(each) for piece in heard for each in piece] == list(range(count))
 
 
 # --- identify -------------------------------------------------------------------------------------

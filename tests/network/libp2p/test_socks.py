@@ -343,96 +343,80 @@ def no_lookup(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("login", [b"", b"ann:secret"])
 @pytest.mark.parametrize("layer", ["", "/ws"])
-def test_peers_are_reached_through_a_proxy(
+async def test_peers_are_reached_through_a_proxy(
     running_hosts: RunningHosts, no_lookup: list[str], layer: str, login: bytes
 ) -> None:
-    async def scenario() -> None:
-        async with running_hosts(1, layer=layer) as (alice,), SocksServer(login=login) as proxy:
-            port = parse_multiaddr(alice.addresses()[0]).port
-            async with dialler_through(proxy.address) as dialler:
-                for address in (
-                    f"/dns4/{FAR}/tcp/{port}{layer}/p2p/{alice.peer_id}",
-                    f"/dns/{FAR}/tcp/{port}{layer}",
-                    f"/ip4/127.0.0.1/tcp/{port}{layer}",
-                ):
-                    remote = await dialler.connect(address)
-                    assert remote.peer_id == alice.peer_id
-                    assert await dialler.ping(alice.peer_id) > 0
-                    await dialler.disconnect(alice.peer_id)
-                assert not dialler.addresses()
-            assert proxy.asked == [f"{FAR}:{port}", f"{FAR}:{port}", f"127.0.0.1:{port}"]
-
-    asyncio.run(scenario())
+    async with running_hosts(1, layer=layer) as (alice,), SocksServer(login=login) as proxy:
+        port = parse_multiaddr(alice.addresses()[0]).port
+        async with dialler_through(proxy.address) as dialler:
+            for address in (
+                f"/dns4/{FAR}/tcp/{port}{layer}/p2p/{alice.peer_id}",
+                f"/dns/{FAR}/tcp/{port}{layer}",
+                f"/ip4/127.0.0.1/tcp/{port}{layer}",
+            ):
+                remote = await dialler.connect(address)
+                assert remote.peer_id == alice.peer_id
+                assert await dialler.ping(alice.peer_id) > 0
+                await dialler.disconnect(alice.peer_id)
+            assert not dialler.addresses()
+        assert proxy.asked == [f"{FAR}:{port}", f"{FAR}:{port}", f"127.0.0.1:{port}"]
     assert not no_lookup
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 6, 7, 8])
-def test_a_refusal_names_address_and_reason(number: int) -> None:
-    async def scenario() -> None:
-        async with SocksServer(refusal=number) as proxy, dialler_through(proxy.address) as dialler:
-            with pytest.raises(TransportError) as caught:
-                await dialler.connect(f"/dns4/{FAR}/tcp/7")
-            assert str(caught.value).startswith(f"cannot connect to /dns4/{FAR}/tcp/7: the ")
-
-    asyncio.run(scenario())
+async def test_a_refusal_names_address_and_reason(number: int) -> None:
+    async with SocksServer(refusal=number) as proxy, dialler_through(proxy.address) as dialler:
+        with pytest.raises(TransportError) as caught:
+            await dialler.connect(f"/dns4/{FAR}/tcp/7")
+        assert str(caught.value).startswith(f"cannot connect to /dns4/{FAR}/tcp/7: the ")
 
 
-def test_without_the_proxy_nothing_is_dialled(
+async def test_without_the_proxy_nothing_is_dialled(
     running_hosts: RunningHosts, no_lookup: list[str]
 ) -> None:
     """Neither when nobody is there, nor when it hangs up or says nothing, is the peer dialled."""
-
-    async def scenario() -> None:
-        closed = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-        port = closed.sockets[0].getsockname()[1]
-        async with running_hosts(1) as (alice,):
-            address = alice.addresses()[0]
-            async with dialler_through(f"socks5://127.0.0.1:{port}") as dialler:
-                with pytest.raises(TransportError, match="the proxy hung up"):
-                    await dialler.connect(address)
-                closed.close()
-                await closed.wait_closed()
-                with pytest.raises(
-                    TransportError,
-                    match=f"the proxy socks5://127.0.0.1:{port} cannot be reached: Connection ref",
-                ):
-                    await dialler.connect(address)
-            assert not alice.peers()
-            assert not alice.counters()
-
-    asyncio.run(scenario())
+    closed = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    port = closed.sockets[0].getsockname()[1]
+    async with running_hosts(1) as (alice,):
+        address = alice.addresses()[0]
+        async with dialler_through(f"socks5://127.0.0.1:{port}") as dialler:
+            with pytest.raises(TransportError, match="the proxy hung up"):
+                await dialler.connect(address)
+            closed.close()
+            await closed.wait_closed()
+            with pytest.raises(
+                TransportError,
+                match=f"the proxy socks5://127.0.0.1:{port} cannot be reached: Connection ref",
+            ):
+                await dialler.connect(address)
+        assert not alice.peers()
+        assert not alice.counters()
     assert not no_lookup
 
 
-def test_a_wrong_password_is_said(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(1) as (alice,), SocksServer(login=b"ann:secret") as proxy:
-            wrong = proxy.address.replace("secret", "guessed")
-            async with dialler_through(wrong) as dialler:
-                with pytest.raises(TransportError, match="refuses this user and password") as said:
-                    await dialler.connect(alice.addresses()[0])
-                assert "guessed" not in str(said.value)
-            async with dialler_through(proxy.address.replace("ann:secret@", "")) as dialler:
-                with pytest.raises(TransportError, match="the proxy wants a user"):
-                    await dialler.connect(alice.addresses()[0])
-
-    asyncio.run(scenario())
+async def test_a_wrong_password_is_said(running_hosts: RunningHosts) -> None:
+    async with running_hosts(1) as (alice,), SocksServer(login=b"ann:secret") as proxy:
+        wrong = proxy.address.replace("secret", "guessed")
+        async with dialler_through(wrong) as dialler:
+            with pytest.raises(TransportError, match="refuses this user and password") as said:
+                await dialler.connect(alice.addresses()[0])
+            assert "guessed" not in str(said.value)
+        async with dialler_through(proxy.address.replace("ann:secret@", "")) as dialler:
+            with pytest.raises(TransportError, match="the proxy wants a user"):
+                await dialler.connect(alice.addresses()[0])
 
 
-def test_a_kept_peer_is_dialled_through_the_proxy(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        limits = HostLimits(retry_first_ms=20)
-        async with running_hosts(1) as (alice,), SocksServer() as proxy:
-            dialler = TcpHost(b"d" * 32, [], limits=limits, proxy=parse_proxy(proxy.address))
-            met = asyncio.Event()
-            dialler.on_peer_connected(lambda _: met.set())
-            await dialler.start()
-            dialler.keep_connected(alice.addresses())
-            await met.wait()
-            assert len(proxy.asked) == 1
-            await dialler.stop()
-
-    asyncio.run(scenario())
+async def test_a_kept_peer_is_dialled_through_the_proxy(running_hosts: RunningHosts) -> None:
+    limits = HostLimits(retry_first_ms=20)
+    async with running_hosts(1) as (alice,), SocksServer() as proxy:
+        dialler = TcpHost(b"d" * 32, [], limits=limits, proxy=parse_proxy(proxy.address))
+        met = asyncio.Event()
+        dialler.on_peer_connected(lambda _: met.set())
+        await dialler.start()
+        dialler.keep_connected(alice.addresses())
+        await met.wait()
+        assert len(proxy.asked) == 1
+        await dialler.stop()
 
 
 # --- TLS through the proxy ------------------------------------------------------------------------
@@ -488,28 +472,25 @@ async def tls_before(pem: Path, port: int) -> AsyncIterator[int]:
     await server.wait_closed()
 
 
-def test_wss_through_a_proxy_checks_the_certificate_of_the_name(
+async def test_wss_through_a_proxy_checks_the_certificate_of_the_name(
     tmp_path: Path, running_hosts: RunningHosts, no_lookup: list[str]
 ) -> None:
-    async def scenario() -> None:
-        pem = certificate(tmp_path, FAR)
+    pem = certificate(tmp_path, FAR)
 
-        def trusting() -> ssl.SSLContext:
-            return ssl.create_default_context(cafile=str(pem))
+    def trusting() -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=str(pem))
 
-        async with running_hosts(1, layer="/ws") as (alice,), SocksServer() as proxy:
-            inner = parse_multiaddr(alice.addresses()[0]).port
-            async with (
-                tls_before(pem, inner) as port,
-                dialler_through(proxy.address, trusting) as dialler,
-            ):
-                remote = await dialler.connect(f"/dns4/{FAR}/tcp/{port}/wss/p2p/{alice.peer_id}")
-                assert remote.peer_id == alice.peer_id
-                assert await dialler.ping(alice.peer_id) > 0
-                await dialler.disconnect(alice.peer_id)
-                with pytest.raises(TransportError, match="its certificate is not valid"):
-                    await dialler.connect(f"/ip4/127.0.0.1/tcp/{port}/wss")
-            assert proxy.asked == [f"{FAR}:{port}", f"127.0.0.1:{port}"]
-
-    asyncio.run(scenario())
+    async with running_hosts(1, layer="/ws") as (alice,), SocksServer() as proxy:
+        inner = parse_multiaddr(alice.addresses()[0]).port
+        async with (
+            tls_before(pem, inner) as port,
+            dialler_through(proxy.address, trusting) as dialler,
+        ):
+            remote = await dialler.connect(f"/dns4/{FAR}/tcp/{port}/wss/p2p/{alice.peer_id}")
+            assert remote.peer_id == alice.peer_id
+            assert await dialler.ping(alice.peer_id) > 0
+            await dialler.disconnect(alice.peer_id)
+            with pytest.raises(TransportError, match="its certificate is not valid"):
+                await dialler.connect(f"/ip4/127.0.0.1/tcp/{port}/wss")
+        assert proxy.asked == [f"{FAR}:{port}", f"127.0.0.1:{port}"]
     assert not no_lookup

@@ -50,17 +50,14 @@ def test_what_is_read_is_handed_on_whole_and_is_nobody_elses_later(sizes: list[i
     asyncio.run(scenario())
 
 
-def test_room_is_given_to_whom_fills_it_and_taken_back() -> None:
-    async def scenario() -> None:
-        pipe = TcpPipe(Traffic())
-        pipe.attach(Sink())
-        assert len(pipe.get_buffer(-1)) == SMALL
-        filled(pipe, bytes(SMALL))
-        assert len(pipe.get_buffer(-1)) == LARGE
-        filled(pipe, bytes(LARGE))
-        filled(pipe, bytes(SMALL))
-        assert len(pipe.get_buffer(-1)) == LARGE
-        filled(pipe, bytes(100))
-        assert len(pipe.get_buffer(-1)) == SMALL
-
-    asyncio.run(scenario())
+async def test_room_is_given_to_whom_fills_it_and_taken_back() -> None:
+    pipe = TcpPipe(Traffic())
+    pipe.attach(Sink())
+    assert len(pipe.get_buffer(-1)) == SMALL
+    filled(pipe, bytes(SMALL))
+    assert len(pipe.get_buffer(-1)) == LARGE
+    filled(pipe, bytes(LARGE))
+    filled(pipe, bytes(SMALL))
+    assert len(pipe.get_buffer(-1)) == LARGE
+    filled(pipe, bytes(100))
+    assert len(pipe.get_buffer(-1)) == SMALL

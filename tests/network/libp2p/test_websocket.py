@@ -161,46 +161,40 @@ class Ears:
     def writing_resumed(self) -> None: ...
 
 
-def test_a_sink_that_wants_no_more_gets_no_more() -> None:
-    async def scenario() -> None:
-        pipe, wire = opened()
-        ears = Ears()
-        pipe.attach(ears)
-        ears.pipe = pipe
-        payloads = [bytes([number]) * 3_000 for number in range(5)]
-        pipe.bytes_received(b"".join(map(frame, payloads)))
-        for count in range(1, 6):
-            assert len(ears.heard) == count
-            for _ in range(3):
-                await asyncio.sleep(0)
-            assert len(ears.heard) == count
-            assert not wire.reading
-            pipe.resume_reading()
+async def test_a_sink_that_wants_no_more_gets_no_more() -> None:
+    pipe, wire = opened()
+    ears = Ears()
+    pipe.attach(ears)
+    ears.pipe = pipe
+    payloads = [bytes([number]) * 3_000 for number in range(5)]
+    pipe.bytes_received(b"".join(map(frame, payloads)))
+    for count in range(1, 6):
+        assert len(ears.heard) == count
+        for _ in range(3):
             await asyncio.sleep(0)
-        assert ears.heard == payloads
+        assert len(ears.heard) == count
+        assert not wire.reading
+        pipe.resume_reading()
+        await asyncio.sleep(0)
+    assert ears.heard == payloads
 
-    asyncio.run(scenario())
 
-
-def test_a_chunk_of_very_many_frames_takes_several_turns() -> None:
-    async def scenario() -> None:
-        pipe, wire = opened()
-        ears = Ears()
-        pipe.attach(ears)
-        count = 20_000
-        pipe.bytes_received(b"".join(frame(b"%d " % number) for number in range(count)))
-        turns = 1
-        before, most = 0, 0
-        while not wire.reading:
-            most = max(most, len(ears.heard) - before)
-            before = len(ears.heard)
-            turns += 1
-            await asyncio.sleep(0)
-        assert most <= EVENTS_PER_TURN + 1_024  # and what one step of the parser holds
-        assert turns > 10
-        assert b"".join(ears.heard).split() == [b"%d" % number for number in range(count)]
-
-    asyncio.run(scenario())
+async def test_a_chunk_of_very_many_frames_takes_several_turns() -> None:
+    pipe, wire = opened()
+    ears = Ears()
+    pipe.attach(ears)
+    count = 20_000
+    pipe.bytes_received(b"".join(frame(b"%d " % number) for number in range(count)))
+    turns = 1
+    before, most = 0, 0
+    while not wire.reading:
+        most = max(most, len(ears.heard) - before)
+        before = len(ears.heard)
+        turns += 1
+        await asyncio.sleep(0)
+    assert most <= EVENTS_PER_TURN + 1_024  # and what one step of the parser holds
+    assert turns > 10
+    assert b"".join(ears.heard).split() == [b"%d" % number for number in range(count)]
 
 
 # --- refused --------------------------------------------------------------------------------------
@@ -297,34 +291,28 @@ def test_only_refusals_come_out_of_frames_of_all_kinds(frames: list[bytes]) -> N
     in_loop(test)
 
 
-def test_garbage_on_the_socket_of_a_host_is_dropped_and_counted(
+async def test_garbage_on_the_socket_of_a_host_is_dropped_and_counted(
     running_hosts: RunningHosts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        randomness = random.Random(22)
-        start = encode_message(HEADER) + encode_message("/noise")
-        async with running_hosts(2, layer="/ws") as (alice, bob):
-            for number in range(60):
-                noise = randomness.randbytes(randomness.randrange(400))
-                piece = randomness.choice([noise, UPGRADE + noise, UPGRADE + frame(start + noise)])
-                await send_raw(alice, piece)
-                assert sum(alice.counters().values()) == number + 1
-            assert alice.counters()["libp2p.websocket_bad_upgrade"] > 0
-            assert alice.counters()["libp2p.websocket_bad_frame"] > 0
-            await bob.connect(alice.addresses()[0])
-
-    asyncio.run(scenario())
+    randomness = random.Random(22)
+    start = encode_message(HEADER) + encode_message("/noise")
+    async with running_hosts(2, layer="/ws") as (alice, bob):
+        for number in range(60):
+            noise = randomness.randbytes(randomness.randrange(400))
+            piece = randomness.choice([noise, UPGRADE + noise, UPGRADE + frame(start + noise)])
+            await send_raw(alice, piece)
+            assert sum(alice.counters().values()) == number + 1
+        assert alice.counters()["libp2p.websocket_bad_upgrade"] > 0
+        assert alice.counters()["libp2p.websocket_bad_frame"] > 0
+        await bob.connect(alice.addresses()[0])
     assert not caplog.records
 
 
-def test_a_browser_is_told_that_it_is_wrong_here(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(1, layer="/ws") as (alice,):
-            answer = await send_raw(alice, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert answer.startswith(b"HTTP/1.1 426 ")
-            assert alice.counters() == {"libp2p.websocket_bad_upgrade": 1}
-
-    asyncio.run(scenario())
+async def test_a_browser_is_told_that_it_is_wrong_here(running_hosts: RunningHosts) -> None:
+    async with running_hosts(1, layer="/ws") as (alice,):
+        answer = await send_raw(alice, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 426 ")
+        assert alice.counters() == {"libp2p.websocket_bad_upgrade": 1}
 
 
 @asynccontextmanager
@@ -358,18 +346,15 @@ async def web_server(answer: bytes) -> AsyncIterator[str]:
         ),
     ],
 )
-def test_a_server_that_is_no_websocket_is_named(answer: bytes, words: str) -> None:
-    async def scenario() -> None:
-        host = TcpHost(b"h" * 32, [])
-        await host.start()
-        async with web_server(answer) as address:
-            with pytest.raises(TransportError, match=f"cannot connect to {address}: .*{words}"):
-                await host.connect(address)
-            assert host.counters()["libp2p.dial_failed"] == 1
-            assert host.connection_count() == 0
-        await host.stop()
-
-    asyncio.run(scenario())
+async def test_a_server_that_is_no_websocket_is_named(answer: bytes, words: str) -> None:
+    host = TcpHost(b"h" * 32, [])
+    await host.start()
+    async with web_server(answer) as address:
+        with pytest.raises(TransportError, match=f"cannot connect to {address}: .*{words}"):
+            await host.connect(address)
+        assert host.counters()["libp2p.dial_failed"] == 1
+        assert host.connection_count() == 0
+    await host.stop()
 
 
 @pytest.mark.parametrize("layer", [Layer.WS, Layer.WSS])
@@ -391,46 +376,42 @@ def test_a_server_that_never_answers_is_given_up(layer: Layer) -> None:
     asyncio.run(scenario())
 
 
-def test_listening_everywhere_announces_websocket_addresses(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        host = TcpHost(b"h" * 32, ["/ip4/0.0.0.0/tcp/0/ws", "/ip4/127.0.0.1/tcp/0"])
-        await host.start()
-        addresses = [parse_multiaddr(text) for text in host.addresses()]
-        assert {address.layer for address in addresses} == {Layer.WS, Layer.RAW}
-        assert not any(address.is_unspecified for address in addresses)
-        async with running_hosts(1) as (alice,):
-            for address in addresses:
-                remote = await alice.connect(str(address))
-                assert str(address) in remote.listen_addresses
-                await alice.disconnect(host.peer_id)
-        await host.stop()
-
-    asyncio.run(scenario())
+async def test_listening_everywhere_announces_websocket_addresses(
+    running_hosts: RunningHosts,
+) -> None:
+    host = TcpHost(b"h" * 32, ["/ip4/0.0.0.0/tcp/0/ws", "/ip4/127.0.0.1/tcp/0"])
+    await host.start()
+    addresses = [parse_multiaddr(text) for text in host.addresses()]
+    assert {address.layer for address in addresses} == {Layer.WS, Layer.RAW}
+    assert not any(address.is_unspecified for address in addresses)
+    async with running_hosts(1) as (alice,):
+        for address in addresses:
+            remote = await alice.connect(str(address))
+            assert str(address) in remote.listen_addresses
+            await alice.disconnect(host.peer_id)
+    await host.stop()
 
 
 # --- TLS ------------------------------------------------------------------------------------------
 
 
-def test_wss_through_a_tls_proxy(tmp_path: Path, running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        pem = certificate(tmp_path, [LOCALHOST, x509.DNSName("localhost")])
-        dialler = TcpHost(b"d" * 32, [], make_tls=trusting(pem))
-        await dialler.start()
-        async with running_hosts(1, layer="/ws") as (alice,):
-            target = parse_multiaddr(alice.addresses()[0])
-            async with tls_proxy(pem, target) as port:
-                for address in (
-                    f"/ip4/127.0.0.1/tcp/{port}/wss",
-                    f"/dns4/localhost/tcp/{port}/tls/ws",
-                    f"/dns/localhost/tcp/{port}/wss/p2p/{alice.peer_id}",
-                ):
-                    remote = await dialler.connect(address)
-                    assert remote.peer_id == alice.peer_id
-                    assert await dialler.ping(alice.peer_id) > 0
-                    await dialler.disconnect(alice.peer_id)
-                await dialler.stop()
-
-    asyncio.run(scenario())
+async def test_wss_through_a_tls_proxy(tmp_path: Path, running_hosts: RunningHosts) -> None:
+    pem = certificate(tmp_path, [LOCALHOST, x509.DNSName("localhost")])
+    dialler = TcpHost(b"d" * 32, [], make_tls=trusting(pem))
+    await dialler.start()
+    async with running_hosts(1, layer="/ws") as (alice,):
+        target = parse_multiaddr(alice.addresses()[0])
+        async with tls_proxy(pem, target) as port:
+            for address in (
+                f"/ip4/127.0.0.1/tcp/{port}/wss",
+                f"/dns4/localhost/tcp/{port}/tls/ws",
+                f"/dns/localhost/tcp/{port}/wss/p2p/{alice.peer_id}",
+            ):
+                remote = await dialler.connect(address)
+                assert remote.peer_id == alice.peer_id
+                assert await dialler.ping(alice.peer_id) > 0
+                await dialler.disconnect(alice.peer_id)
+            await dialler.stop()
 
 
 @pytest.mark.parametrize(
@@ -441,40 +422,31 @@ def test_wss_through_a_tls_proxy(tmp_path: Path, running_hosts: RunningHosts) ->
         ("another name", "IP address mismatch"),
     ],
 )
-def test_a_bad_certificate_is_named(
+async def test_a_bad_certificate_is_named(
     tmp_path: Path, running_hosts: RunningHosts, fault: str, words: str
 ) -> None:
-    async def scenario() -> None:
-        names = [x509.DNSName("elsewhere")] if fault == "another name" else [LOCALHOST]
-        pem = certificate(tmp_path, names, expired=fault == "expired")
-        make_tls = ssl.create_default_context if fault == "unknown issuer" else trusting(pem)
-        dialler = TcpHost(b"d" * 32, [], make_tls=make_tls)
-        await dialler.start()
-        async with running_hosts(1, layer="/ws") as (alice,):
-            async with tls_proxy(pem, parse_multiaddr(alice.addresses()[0])) as port:
-                address = f"/ip4/127.0.0.1/tcp/{port}/wss"
-                expected = f"cannot connect to {address}: its certificate is not valid .*{words}"
-                with pytest.raises(TransportError, match=expected):
-                    await dialler.connect(address)
-            await dialler.stop()
-
-    asyncio.run(scenario())
+    names = [x509.DNSName("elsewhere")] if fault == "another name" else [LOCALHOST]
+    pem = certificate(tmp_path, names, expired=fault == "expired")
+    make_tls = ssl.create_default_context if fault == "unknown issuer" else trusting(pem)
+    dialler = TcpHost(b"d" * 32, [], make_tls=make_tls)
+    await dialler.start()
+    async with running_hosts(1, layer="/ws") as (alice,):
+        async with tls_proxy(pem, parse_multiaddr(alice.addresses()[0])) as port:
+            address = f"/ip4/127.0.0.1/tcp/{port}/wss"
+            expected = f"cannot connect to {address}: its certificate is not valid .*{words}"
+            with pytest.raises(TransportError, match=expected):
+                await dialler.connect(address)
+        await dialler.stop()
 
 
-def test_wss_to_a_plain_server_is_named(running_hosts: RunningHosts) -> None:
-    async def scenario() -> None:
-        async with running_hosts(2, layer="/ws") as (alice, bob):
-            address = alice.addresses()[0].replace("/ws", "/wss")
-            with pytest.raises(TransportError, match=r"closed the connection|TLS failed"):
-                await bob.connect(address)
-
-    asyncio.run(scenario())
+async def test_wss_to_a_plain_server_is_named(running_hosts: RunningHosts) -> None:
+    async with running_hosts(2, layer="/ws") as (alice, bob):
+        address = alice.addresses()[0].replace("/ws", "/wss")
+        with pytest.raises(TransportError, match=r"closed the connection|TLS failed"):
+            await bob.connect(address)
 
 
-def test_wss_is_not_listened_on() -> None:
-    async def scenario() -> None:
-        host = TcpHost(os.urandom(32), ["/ip4/127.0.0.1/tcp/0/wss"])
-        with pytest.raises(TransportError, match="use /ws, and a proxy before it for TLS"):
-            await host.start()
-
-    asyncio.run(scenario())
+async def test_wss_is_not_listened_on() -> None:
+    host = TcpHost(os.urandom(32), ["/ip4/127.0.0.1/tcp/0/wss"])
+    with pytest.raises(TransportError, match="use /ws, and a proxy before it for TLS"):
+        await host.start()

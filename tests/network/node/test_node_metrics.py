@@ -46,24 +46,21 @@ async def said(port: int, request: bytes) -> bytes:
         writer.close()
 
 
-def test_the_page_is_prometheus_text() -> None:
-    async def scenario() -> None:
-        async with metrics_server() as server:
-            answer = await said(server.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
-        head, _, body = answer.partition(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
-        assert b"text/plain; version=0.0.4" in head
-        assert f"Content-Length: {len(body)}".encode() in head
-        assert body.decode() == (
-            "# TYPE causerie_libp2p_odd_name_total counter\n"
-            "causerie_libp2p_odd_name_total 1\n"
-            "# TYPE causerie_store_served_total counter\n"
-            "causerie_store_served_total 3\n"
-            "# TYPE causerie_peers gauge\n"
-            "causerie_peers 2\n"
-        )
-
-    asyncio.run(scenario())
+async def test_the_page_is_prometheus_text() -> None:
+    async with metrics_server() as server:
+        answer = await said(server.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"text/plain; version=0.0.4" in head
+    assert f"Content-Length: {len(body)}".encode() in head
+    assert body.decode() == (
+        "# TYPE causerie_libp2p_odd_name_total counter\n"
+        "causerie_libp2p_odd_name_total 1\n"
+        "# TYPE causerie_store_served_total counter\n"
+        "causerie_store_served_total 3\n"
+        "# TYPE causerie_peers gauge\n"
+        "causerie_peers 2\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -75,59 +72,43 @@ def test_the_page_is_prometheus_text() -> None:
         b"\xff\xfe\r\n\r\n",
     ],
 )
-def test_anything_else_is_not_found(request_: bytes) -> None:
-    async def scenario() -> None:
-        async with metrics_server() as server:
-            assert (await said(server.port, request_)).startswith(b"HTTP/1.1 404 ")
-
-    asyncio.run(scenario())
+async def test_anything_else_is_not_found(request_: bytes) -> None:
+    async with metrics_server() as server:
+        assert (await said(server.port, request_)).startswith(b"HTTP/1.1 404 ")
 
 
-def test_a_head_without_end_is_cut_off() -> None:
-    async def scenario() -> None:
-        async with metrics_server() as server:
-            assert await said(server.port, b"GET /metrics HTTP/1.1\r\n" + b"x" * 20_000) == b""
-            assert await said(server.port, b"GET /metrics HTTP/1.1\r\n\r\n") != b""
-
-    asyncio.run(scenario())
+async def test_a_head_without_end_is_cut_off() -> None:
+    async with metrics_server() as server:
+        assert await said(server.port, b"GET /metrics HTTP/1.1\r\n" + b"x" * 20_000) == b""
+        assert await said(server.port, b"GET /metrics HTTP/1.1\r\n\r\n") != b""
 
 
-def test_clients_that_say_nothing_are_bounded_and_gone_with_the_server() -> None:
-    async def scenario() -> None:
-        async with metrics_server() as server:
-            silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(12)]
-            cut = [asyncio.create_task(reader.read()) for reader, _ in silent]
-            async with asyncio.timeout(20):
-                while sum(task.done() for task in cut) < 4:
-                    await asyncio.wait(cut, return_when=asyncio.FIRST_COMPLETED, timeout=0.1)
-        await asyncio.gather(*cut, return_exceptions=True)
-        for _, writer in silent:
-            writer.close()
-
-    asyncio.run(scenario())
+async def test_clients_that_say_nothing_are_bounded_and_gone_with_the_server() -> None:
+    async with metrics_server() as server:
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(12)]
+        cut = [asyncio.create_task(reader.read()) for reader, _ in silent]
+        async with asyncio.timeout(20):
+            while sum(task.done() for task in cut) < 4:
+                await asyncio.wait(cut, return_when=asyncio.FIRST_COMPLETED, timeout=0.1)
+    await asyncio.gather(*cut, return_exceptions=True)
+    for _, writer in silent:
+        writer.close()
 
 
-def test_the_server_listens_on_one_loopback_address_and_no_other() -> None:
+async def test_the_server_listens_on_one_loopback_address_and_no_other() -> None:
     """127.0.0.2 is this machine too: whoever listens on all addresses answers there."""
-
-    async def scenario() -> None:
-        async with metrics_server() as server:
-            assert server._server is not None
-            names = [each.getsockname() for each in server._server.sockets]
-            assert names == [("127.0.0.1", server.port)]
-            with pytest.raises(OSError, match=r"(?i)connect|address|reach"):
-                await asyncio.open_connection("127.0.0.2", server.port)
-
-    asyncio.run(scenario())
+    async with metrics_server() as server:
+        assert server._server is not None
+        names = [each.getsockname() for each in server._server.sockets]
+        assert names == [("127.0.0.1", server.port)]
+        with pytest.raises(OSError, match=r"(?i)connect|address|reach"):
+            await asyncio.open_connection("127.0.0.2", server.port)
 
 
-def test_a_taken_port_is_named() -> None:
-    async def scenario() -> None:
-        async with metrics_server() as server:
-            with pytest.raises(TransportError, match=f"metrics port {server.port}"):
-                await MetricsServer(server.port, measured).start()
-
-    asyncio.run(scenario())
+async def test_a_taken_port_is_named() -> None:
+    async with metrics_server() as server:
+        with pytest.raises(TransportError, match=f"metrics port {server.port}"):
+            await MetricsServer(server.port, measured).start()
 
 
 def test_numbers_are_written_plainly() -> None:
@@ -137,34 +118,31 @@ def test_numbers_are_written_plainly() -> None:
     assert "causerie_half 0.5\n" in page
 
 
-def test_a_running_node_is_measured(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        archive = await ThreadedArchive.open(tmp_path / "archive.db")
-        stop = asyncio.Event()
-        ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        node = asyncio.create_task(
-            run_node(
-                replace(settings_of(9), services=all_services()),
-                ready=lambda _addresses: None,
-                stop=stop,
-                archive=archive,
-                metrics_port=0,
-                metrics_ready=ready.set_result,
-            )
+async def test_a_running_node_is_measured(tmp_path: Path) -> None:
+    archive = await ThreadedArchive.open(tmp_path / "archive.db")
+    stop = asyncio.Event()
+    ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    node = asyncio.create_task(
+        run_node(
+            replace(settings_of(9), services=all_services()),
+            ready=lambda _addresses: None,
+            stop=stop,
+            archive=archive,
+            metrics_port=0,
+            metrics_ready=ready.set_result,
         )
-        answer = await said(await ready, b"GET /metrics HTTP/1.1\r\n\r\n")
-        stop.set()
-        await node
-        await archive.close()
-        page = answer.partition(b"\r\n\r\n")[2].decode()
-        samples = [line for line in page.splitlines() if not line.startswith("#")]
-        assert all(SAMPLE.fullmatch(line) for line in samples)
-        for name in ("relay_peers", "filter_subscribers", "archive_messages", "archive_failing"):
-            assert f"causerie_{name} 0" in samples
-        assert "causerie_network_bytes_in_total 0" in samples
-        shown = {line.split()[0] for line in samples}
-        examples = set(re.findall(r"\bcauserie_[a-z0-9_]+", OPERATIONS.read_text("utf-8")))
-        assert len(examples) > 5
-        assert examples <= shown, "an alert on what a new node does not show never fires"
-
-    asyncio.run(scenario())
+    )
+    answer = await said(await ready, b"GET /metrics HTTP/1.1\r\n\r\n")
+    stop.set()
+    await node
+    await archive.close()
+    page = answer.partition(b"\r\n\r\n")[2].decode()
+    samples = [line for line in page.splitlines() if not line.startswith("#")]
+    assert all(SAMPLE.fullmatch(line) for line in samples)
+    for name in ("relay_peers", "filter_subscribers", "archive_messages", "archive_failing"):
+        assert f"causerie_{name} 0" in samples
+    assert "causerie_network_bytes_in_total 0" in samples
+    shown = {line.split()[0] for line in samples}
+    examples = set(re.findall(r"\bcauserie_[a-z0-9_]+", OPERATIONS.read_text("utf-8")))
+    assert len(examples) > 5
+    assert examples <= shown, "an alert on what a new node does not show never fires"

@@ -5,8 +5,6 @@ comes after that.  A client that half-closes after its request, and then returns
 answer, loses the connection with most pages of more than half a window.
 """
 
-import asyncio
-
 import pytest
 
 from engine.core.errors import RemoteProtocolError
@@ -76,7 +74,7 @@ def _forgets_where_accepted(initiator: bool, limits: HostLimits) -> Muxer:
 
 
 @pytest.mark.parametrize("size", [100, INITIAL_WINDOW - 1_000, INITIAL_WINDOW + 100_000, 3_000_000])
-def test_a_large_answer_does_not_cost_the_connection(
+async def test_a_large_answer_does_not_cost_the_connection(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(upgrade.MUXERS, upgrade.YAMUX, _forgets_where_accepted)
@@ -86,31 +84,25 @@ def test_a_large_answer_does_not_cost_the_connection(
         await read_request(stream, first, max_bytes=1_000, timeout_s=10)
         await answer(stream, bytes(size), timeout_s=10)
 
-    async def scenario() -> None:
-        async with running_hosts(2, muxers=(upgrade.YAMUX,)) as (client, server):
-            server.set_stream_handler(PAGES, pages)
-            await client.connect(server.addresses()[0])
-            lost = await lost_peer(client)
-            for _ in range(QUESTIONS):
-                page = await ask(client, server.peer_id, PAGES, b"?", LIMITS)
-                assert len(page) == size
-                assert await client.ping(server.peer_id) > 0  # behind whatever was sent
-            assert not lost.done()
-            assert "libp2p.yamux_unknown_stream" not in server.counters()
-
-    asyncio.run(scenario())
+    async with running_hosts(2, muxers=(upgrade.YAMUX,)) as (client, server):
+        server.set_stream_handler(PAGES, pages)
+        await client.connect(server.addresses()[0])
+        lost = await lost_peer(client)
+        for _ in range(QUESTIONS):
+            page = await ask(client, server.peer_id, PAGES, b"?", LIMITS)
+            assert len(page) == size
+            assert await client.ping(server.peer_id) > 0  # behind whatever was sent
+        assert not lost.done()
+        assert "libp2p.yamux_unknown_stream" not in server.counters()
 
 
-def test_where_no_window_is_returned_the_request_ends_with_our_half() -> None:
+async def test_where_no_window_is_returned_the_request_ends_with_our_half() -> None:
     """A CLOSE after the peer's own is a frame of an unknown stream to some mplex peers."""
 
     async def waits_for_the_end(stream: Stream) -> None:
         await answer(stream, unframed(await read_to_end(stream)), timeout_s=10)
 
-    async def scenario() -> None:
-        async with running_hosts(2, muxers=(upgrade.MPLEX,)) as (client, server):
-            server.set_stream_handler(PAGES, waits_for_the_end)
-            await client.connect(server.addresses()[0])
-            assert await ask(client, server.peer_id, PAGES, b"?", LIMITS) == b"?"
-
-    asyncio.run(scenario())
+    async with running_hosts(2, muxers=(upgrade.MPLEX,)) as (client, server):
+        server.set_stream_handler(PAGES, waits_for_the_end)
+        await client.connect(server.addresses()[0])
+        assert await ask(client, server.peer_id, PAGES, b"?", LIMITS) == b"?"

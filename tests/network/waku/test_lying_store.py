@@ -98,27 +98,21 @@ async def history_queried(response: HistoryResponse, query: HistoryQuery) -> His
         ),
     ],
 )
-def test_one_bad_entry_costs_no_page(entry: StoreEntry, reason: str) -> None:
+async def test_one_bad_entry_costs_no_page(entry: StoreEntry, reason: str) -> None:
     response = StoreQueryResponse(request_id="1", messages=(good_entry(0), entry, good_entry(2)))
 
-    async def scenario() -> None:
-        page = await queried(response)
-        assert page.refused == (reason,)
-        assert len(page.messages) == 2
-
-    asyncio.run(scenario())
+    page = await queried(response)
+    assert page.refused == (reason,)
+    assert len(page.messages) == 2
 
 
-def test_a_look_up_takes_no_message_that_it_did_not_name() -> None:
+async def test_a_look_up_takes_no_message_that_it_did_not_name() -> None:
     response = StoreQueryResponse(request_id="1", messages=(good_entry(0), good_entry(1)))
     named = StoreQueryRequest(request_id="1", message_hashes=(good_entry(1).message_hash,))
 
-    async def scenario() -> None:
-        page = await queried(response, named)
-        assert [entry.message_hash for entry in page.messages] == list(named.message_hashes)
-        assert page.refused == ("store_entry_unasked",)
-
-    asyncio.run(scenario())
+    page = await queried(response, named)
+    assert [entry.message_hash for entry in page.messages] == list(named.message_hashes)
+    assert page.refused == ("store_entry_unasked",)
 
 
 @pytest.mark.parametrize(
@@ -134,14 +128,11 @@ def test_a_look_up_takes_no_message_that_it_did_not_name() -> None:
         ),
     ],
 )
-def test_an_answer_that_breaks_the_rules_is_refused(
+async def test_an_answer_that_breaks_the_rules_is_refused(
     response: StoreQueryResponse, reason: str
 ) -> None:
-    async def scenario() -> None:
-        with pytest.raises(RemoteProtocolError, match=reason):
-            await queried(response, replace(FILTERED, pagination_cursor=SOME_HASH))
-
-    asyncio.run(scenario())
+    with pytest.raises(RemoteProtocolError, match=reason):
+        await queried(response, replace(FILTERED, pagination_cursor=SOME_HASH))
 
 
 def test_a_meta_that_was_absent_may_come_back_empty() -> None:
@@ -159,13 +150,10 @@ def test_a_meta_that_was_absent_may_come_back_empty() -> None:
 
 
 @pytest.mark.parametrize("request_id", ["", "N/A"])
-def test_an_error_may_bear_no_request_id(request_id: str) -> None:
+async def test_an_error_may_bear_no_request_id(request_id: str) -> None:
     response = StoreQueryResponse(request_id=request_id, status_code=429, status_desc="slow down")
 
-    async def scenario() -> None:
-        assert (await queried(response)).status_code == 429
-
-    asyncio.run(scenario())
+    assert (await queried(response)).status_code == 429
 
 
 @pytest.mark.parametrize(
@@ -176,26 +164,18 @@ def test_an_error_may_bear_no_request_id(request_id: str) -> None:
         (HistoryResponse(request_id="1", messages=(b"",) * 101), "history_page_too_long"),
     ],
 )
-def test_a_history_answer_that_breaks_the_rules_is_refused(
+async def test_a_history_answer_that_breaks_the_rules_is_refused(
     response: HistoryResponse, reason: str
 ) -> None:
-    async def scenario() -> None:
-        with pytest.raises(RemoteProtocolError, match=reason):
-            await history_queried(response, HistoryQuery(request_id="1", cursor=INDEX))
-
-    asyncio.run(scenario())
+    with pytest.raises(RemoteProtocolError, match=reason):
+        await history_queried(response, HistoryQuery(request_id="1", cursor=INDEX))
 
 
-def test_bad_messages_of_a_history_are_left_out() -> None:
+async def test_bad_messages_of_a_history_are_left_out() -> None:
     good = encode_waku_message(message(1))
     unasked = encode_waku_message(message(1, topic=OTHER_TOPIC))
     response = HistoryResponse(request_id="1", messages=(b"\xff", good, unasked), page_size=3)
 
-    async def scenario() -> None:
-        page = await history_queried(
-            response, HistoryQuery(request_id="1", content_topics=(TOPIC,))
-        )
-        assert page.refused == ("message_malformed", "store_entry_unasked")
-        assert page.messages == (message(1),)
-
-    asyncio.run(scenario())
+    page = await history_queried(response, HistoryQuery(request_id="1", content_topics=(TOPIC,)))
+    assert page.refused == ("message_malformed", "store_entry_unasked")
+    assert page.messages == (message(1),)

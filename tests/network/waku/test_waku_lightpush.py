@@ -1,6 +1,5 @@
 """Lightpush in both versions: what is published, what is refused, and with which status."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -105,30 +104,24 @@ def message(*, offset_s: float = 0, size: int = 0, topic: ContentTopic = TOPIC) 
 
 
 @pytest.mark.parametrize("protocol", BOTH)
-def test_a_pushed_message_is_published_as_the_bytes_that_came(protocol: ProtocolId) -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            data = encode_waku_message(message()) + bytes([21 << 3 & 0x7F | 2 | 0x80, 1, 2, 9, 9])
-            response = await net.by_hand(
-                protocol, PushRequest(request_id="r", data=data, pubsub_topic=SHARD)
-            )
-            assert (response.status_code, response.request_id) == (200, "r")
-            assert net.relayed.messages == [(SHARD, message(), data)]
-            if protocol == LIGHTPUSH_PROTOCOL:
-                assert response.relay_peer_count == 2
-
-    asyncio.run(scenario())
+async def test_a_pushed_message_is_published_as_the_bytes_that_came(protocol: ProtocolId) -> None:
+    async with lightpush_net() as net:
+        data = encode_waku_message(message()) + bytes([21 << 3 & 0x7F | 2 | 0x80, 1, 2, 9, 9])
+        response = await net.by_hand(
+            protocol, PushRequest(request_id="r", data=data, pubsub_topic=SHARD)
+        )
+        assert (response.status_code, response.request_id) == (200, "r")
+        assert net.relayed.messages == [(SHARD, message(), data)]
+        if protocol == LIGHTPUSH_PROTOCOL:
+            assert response.relay_peer_count == 2
 
 
 @pytest.mark.parametrize("protocol", BOTH)
-def test_the_node_derives_the_shard_if_none_is_named(protocol: ProtocolId) -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            request = PushRequest(request_id="r", data=encode_waku_message(message()))
-            assert (await net.by_hand(protocol, request)).status_code == 200
-            assert net.relayed.messages[0][0] == SHARD
-
-    asyncio.run(scenario())
+async def test_the_node_derives_the_shard_if_none_is_named(protocol: ProtocolId) -> None:
+    async with lightpush_net() as net:
+        request = PushRequest(request_id="r", data=encode_waku_message(message()))
+        assert (await net.by_hand(protocol, request)).status_code == 200
+        assert net.relayed.messages[0][0] == SHARD
 
 
 OTHER = PubsubTopic("/waku/2/rs/42/7")
@@ -174,32 +167,24 @@ REFUSED: list[tuple[str, PushRequest, int]] = [
 
 @pytest.mark.parametrize("protocol", BOTH)
 @pytest.mark.parametrize(("name", "request_", "status"), REFUSED, ids=[case[0] for case in REFUSED])
-def test_what_is_refused_says_why(
+async def test_what_is_refused_says_why(
     protocol: ProtocolId, name: str, request_: PushRequest, status: int
 ) -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            response = await net.by_hand(protocol, request_)
-            assert response.status_code == (status if protocol == LIGHTPUSH_PROTOCOL else 500), name
-            assert response.status_desc
-            assert net.relayed.messages == []
-
-    asyncio.run(scenario())
+    async with lightpush_net() as net:
+        response = await net.by_hand(protocol, request_)
+        assert response.status_code == (status if protocol == LIGHTPUSH_PROTOCOL else 500), name
+        assert response.status_desc
+        assert net.relayed.messages == []
 
 
-def test_a_shard_that_is_not_relayed_here_is_refused() -> None:
-    async def scenario() -> None:
-        async with lightpush_net(sharding=Sharding(static_shard=3)) as net:
-            request = PushRequest(
-                request_id="r", data=encode_waku_message(message()), pubsub_topic=OTHER
-            )
-            assert (await net.by_hand(LIGHTPUSH_PROTOCOL, request)).status_code == 421
-            named = PushRequest(
-                request_id="r", data=encode_waku_message(message()), pubsub_topic=SHARD
-            )
-            assert (await net.by_hand(LIGHTPUSH_PROTOCOL, named)).status_code == 200
-
-    asyncio.run(scenario())
+async def test_a_shard_that_is_not_relayed_here_is_refused() -> None:
+    async with lightpush_net(sharding=Sharding(static_shard=3)) as net:
+        request = PushRequest(
+            request_id="r", data=encode_waku_message(message()), pubsub_topic=OTHER
+        )
+        assert (await net.by_hand(LIGHTPUSH_PROTOCOL, request)).status_code == 421
+        named = PushRequest(request_id="r", data=encode_waku_message(message()), pubsub_topic=SHARD)
+        assert (await net.by_hand(LIGHTPUSH_PROTOCOL, named)).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -210,39 +195,30 @@ def test_a_shard_that_is_not_relayed_here_is_refused() -> None:
         (Published(relay_peers=1, otherwise=False), 200),
     ],
 )
-def test_a_message_that_nobody_took_is_no_success(outcome: Published, status: int) -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            net.relayed.outcome = outcome
-            response = await net.client.push(net.server.peer_id, SHARD, message())
-            assert response.status_code == status
-
-    asyncio.run(scenario())
+async def test_a_message_that_nobody_took_is_no_success(outcome: Published, status: int) -> None:
+    async with lightpush_net() as net:
+        net.relayed.outcome = outcome
+        response = await net.client.push(net.server.peer_id, SHARD, message())
+        assert response.status_code == status
 
 
 @pytest.mark.parametrize("protocol", BOTH)
-def test_junk_instead_of_a_request_is_a_bad_request(protocol: ProtocolId) -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            assert (await net.raw(protocol, b"\xff\xff")).status_code in (400, 500)
-            assert net.net.counters["lightpush.push_request_malformed"] == 1
-
-    asyncio.run(scenario())
+async def test_junk_instead_of_a_request_is_a_bad_request(protocol: ProtocolId) -> None:
+    async with lightpush_net() as net:
+        assert (await net.raw(protocol, b"\xff\xff")).status_code in (400, 500)
+        assert net.net.counters["lightpush.push_request_malformed"] == 1
 
 
 @pytest.mark.parametrize("protocol", BOTH)
-def test_whoever_pushes_too_often_is_refused(protocol: ProtocolId) -> None:
-    async def scenario() -> None:
-        gate = GateLimits(per_second=0.001, burst=1)
-        service = ServiceSettings(max_request_bytes=400_000, gate=gate)
-        async with lightpush_net(LightpushSettings(service=service)) as net:
-            request = PushRequest(request_id="r", data=encode_waku_message(message()))
-            assert (await net.by_hand(protocol, request)).status_code == 200
-            refused = await net.by_hand(protocol, request)
-            assert refused.status_code == (429 if protocol == LIGHTPUSH_PROTOCOL else 500)
-            assert (refused.request_id, refused.status_desc) == ("r", "too many requests")
-
-    asyncio.run(scenario())
+async def test_whoever_pushes_too_often_is_refused(protocol: ProtocolId) -> None:
+    gate = GateLimits(per_second=0.001, burst=1)
+    service = ServiceSettings(max_request_bytes=400_000, gate=gate)
+    async with lightpush_net(LightpushSettings(service=service)) as net:
+        request = PushRequest(request_id="r", data=encode_waku_message(message()))
+        assert (await net.by_hand(protocol, request)).status_code == 200
+        refused = await net.by_hand(protocol, request)
+        assert refused.status_code == (429 if protocol == LIGHTPUSH_PROTOCOL else 500)
+        assert (refused.request_id, refused.status_desc) == ("r", "too many requests")
 
 
 @pytest.mark.parametrize(
@@ -252,69 +228,54 @@ def test_whoever_pushes_too_often_is_refused(protocol: ProtocolId) -> None:
         (LEGACY_LIGHTPUSH_PROTOCOL, encode_legacy_request, LEGACY_PUSH_RESPONSE),
     ],
 )
-def test_a_strict_reader_can_read_every_answer(
+async def test_a_strict_reader_can_read_every_answer(
     protocol: ProtocolId, encode: Callable[[PushRequest], bytes], required: Required
 ) -> None:
-    async def scenario() -> None:
-        service = ServiceSettings(
-            max_request_bytes=400_000, gate=GateLimits(per_second=0.001, burst=4)
+    service = ServiceSettings(max_request_bytes=400_000, gate=GateLimits(per_second=0.001, burst=4))
+    async with lightpush_net(LightpushSettings(service=service)) as net:
+        data = encode_waku_message(message())
+        late = encode_waku_message(message(offset_s=-30))
+        requests = [
+            encode(PushRequest(request_id="r", data=data)),
+            encode(PushRequest(request_id="r", data=late)),
+            encode(PushRequest(request_id="", data=late)),
+            b"\xff\xff",
+            encode(PushRequest(request_id="r", data=data)),
+            b"\xff\xff",
+        ]
+        answers = [
+            await exchange(net.host, net.server.peer_id, protocol, each) for each in requests
+        ]
+        assert [missing_fields(each, required) for each in answers] == [[]] * len(answers)
+        decode = decode_push_response if protocol == LIGHTPUSH_PROTOCOL else decode_legacy_response
+        ids = [decode(each).request_id for each in answers]
+        assert ids == ["r", "r", "", "", "r", "N/A"]
+        assert net.net.counters["lightpush.rate_limited"] == 2
+
+
+async def test_the_client_takes_the_newest_version_that_the_peer_speaks() -> None:
+    async with lightpush_net() as net:
+        peer = net.server.peer_id
+        assert (await net.client.push(peer, SHARD, message())).relay_peer_count == 2
+        del net.server.handlers[LIGHTPUSH_PROTOCOL]
+        assert (await net.client.push(peer, SHARD, message())).relay_peer_count is None
+        assert len(net.relayed.messages) == 2
+        del net.server.handlers[LEGACY_LIGHTPUSH_PROTOCOL]
+        with pytest.raises(TransportError, match="no lightpush"):
+            await net.client.push(peer, SHARD, message())
+        await net.host.disconnect(peer)
+        with pytest.raises(TransportError, match="not connected"):
+            await net.client.push(peer, SHARD, message())
+
+
+async def test_the_client_sends_nothing_that_cannot_travel() -> None:
+    async with lightpush_net() as net:
+        with pytest.raises(LocalProtocolError):
+            await net.client.push(net.server.peer_id, SHARD, message(size=MAX_WAKU_MESSAGE_BYTES))
+        largest = await net.client.push(
+            net.server.peer_id, SHARD, message(size=MAX_WAKU_MESSAGE_BYTES - 100)
         )
-        async with lightpush_net(LightpushSettings(service=service)) as net:
-            data = encode_waku_message(message())
-            late = encode_waku_message(message(offset_s=-30))
-            requests = [
-                encode(PushRequest(request_id="r", data=data)),
-                encode(PushRequest(request_id="r", data=late)),
-                encode(PushRequest(request_id="", data=late)),
-                b"\xff\xff",
-                encode(PushRequest(request_id="r", data=data)),
-                b"\xff\xff",
-            ]
-            answers = [
-                await exchange(net.host, net.server.peer_id, protocol, each) for each in requests
-            ]
-            assert [missing_fields(each, required) for each in answers] == [[]] * len(answers)
-            decode = (
-                decode_push_response if protocol == LIGHTPUSH_PROTOCOL else decode_legacy_response
-            )
-            ids = [decode(each).request_id for each in answers]
-            assert ids == ["r", "r", "", "", "r", "N/A"]
-            assert net.net.counters["lightpush.rate_limited"] == 2
-
-    asyncio.run(scenario())
-
-
-def test_the_client_takes_the_newest_version_that_the_peer_speaks() -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            peer = net.server.peer_id
-            assert (await net.client.push(peer, SHARD, message())).relay_peer_count == 2
-            del net.server.handlers[LIGHTPUSH_PROTOCOL]
-            assert (await net.client.push(peer, SHARD, message())).relay_peer_count is None
-            assert len(net.relayed.messages) == 2
-            del net.server.handlers[LEGACY_LIGHTPUSH_PROTOCOL]
-            with pytest.raises(TransportError, match="no lightpush"):
-                await net.client.push(peer, SHARD, message())
-            await net.host.disconnect(peer)
-            with pytest.raises(TransportError, match="not connected"):
-                await net.client.push(peer, SHARD, message())
-
-    asyncio.run(scenario())
-
-
-def test_the_client_sends_nothing_that_cannot_travel() -> None:
-    async def scenario() -> None:
-        async with lightpush_net() as net:
-            with pytest.raises(LocalProtocolError):
-                await net.client.push(
-                    net.server.peer_id, SHARD, message(size=MAX_WAKU_MESSAGE_BYTES)
-                )
-            largest = await net.client.push(
-                net.server.peer_id, SHARD, message(size=MAX_WAKU_MESSAGE_BYTES - 100)
-            )
-            assert largest.status_code == 200
-
-    asyncio.run(scenario())
+        assert largest.status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -324,18 +285,15 @@ def test_the_client_sends_nothing_that_cannot_travel() -> None:
         (LEGACY_LIGHTPUSH_PROTOCOL, encode_legacy_response),
     ],
 )
-def test_a_success_for_another_request_is_none(
+async def test_a_success_for_another_request_is_none(
     protocol: ProtocolId, encode: Callable[[PushResponse], bytes]
 ) -> None:
-    async def scenario() -> None:
-        async def lies(stream: Stream) -> None:
-            await stream.write(encode_frame(encode(PushResponse(request_id="x", status_code=200))))
-            await stream.close_write()
+    async def lies(stream: Stream) -> None:
+        await stream.write(encode_frame(encode(PushResponse(request_id="x", status_code=200))))
+        await stream.close_write()
 
-        async with lightpush_net() as net:
-            net.server.handlers.clear()
-            net.server.set_stream_handler(protocol, lies)
-            with pytest.raises(RemoteProtocolError, match="other_request"):
-                await net.client.push(net.server.peer_id, SHARD, message())
-
-    asyncio.run(scenario())
+    async with lightpush_net() as net:
+        net.server.handlers.clear()
+        net.server.set_stream_handler(protocol, lies)
+        with pytest.raises(RemoteProtocolError, match="other_request"):
+            await net.client.push(net.server.peer_id, SHARD, message())

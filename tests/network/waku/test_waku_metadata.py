@@ -1,6 +1,5 @@
 """Metadata: who is of our cluster stays, who is not goes, and both are told."""
 
-import asyncio
 from dataclasses import dataclass, field
 
 import pytest
@@ -33,114 +32,93 @@ async def node(net: ServiceNet, name: str, own: Metadata) -> Node:
     return made
 
 
-def test_peers_of_one_cluster_learn_each_others_shards() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            one = await node(net, "one", Metadata(cluster_id=42, shards=(0, 1)))
-            other = await node(net, "other", Metadata(cluster_id=42, shards=(1, 5)))
-            await one.host.connect("/memory/other")
-            await until(lambda: one.metadata.shards_of(other.host.peer_id) == (1, 5))
-            await until(lambda: other.metadata.shards_of(one.host.peer_id) == (0, 1))
-            assert one.refused == other.refused == []
-            await one.host.disconnect(other.host.peer_id)
-            assert one.metadata.shards_of(other.host.peer_id) is None
-            await one.metadata.stop()
-            await other.metadata.stop()
-
-    asyncio.run(scenario())
+async def test_peers_of_one_cluster_learn_each_others_shards() -> None:
+    async with ServiceNet() as net:
+        one = await node(net, "one", Metadata(cluster_id=42, shards=(0, 1)))
+        other = await node(net, "other", Metadata(cluster_id=42, shards=(1, 5)))
+        await one.host.connect("/memory/other")
+        await until(lambda: one.metadata.shards_of(other.host.peer_id) == (1, 5))
+        await until(lambda: other.metadata.shards_of(one.host.peer_id) == (0, 1))
+        assert one.refused == other.refused == []
+        await one.host.disconnect(other.host.peer_id)
+        assert one.metadata.shards_of(other.host.peer_id) is None
+        await one.metadata.stop()
+        await other.metadata.stop()
 
 
-def test_peers_of_other_clusters_part_and_say_why() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            one = await node(net, "one", Metadata(cluster_id=42))
-            other = await node(net, "other", Metadata(cluster_id=1))
-            await one.host.connect("/memory/other")
-            await until(lambda: not one.host.links and not other.host.links)
-            reasons = one.refused + other.refused
-            assert reasons
-            assert all(
-                isinstance(why, OtherCluster) and {why.theirs, why.ours} == {1, 42}
-                for _, why in reasons
-            )
-            await one.metadata.stop()
-            await other.metadata.stop()
-
-    asyncio.run(scenario())
+async def test_peers_of_other_clusters_part_and_say_why() -> None:
+    async with ServiceNet() as net:
+        one = await node(net, "one", Metadata(cluster_id=42))
+        other = await node(net, "other", Metadata(cluster_id=1))
+        await one.host.connect("/memory/other")
+        await until(lambda: not one.host.links and not other.host.links)
+        reasons = one.refused + other.refused
+        assert reasons
+        assert all(
+            isinstance(why, OtherCluster) and {why.theirs, why.ours} == {1, 42}
+            for _, why in reasons
+        )
+        await one.metadata.stop()
+        await other.metadata.stop()
 
 
-def test_a_server_alone_parts_too_but_answers_first() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client = await net.host("client")
-            server = await node(net, "server", Metadata(cluster_id=42, shards=(3,)))
-            await client.connect("/memory/server")
-            request = encode_metadata(Metadata(cluster_id=1, shards=()))
-            answer = await exchange(client, server.host.peer_id, METADATA_PROTOCOL, request)
-            assert decode_metadata(answer) == Metadata(cluster_id=42, shards=(3,))
-            await until(lambda: not client.links)
-            assert [peer for peer, _ in server.refused] == [client.peer_id]
-            await server.metadata.stop()
-
-    asyncio.run(scenario())
+async def test_a_server_alone_parts_too_but_answers_first() -> None:
+    async with ServiceNet() as net:
+        client = await net.host("client")
+        server = await node(net, "server", Metadata(cluster_id=42, shards=(3,)))
+        await client.connect("/memory/server")
+        request = encode_metadata(Metadata(cluster_id=1, shards=()))
+        answer = await exchange(client, server.host.peer_id, METADATA_PROTOCOL, request)
+        assert decode_metadata(answer) == Metadata(cluster_id=42, shards=(3,))
+        await until(lambda: not client.links)
+        assert [peer for peer, _ in server.refused] == [client.peer_id]
+        await server.metadata.stop()
 
 
 @pytest.mark.parametrize("cluster_id", [None, 42])
-def test_a_peer_that_names_no_cluster_or_ours_stays(cluster_id: int | None) -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client = await net.host("client")
-            server = await node(net, "server", Metadata(cluster_id=42))
-            await client.connect("/memory/server")
-            request = encode_metadata(Metadata(cluster_id=cluster_id, shards=(9,)))
-            await exchange(client, server.host.peer_id, METADATA_PROTOCOL, request)
-            assert server.metadata.shards_of(client.peer_id) == (9,)
-            assert server.refused == []
-            await server.metadata.stop()
-
-    asyncio.run(scenario())
+async def test_a_peer_that_names_no_cluster_or_ours_stays(cluster_id: int | None) -> None:
+    async with ServiceNet() as net:
+        client = await net.host("client")
+        server = await node(net, "server", Metadata(cluster_id=42))
+        await client.connect("/memory/server")
+        request = encode_metadata(Metadata(cluster_id=cluster_id, shards=(9,)))
+        await exchange(client, server.host.peer_id, METADATA_PROTOCOL, request)
+        assert server.metadata.shards_of(client.peer_id) == (9,)
+        assert server.refused == []
+        await server.metadata.stop()
 
 
-def test_a_peer_that_answers_nonsense_is_disconnected() -> None:
-    async def scenario() -> None:
-        async def nonsense(stream: Stream) -> None:
-            await stream.write(encode_frame(b"\xff\xff\xff"))
-            await stream.close_write()
+async def test_a_peer_that_answers_nonsense_is_disconnected() -> None:
+    async def nonsense(stream: Stream) -> None:
+        await stream.write(encode_frame(b"\xff\xff\xff"))
+        await stream.close_write()
 
-        async with ServiceNet() as net:
-            one = await node(net, "one", Metadata(cluster_id=42))
-            other = await net.host("other")
-            other.set_stream_handler(METADATA_PROTOCOL, nonsense)
-            await one.host.connect("/memory/other")
-            await until(lambda: not one.host.links)
-            assert one.refused == [(other.peer_id, AnswersWrongly("metadata_malformed"))]
-            await one.metadata.stop()
-
-    asyncio.run(scenario())
+    async with ServiceNet() as net:
+        one = await node(net, "one", Metadata(cluster_id=42))
+        other = await net.host("other")
+        other.set_stream_handler(METADATA_PROTOCOL, nonsense)
+        await one.host.connect("/memory/other")
+        await until(lambda: not one.host.links)
+        assert one.refused == [(other.peer_id, AnswersWrongly("metadata_malformed"))]
+        await one.metadata.stop()
 
 
-def test_a_peer_without_the_protocol_is_left_alone() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            one = await node(net, "one", Metadata(cluster_id=42))
-            other = await net.host("other")
-            await one.host.connect("/memory/other")
-            await one.metadata.stop()
-            assert list(one.host.links) == [other.peer_id]
-            assert net.counters.snapshot() == {}
-
-    asyncio.run(scenario())
+async def test_a_peer_without_the_protocol_is_left_alone() -> None:
+    async with ServiceNet() as net:
+        one = await node(net, "one", Metadata(cluster_id=42))
+        other = await net.host("other")
+        await one.host.connect("/memory/other")
+        await one.metadata.stop()
+        assert list(one.host.links) == [other.peer_id]
+        assert net.counters.snapshot() == {}
 
 
-def test_junk_is_answered_and_counted() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client = await net.host("client")
-            server = await node(net, "server", Metadata(cluster_id=42))
-            await client.connect("/memory/server")
-            answer = await exchange(client, server.host.peer_id, METADATA_PROTOCOL, b"\xff")
-            assert decode_metadata(answer).cluster_id == 42
-            assert net.counters["metadata.metadata_malformed"] == 1
-            await server.metadata.stop()
-
-    asyncio.run(scenario())
+async def test_junk_is_answered_and_counted() -> None:
+    async with ServiceNet() as net:
+        client = await net.host("client")
+        server = await node(net, "server", Metadata(cluster_id=42))
+        await client.connect("/memory/server")
+        answer = await exchange(client, server.host.peer_id, METADATA_PROTOCOL, b"\xff")
+        assert decode_metadata(answer).cluster_id == 42
+        assert net.counters["metadata.metadata_malformed"] == 1
+        await server.metadata.stop()

@@ -51,17 +51,14 @@ async def pair(net: ServiceNet) -> tuple[MemoryHost, MemoryHost]:
     return client, server
 
 
-def test_a_request_gets_its_answer_and_the_stream_ends_on_both_sides() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            serve_requests(server, Echo(), net.counters)
-            for size in (0, 1, 1_000):
-                request = b"x" * size
-                assert await ask(client, server.peer_id, ECHO, request, PATIENT) == request
-            assert net.counters["echo.served"] == 3
-
-    asyncio.run(scenario())
+async def test_a_request_gets_its_answer_and_the_stream_ends_on_both_sides() -> None:
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        serve_requests(server, Echo(), net.counters)
+        for size in (0, 1, 1_000):
+            request = b"x" * size
+            assert await ask(client, server.peer_id, ECHO, request, PATIENT) == request
+        assert net.counters["echo.served"] == 3
 
 
 Behaviour = Callable[[Stream], Awaitable[None]]
@@ -115,46 +112,37 @@ async def _no_prefix(stream: Stream) -> None:
         (_no_prefix, RemoteProtocolError, "frame_prefix_malformed"),
     ],
 )
-def test_a_bad_answer_is_an_error_and_the_stream_is_reset(
+async def test_a_bad_answer_is_an_error_and_the_stream_is_reset(
     behaviour: Behaviour, error: type[Exception], text: str
 ) -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            server.set_stream_handler(ECHO, behaviour)
-            limits = QUICK if text == "in time" else PATIENT
-            with pytest.raises(error, match=text):
-                await ask(client, server.peer_id, ECHO, b"?", limits)
-            assert all(stream.outward.broken for stream in client.streams)
-
-    asyncio.run(scenario())
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        server.set_stream_handler(ECHO, behaviour)
+        limits = QUICK if text == "in time" else PATIENT
+        with pytest.raises(error, match=text):
+            await ask(client, server.peer_id, ECHO, b"?", limits)
+        assert all(stream.outward.broken for stream in client.streams)
 
 
-def test_a_peer_that_never_closes_still_gives_its_answer() -> None:
-    async def scenario() -> None:
-        async def answers_and_stays(stream: Stream) -> None:
-            await stream.write(encode_frame(b"yes"))
-            await asyncio.Event().wait()
+async def test_a_peer_that_never_closes_still_gives_its_answer() -> None:
+    async def answers_and_stays(stream: Stream) -> None:
+        await stream.write(encode_frame(b"yes"))
+        await asyncio.Event().wait()
 
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            server.set_stream_handler(ECHO, answers_and_stays)
-            assert await ask(client, server.peer_id, ECHO, b"?", PATIENT) == b"yes"
-            assert client.streams[-1].outward.broken
-
-    asyncio.run(scenario())
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        server.set_stream_handler(ECHO, answers_and_stays)
+        assert await ask(client, server.peer_id, ECHO, b"?", PATIENT) == b"yes"
+        assert client.streams[-1].outward.broken
 
 
-def test_nobody_there_is_a_transport_error() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            with pytest.raises(TransportError):
-                await ask(client, server.peer_id, ECHO, b"?", PATIENT)
-            with pytest.raises(TransportError):
-                await ask(client, PeerId("nobody"), ECHO, b"?", PATIENT)
-
-    asyncio.run(scenario())
+async def test_nobody_there_is_a_transport_error() -> None:
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        with pytest.raises(TransportError):
+            await ask(client, server.peer_id, ECHO, b"?", PATIENT)
+        with pytest.raises(TransportError):
+            await ask(client, PeerId("nobody"), ECHO, b"?", PATIENT)
 
 
 @pytest.mark.parametrize(
@@ -166,98 +154,83 @@ def test_nobody_there_is_a_transport_error() -> None:
         (encode_frame(b"1") * 2, "echo.exchange_more_than_one_frame"),
     ],
 )
-def test_a_bad_request_is_counted_and_reset(data: bytes, counter: str) -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            serve_requests(server, Echo(), net.counters)
+async def test_a_bad_request_is_counted_and_reset(data: bytes, counter: str) -> None:
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        serve_requests(server, Echo(), net.counters)
+        with pytest.raises(TransportError):
+            await exchange_raw(client, server.peer_id, ECHO, data)
+        assert net.counters[counter] == 1
+
+
+async def test_half_a_request_is_not_waited_for() -> None:
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        serve_requests(server, Echo(), net.counters)
+        stream = await client.new_stream(server.peer_id, [ECHO])
+        await stream.write(encode_frame(bytes(100))[:50])
+        await until(lambda: net.counters["echo.request_timeout"] == 1)
+
+
+async def test_streams_opened_ahead_wait_for_their_request_but_only_so_many() -> None:
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        serve_requests(server, Echo(GateLimits(at_once_per_peer=1)), net.counters)
+        streams = [await client.new_stream(server.peer_id, [ECHO]) for _ in range(10)]
+        await until(lambda: net.counters["echo.too_many_silent_streams"] == 2)
+        assert await ask(client, server.peer_id, ECHO, b"?", PATIENT) == b"?"
+        for stream in streams[:3]:  # One more had to go for the request just made.
             with pytest.raises(TransportError):
-                await exchange_raw(client, server.peer_id, ECHO, data)
-            assert net.counters[counter] == 1
-
-    asyncio.run(scenario())
-
-
-def test_half_a_request_is_not_waited_for() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            serve_requests(server, Echo(), net.counters)
-            stream = await client.new_stream(server.peer_id, [ECHO])
-            await stream.write(encode_frame(bytes(100))[:50])
-            await until(lambda: net.counters["echo.request_timeout"] == 1)
-
-    asyncio.run(scenario())
+                await stream.read_some(10)
+        for stream in reversed(streams[3:]):
+            await stream.write(encode_frame(b"!"))
+            assert await stream.read_some(10) == encode_frame(b"!")
+        assert net.counters["echo.served"] == 8
+        assert net.counters["echo.busy"] == 0
 
 
-def test_streams_opened_ahead_wait_for_their_request_but_only_so_many() -> None:
-    async def scenario() -> None:
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            serve_requests(server, Echo(GateLimits(at_once_per_peer=1)), net.counters)
-            streams = [await client.new_stream(server.peer_id, [ECHO]) for _ in range(10)]
-            await until(lambda: net.counters["echo.too_many_silent_streams"] == 2)
-            assert await ask(client, server.peer_id, ECHO, b"?", PATIENT) == b"?"
-            for stream in streams[:3]:  # One more had to go for the request just made.
-                with pytest.raises(TransportError):
-                    await stream.read_some(10)
-            for stream in reversed(streams[3:]):
-                await stream.write(encode_frame(b"!"))
-                assert await stream.read_some(10) == encode_frame(b"!")
-            assert net.counters["echo.served"] == 8
-            assert net.counters["echo.busy"] == 0
+async def test_whoever_asks_too_often_or_too_much_at_once_is_refused() -> None:
+    gate = GateLimits(per_second=0.001, burst=3, at_once_per_peer=2, at_once=3)
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        other = await net.host("other")
+        await other.connect("/memory/server")
+        echo = Echo(gate)
+        serve_requests(server, echo, net.counters)
+        echo.held.clear()
 
-    asyncio.run(scenario())
+        async def asks(host: MemoryHost) -> bytes:
+            return await ask(host, server.peer_id, ECHO, b"?", ExchangeLimits())
 
-
-def test_whoever_asks_too_often_or_too_much_at_once_is_refused() -> None:
-    async def scenario() -> None:
-        gate = GateLimits(per_second=0.001, burst=3, at_once_per_peer=2, at_once=3)
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            other = await net.host("other")
-            await other.connect("/memory/server")
-            echo = Echo(gate)
-            serve_requests(server, echo, net.counters)
-            echo.held.clear()
-
-            async def asks(host: MemoryHost) -> bytes:
-                return await ask(host, server.peer_id, ECHO, b"?", ExchangeLimits())
-
-            running = [asyncio.create_task(asks(client)) for _ in range(2)]
-            await until(lambda: echo.waiting == 2)
-            assert await asks(client) == b"refused "
-            running.append(asyncio.create_task(asks(other)))
-            await until(lambda: echo.waiting == 3)
-            assert await asks(other) == b"refused "
-            echo.held.set()
-            assert await asyncio.gather(*running) == [b"?"] * 3
-            assert [await asks(client) for _ in range(2)] == [b"?", b"refused ?"]
-            assert await asks(other) == b"?"
-            assert (net.counters["echo.busy"], net.counters["echo.rate_limited"]) == (2, 1)
-
-    asyncio.run(scenario())
+        running = [asyncio.create_task(asks(client)) for _ in range(2)]
+        await until(lambda: echo.waiting == 2)
+        assert await asks(client) == b"refused "
+        running.append(asyncio.create_task(asks(other)))
+        await until(lambda: echo.waiting == 3)
+        assert await asks(other) == b"refused "
+        echo.held.set()
+        assert await asyncio.gather(*running) == [b"?"] * 3
+        assert [await asks(client) for _ in range(2)] == [b"?", b"refused ?"]
+        assert await asks(other) == b"?"
+        assert (net.counters["echo.busy"], net.counters["echo.rate_limited"]) == (2, 1)
 
 
-def test_an_answer_nobody_reads_is_given_up() -> None:
-    async def scenario() -> None:
-        class Flood(Echo):
-            async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
-                return bytes(1_000_000)
+async def test_an_answer_nobody_reads_is_given_up() -> None:
+    class Flood(Echo):
+        async def respond(self, _peer_id: PeerId, _request: bytes, /) -> bytes:
+            return bytes(1_000_000)
 
-        async with ServiceNet() as net:
-            client, server = await pair(net)
-            flood = Flood()
-            flood.settings = ServiceSettings(max_request_bytes=1_000, answer_timeout_s=0.1)
-            serve_requests(server, flood, net.counters)
-            stream = await client.new_stream(server.peer_id, [ECHO])
-            await stream.write(encode_frame(b"?"))
-            # The memory host's task keeps the handler's error, as the real host's counter does.
-            (task,) = server._tasks
-            with pytest.raises(TransportError, match="does not read"):
-                await task
-
-    asyncio.run(scenario())
+    async with ServiceNet() as net:
+        client, server = await pair(net)
+        flood = Flood()
+        flood.settings = ServiceSettings(max_request_bytes=1_000, answer_timeout_s=0.1)
+        serve_requests(server, flood, net.counters)
+        stream = await client.new_stream(server.peer_id, [ECHO])
+        await stream.write(encode_frame(b"?"))
+        # The memory host's task keeps the handler's error, as the real host's counter does.
+        (task,) = server._tasks
+        with pytest.raises(TransportError, match="does not read"):
+            await task
 
 
 @given(

@@ -1,6 +1,5 @@
 """Stores that omit, disorder, repeat, never end, lie or are not there: the others go on."""
 
-import asyncio
 from pathlib import Path
 from random import Random
 
@@ -60,65 +59,59 @@ class Forges(Honest):
         return replace(page, rows=tuple(replace(row, message_hash=h) for row, h in turned))
 
 
-def test_one_drops_one_shuffles_one_never_ends_and_nothing_is_missing(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        nodes = [StoreNode(tmp_path, name) for name in ("drops", "shuffles", "endless")]
-        for node, wrap in zip(nodes, (Drops, Shuffles, NeverEnds), strict=True):
-            await node.start(wrap)
-        addresses = tuple(node.address for node in nodes)
-        past = await say_in_a_group(tmp_path, MANY, *nodes)
-        bob = await Person("Bob", tmp_path, peers=addresses).start()
-        for address in addresses:
-            await bob.engine.history.add_store(address)
-        await bob.engine.groups.join(past.link)
-        await bob.until_told(past.group, MANY)
-        assert await bob.log_of(past.group, past.said) == past.logged
-        await bob.until(lambda: any(view.is_over for view in bob.histories()))
-        assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
-        assert await bob.engine.timeline.gap(past.group) is None
-        health = [view.health for view in bob.engine.history.stores()]
-        assert health[0] is StoreHealth.DOUBTFUL
-        assert health[2] is StoreHealth.FAILED
-        await bob.stop()
-        for node in nodes:
-            await node.stop()
-
-    asyncio.run(scenario())
+async def test_one_drops_one_shuffles_one_never_ends_and_nothing_is_missing(tmp_path: Path) -> None:
+    nodes = [StoreNode(tmp_path, name) for name in ("drops", "shuffles", "endless")]
+    for node, wrap in zip(nodes, (Drops, Shuffles, NeverEnds), strict=True):
+        await node.start(wrap)
+    addresses = tuple(node.address for node in nodes)
+    past = await say_in_a_group(tmp_path, MANY, *nodes)
+    bob = await Person("Bob", tmp_path, peers=addresses).start()
+    for address in addresses:
+        await bob.engine.history.add_store(address)
+    await bob.engine.groups.join(past.link)
+    await bob.until_told(past.group, MANY)
+    assert await bob.log_of(past.group, past.said) == past.logged
+    await bob.until(lambda: any(view.is_over for view in bob.histories()))
+    assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
+    assert await bob.engine.timeline.gap(past.group) is None
+    health = [view.health for view in bob.engine.history.stores()]
+    assert health[0] is StoreHealth.DOUBTFUL
+    assert health[2] is StoreHealth.FAILED
+    await bob.stop()
+    for node in nodes:
+        await node.stop()
 
 
-def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_goes_on(
+async def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_goes_on(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        forging, honest = StoreNode(tmp_path, "forging"), StoreNode(tmp_path, "honest")
-        await forging.start(Forges)
-        await honest.start()
-        past = await say_in_a_group(tmp_path, 50, forging, honest)
-        bob = await Person("Bob", tmp_path).start()
-        for address in (NOBODY, forging.address, honest.address):
-            await bob.engine.history.add_store(address)
-        await bob.engine.groups.join(past.link)
-        await bob.until_told(past.group, 50)
-        assert await bob.has_once(past.group, past.said)
-        await bob.until(lambda: bob.engine.history.stores()[0].health is StoreHealth.FAILED)
-        nobody, liar, good = bob.engine.history.stores()
-        assert {view.origin for view in (nobody, liar, good)} == {StoreOrigin.USER}
-        assert nobody.problem == QueryFailed(End.FAULTED, "unreachable")
-        assert liar.health is StoreHealth.FAILED
-        assert liar.problem == QueryFailed(End.FAULTED, "store_hash_mismatch")
-        assert (good.health, good.problem) == (StoreHealth.GOOD, None)
-        tested = await bob.engine.history.test_store(honest.address)
-        assert (tested.problem, tested.versions, tested.cluster) == (
-            None,
-            ("3.0.0", "2.0.0-beta4"),
-            42,
-        )
-        assert tested.oldest_ms is not None
-        await bob.stop()
-        await forging.stop()
-        await honest.stop()
-
-    asyncio.run(scenario())
+    forging, honest = StoreNode(tmp_path, "forging"), StoreNode(tmp_path, "honest")
+    await forging.start(Forges)
+    await honest.start()
+    past = await say_in_a_group(tmp_path, 50, forging, honest)
+    bob = await Person("Bob", tmp_path).start()
+    for address in (NOBODY, forging.address, honest.address):
+        await bob.engine.history.add_store(address)
+    await bob.engine.groups.join(past.link)
+    await bob.until_told(past.group, 50)
+    assert await bob.has_once(past.group, past.said)
+    await bob.until(lambda: bob.engine.history.stores()[0].health is StoreHealth.FAILED)
+    nobody, liar, good = bob.engine.history.stores()
+    assert {view.origin for view in (nobody, liar, good)} == {StoreOrigin.USER}
+    assert nobody.problem == QueryFailed(End.FAULTED, "unreachable")
+    assert liar.health is StoreHealth.FAILED
+    assert liar.problem == QueryFailed(End.FAULTED, "store_hash_mismatch")
+    assert (good.health, good.problem) == (StoreHealth.GOOD, None)
+    tested = await bob.engine.history.test_store(honest.address)
+    assert (tested.problem, tested.versions, tested.cluster) == (
+        None,
+        ("3.0.0", "2.0.0-beta4"),
+        42,
+    )
+    assert tested.oldest_ms is not None
+    await bob.stop()
+    await forging.stop()
+    await honest.stop()
 
 
 @pytest.mark.parametrize(
@@ -129,31 +122,28 @@ def test_a_store_that_is_not_there_and_one_that_forges_are_marked_and_the_third_
         (Silent, "it does not answer in time"),
     ],
 )
-def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_is_disturbed(
+async def test_whatever_a_store_does_wrong_it_is_marked_the_other_goes_on_and_nobody_is_disturbed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     bad: type[store_server.StoreServer] | None,
     problem: str,
 ) -> None:
-    async def scenario() -> None:
-        honest, wrong = StoreNode(tmp_path, "honest"), StoreNode(tmp_path, "wrong")
-        await honest.start()
-        with serving(bad, monkeypatch):
-            await wrong.start()
-        past = await say_in_a_group(tmp_path, 20, honest)
-        impatient = replace(QUICK, first_byte_timeout_ms=1_000)
-        bob = await Person("Bob", tmp_path, config=impatient).start()
-        for address in (wrong.address, honest.address):
-            await bob.engine.history.add_store(address)
-        await bob.engine.groups.join(past.link)
-        await bob.until_told(past.group, 20)
-        assert await bob.has_once(past.group, past.said)
-        await bob.until(lambda: bob.engine.history.stores()[0].health is StoreHealth.FAILED)
-        assert store_problem_words(bob.engine.history.stores()[0].problem).startswith(problem)
-        await bob.until(lambda: bob.engine.history.stores()[1].health is StoreHealth.GOOD)
-        assert not any(isinstance(event, NoticeRaised) for event in bob.told)
-        await bob.stop()
-        await honest.stop()
-        await wrong.stop()
-
-    asyncio.run(scenario())
+    honest, wrong = StoreNode(tmp_path, "honest"), StoreNode(tmp_path, "wrong")
+    await honest.start()
+    with serving(bad, monkeypatch):
+        await wrong.start()
+    past = await say_in_a_group(tmp_path, 20, honest)
+    impatient = replace(QUICK, first_byte_timeout_ms=1_000)
+    bob = await Person("Bob", tmp_path, config=impatient).start()
+    for address in (wrong.address, honest.address):
+        await bob.engine.history.add_store(address)
+    await bob.engine.groups.join(past.link)
+    await bob.until_told(past.group, 20)
+    assert await bob.has_once(past.group, past.said)
+    await bob.until(lambda: bob.engine.history.stores()[0].health is StoreHealth.FAILED)
+    assert store_problem_words(bob.engine.history.stores()[0].problem).startswith(problem)
+    await bob.until(lambda: bob.engine.history.stores()[1].health is StoreHealth.GOOD)
+    assert not any(isinstance(event, NoticeRaised) for event in bob.told)
+    await bob.stop()
+    await honest.stop()
+    await wrong.stop()

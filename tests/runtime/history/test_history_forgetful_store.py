@@ -1,6 +1,5 @@
 """A Store that forgets its cursors, and a flood of one time: it is marked, the next is asked."""
 
-import asyncio
 import hashlib
 from pathlib import Path
 
@@ -82,52 +81,46 @@ async def say_around_a_flood(
     return group, link, said
 
 
-def test_the_one_that_forgets_is_marked_and_the_next_gives_everything(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        forgets, honest = StoreNode(tmp_path, "forgets"), StoreNode(tmp_path, "honest")
-        await forgets.start(Forgets)
-        await honest.start()
-        group, link, said = await say_around_a_flood(tmp_path, forgets, honest)
-        bob = await Person("Bob", tmp_path, config=replace(QUICK, window_stores=1)).start()
-        for node in (forgets, honest):
-            await bob.engine.history.add_store(node.address)
-        await bob.engine.groups.join(link)
-        await bob.until_fetched()
-        assert await bob.has_once(group, said)
-        assert await bob.engine.timeline.gap(group) is None
-        first, second = bob.engine.history.stores()
-        assert (first.health, first.problem) == (StoreHealth.FAILED, FORGETS)
-        assert (second.health, second.problem) == (StoreHealth.GOOD, None)
-        assert second.messages > FLOOD
-        await bob.stop()
-        for node in (forgets, honest):
-            await node.stop()
-
-    asyncio.run(scenario())
+async def test_the_one_that_forgets_is_marked_and_the_next_gives_everything(tmp_path: Path) -> None:
+    forgets, honest = StoreNode(tmp_path, "forgets"), StoreNode(tmp_path, "honest")
+    await forgets.start(Forgets)
+    await honest.start()
+    group, link, said = await say_around_a_flood(tmp_path, forgets, honest)
+    bob = await Person("Bob", tmp_path, config=replace(QUICK, window_stores=1)).start()
+    for node in (forgets, honest):
+        await bob.engine.history.add_store(node.address)
+    await bob.engine.groups.join(link)
+    await bob.until_fetched()
+    assert await bob.has_once(group, said)
+    assert await bob.engine.timeline.gap(group) is None
+    first, second = bob.engine.history.stores()
+    assert (first.health, first.problem) == (StoreHealth.FAILED, FORGETS)
+    assert (second.health, second.problem) == (StoreHealth.GOOD, None)
+    assert second.messages > FLOOD
+    await bob.stop()
+    for node in (forgets, honest):
+        await node.stop()
 
 
-def test_alone_it_gives_what_is_around_the_flood_and_nobody_calls_that_complete(
+async def test_alone_it_gives_what_is_around_the_flood_and_nobody_calls_that_complete(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        forgets = StoreNode(tmp_path, "forgets")
-        await forgets.start(Forgets)
-        group, link, said = await say_around_a_flood(tmp_path, forgets)
-        bob = await Person("Bob", tmp_path).start()
-        await bob.engine.history.add_store(forgets.address)
-        await bob.engine.groups.join(link)
-        await bob.until_told(group, len(said))
-        assert await bob.has_once(group, said)
-        await bob.until(lambda: any(view.is_over for view in bob.histories()))
-        over = [view for view in bob.histories() if view.is_over]
-        assert {view.state for view in over} == {HistoryState.FAILED}
-        assert all(view.problem == FORGETS for view in over)
-        (store,) = bob.engine.history.stores()
-        assert (store.health, store.problem) == (StoreHealth.FAILED, FORGETS)
-        assert bob.store is not None
-        kept = await bob.engine._storage.run(bob.store.history, group)
-        assert (kept.through_ms, kept.covered) == (None, {})
-        await bob.stop()
-        await forgets.stop()
-
-    asyncio.run(scenario())
+    forgets = StoreNode(tmp_path, "forgets")
+    await forgets.start(Forgets)
+    group, link, said = await say_around_a_flood(tmp_path, forgets)
+    bob = await Person("Bob", tmp_path).start()
+    await bob.engine.history.add_store(forgets.address)
+    await bob.engine.groups.join(link)
+    await bob.until_told(group, len(said))
+    assert await bob.has_once(group, said)
+    await bob.until(lambda: any(view.is_over for view in bob.histories()))
+    over = [view for view in bob.histories() if view.is_over]
+    assert {view.state for view in over} == {HistoryState.FAILED}
+    assert all(view.problem == FORGETS for view in over)
+    (store,) = bob.engine.history.stores()
+    assert (store.health, store.problem) == (StoreHealth.FAILED, FORGETS)
+    assert bob.store is not None
+    kept = await bob.engine._storage.run(bob.store.history, group)
+    assert (kept.through_ms, kept.covered) == (None, {})
+    await bob.stop()
+    await forgets.stop()

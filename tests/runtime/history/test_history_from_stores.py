@@ -1,6 +1,5 @@
 """What nobody sends any more comes from Store nodes: verified, in order, once, and durable."""
 
-import asyncio
 from pathlib import Path
 
 from engine.history_views import HistoryReason, HistoryState, StoreHealth, StoreOrigin
@@ -9,52 +8,46 @@ from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_grou
 MANY = 500
 
 
-def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        node = StoreNode(tmp_path, "store")
-        address = await node.start()
-        past = await say_in_a_group(tmp_path, MANY, node)
-        bob = await Person("Bob", tmp_path, peers=(address,)).start()
-        assert await bob.engine.groups.join(past.link) == past.group
-        await bob.until_told(past.group, MANY)
-        assert await bob.has_once(past.group, past.said)
-        assert await bob.log_of(past.group, past.said) == past.logged
-        await bob.until_fetched()
-        done = next(v for v in bob.histories() if v.state is HistoryState.DONE)
-        assert (done.reason, done.arrived) == (HistoryReason.CONNECT, MANY)
-        (store,) = bob.engine.history.stores()
-        assert (store.origin, store.health) == (StoreOrigin.FOUND, StoreHealth.GOOD)
-        assert store.messages >= MANY
-        await bob.stop()
-        await node.stop()
-
-    asyncio.run(scenario())
+async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
+    node = StoreNode(tmp_path, "store")
+    address = await node.start()
+    past = await say_in_a_group(tmp_path, MANY, node)
+    bob = await Person("Bob", tmp_path, peers=(address,)).start()
+    assert await bob.engine.groups.join(past.link) == past.group
+    await bob.until_told(past.group, MANY)
+    assert await bob.has_once(past.group, past.said)
+    assert await bob.log_of(past.group, past.said) == past.logged
+    await bob.until_fetched()
+    done = next(v for v in bob.histories() if v.state is HistoryState.DONE)
+    assert (done.reason, done.arrived) == (HistoryReason.CONNECT, MANY)
+    (store,) = bob.engine.history.stores()
+    assert (store.origin, store.health) == (StoreOrigin.FOUND, StoreHealth.GOOD)
+    assert store.messages >= MANY
+    await bob.stop()
+    await node.stop()
 
 
-def test_on_a_local_network_the_other_desktop_is_the_store_without_any_settings(
+async def test_on_a_local_network_the_other_desktop_is_the_store_without_any_settings(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        ann = await Person("Ann", tmp_path, keeps=True).start()
-        group = await ann.engine.groups.create("Friends")
-        eve = await Person("Eve", tmp_path, keeps=True).start()
-        await eve.engine.groups.join(await ann.engine.groups.make_invite_link(group))
-        await eve.until_online()
-        await ann.until_online()
-        said = await ann.say(group, 50)
-        await eve.until_told(group, len(said))
-        await ann.stop()
-        link = await eve.engine.groups.make_invite_link(group)
-        bob = await Person("Bob", tmp_path, keeps=True).start()
-        await bob.engine.groups.join(link)
-        await bob.until_told(group, len(said))
-        assert await bob.has_once(group, said)
-        await bob.until_fetched()
-        (store,) = bob.engine.history.stores()
-        assert store.origin is StoreOrigin.FOUND
-        assert store.messages >= len(said)
-        assert "127.0.0.1" in store.multiaddr
-        await bob.stop()
-        await eve.stop()
-
-    asyncio.run(scenario())
+    ann = await Person("Ann", tmp_path, keeps=True).start()
+    group = await ann.engine.groups.create("Friends")
+    eve = await Person("Eve", tmp_path, keeps=True).start()
+    await eve.engine.groups.join(await ann.engine.groups.make_invite_link(group))
+    await eve.until_online()
+    await ann.until_online()
+    said = await ann.say(group, 50)
+    await eve.until_told(group, len(said))
+    await ann.stop()
+    link = await eve.engine.groups.make_invite_link(group)
+    bob = await Person("Bob", tmp_path, keeps=True).start()
+    await bob.engine.groups.join(link)
+    await bob.until_told(group, len(said))
+    assert await bob.has_once(group, said)
+    await bob.until_fetched()
+    (store,) = bob.engine.history.stores()
+    assert store.origin is StoreOrigin.FOUND
+    assert store.messages >= len(said)
+    assert "127.0.0.1" in store.multiaddr
+    await bob.stop()
+    await eve.stop()

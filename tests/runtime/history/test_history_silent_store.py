@@ -101,62 +101,57 @@ def lacks_something(person: Person) -> bool:
     return any(isinstance(event, GapUpdated) for event in person.told)
 
 
-def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
+async def test_what_no_store_and_no_member_has_is_lost_though_one_store_is_silent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def scenario() -> None:
-        had, lacks, silent = (StoreNode(tmp_path, name) for name in ("had", "lacks", "silent"))
-        await had.start()
-        await lacks.start()
-        with serving(Silent, monkeypatch):
-            await silent.start()
-        group, link, lost_row = await say_what_one_store_lacks(tmp_path, had, lacks)
+    had, lacks, silent = (StoreNode(tmp_path, name) for name in ("had", "lacks", "silent"))
+    await had.start()
+    await lacks.start()
+    with serving(Silent, monkeypatch):
+        await silent.start()
+    group, link, lost_row = await say_what_one_store_lacks(tmp_path, had, lacks)
 
-        # Dan has no more than Bob, and so no answer for him.
-        dan = await Person("Dan", tmp_path, peers=(lacks.address,)).start()
-        await dan.engine.groups.join(link)
-        await dan.until(lambda: lacks_something(dan))
-        bob = await Person("Bob", tmp_path, peers=(lacks.address,), config=IMPATIENT).start()
-        for node in (lacks, silent):
-            await bob.engine.history.add_store(node.address)
-        await bob.engine.groups.join(link)
-        await bob.until(lambda: lacks_something(bob))
-        await bob.engine.timeline.fetch_missing(group)
-        asked = await until_asked_in_vain(bob, group)
-        assert asked.stores is not None
-        assert (asked.stores.lacked, asked.stores.silent) == (1, (silent.address,))
-        gap = await gap_of(bob, group)
-        assert (gap.missing, gap.waiting, gap.lost) == (1, 1, ()), "it may still come"
+    # Dan has no more than Bob, and so no answer for him.
+    dan = await Person("Dan", tmp_path, peers=(lacks.address,)).start()
+    await dan.engine.groups.join(link)
+    await dan.until(lambda: lacks_something(dan))
+    bob = await Person("Bob", tmp_path, peers=(lacks.address,), config=IMPATIENT).start()
+    for node in (lacks, silent):
+        await bob.engine.history.add_store(node.address)
+    await bob.engine.groups.join(link)
+    await bob.until(lambda: lacks_something(bob))
+    await bob.engine.timeline.fetch_missing(group)
+    asked = await until_asked_in_vain(bob, group)
+    assert asked.stores is not None
+    assert (asked.stores.lacked, asked.stores.silent) == (1, (silent.address,))
+    gap = await gap_of(bob, group)
+    assert (gap.missing, gap.waiting, gap.lost) == (1, 1, ()), "it may still come"
 
-        # A day later by Bob's timers; nobody gives anything up sooner.
-        bob.passed_ms = DAY_MS + HOUR_MS
-        lost = await ask_until_lost(bob, group)
-        (after_row,) = await bob.log_of(group, {"after"})
-        assert (lost.message_id, lost.sender_name) == (lost_row[1], "Ann")
-        assert lost.before is not None
-        assert (lost.before.lamport_timestamp, lost.before.message_id) == after_row[:2]
-        assert (lost.lacked_by, lost.silent_stores) == (1, (silent.address,))
-        health = [
-            (view.multiaddr, view.health, view.problem) for view in bob.engine.history.stores()
-        ]
-        assert health == [
-            (lacks.address, StoreHealth.GOOD, None),
-            (silent.address, StoreHealth.FAILED, QueryFailed(End.TIMEOUT)),
-        ]
-        gap = await gap_of(bob, group)
-        assert (gap.missing, gap.waiting, gap.lost_total) == (0, 0, 1)
-        assert bob.texts(group) == ["after"]
+    # A day later by Bob's timers; nobody gives anything up sooner.
+    bob.passed_ms = DAY_MS + HOUR_MS
+    lost = await ask_until_lost(bob, group)
+    (after_row,) = await bob.log_of(group, {"after"})
+    assert (lost.message_id, lost.sender_name) == (lost_row[1], "Ann")
+    assert lost.before is not None
+    assert (lost.before.lamport_timestamp, lost.before.message_id) == after_row[:2]
+    assert (lost.lacked_by, lost.silent_stores) == (1, (silent.address,))
+    health = [(view.multiaddr, view.health, view.problem) for view in bob.engine.history.stores()]
+    assert health == [
+        (lacks.address, StoreHealth.GOOD, None),
+        (silent.address, StoreHealth.FAILED, QueryFailed(End.TIMEOUT)),
+    ]
+    gap = await gap_of(bob, group)
+    assert (gap.missing, gap.waiting, gap.lost_total) == (0, 0, 1)
+    assert bob.texts(group) == ["after"]
 
-        # The Store that has it comes back.
-        await had.start_where_it_was()
-        await bob.engine.history.add_store(had.address)
-        await bob.until_told(group, 2)
-        assert await bob.engine.timeline.gap(group) is None
-        assert await bob.log_of(group, {"lost", "after"}) == [lost_row, after_row]
-        assert bob.texts(group) == ["after", "lost"], "each once"
-        for person in (bob, dan):
-            await person.stop()
-        for node in (had, lacks, silent):
-            await node.stop()
-
-    asyncio.run(scenario())
+    # The Store that has it comes back.
+    await had.start_where_it_was()
+    await bob.engine.history.add_store(had.address)
+    await bob.until_told(group, 2)
+    assert await bob.engine.timeline.gap(group) is None
+    assert await bob.log_of(group, {"lost", "after"}) == [lost_row, after_row]
+    assert bob.texts(group) == ["after", "lost"], "each once"
+    for person in (bob, dan):
+        await person.stop()
+    for node in (had, lacks, silent):
+        await node.stop()
