@@ -127,6 +127,11 @@ def _must_run(root: Path, *command: str | Path) -> None:
         raise SetupError(f"python {command[1]} {command[2]} failed; see above")
 
 
+def outside_python() -> str:
+    """Ours, or the one it is an environment of: an environment is removed before it is made anew."""
+    return getattr(sys, "_base_executable", sys.executable)
+
+
 def _fill(root: Path, lock: str) -> None:
     venv = root / VENV_NAME
     python = venv / "bin" / "python"
@@ -138,7 +143,7 @@ def _fill(root: Path, lock: str) -> None:
     def install(*arguments: str | Path) -> None:
         pip(["install", "-q", *arguments])
 
-    _must_run(root, sys.executable, "-m", "venv", venv)
+    _must_run(root, outside_python(), "-m", "venv", venv)
     locked = (root / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
     wheels, sources = source_packages.split(locked)
     requirements = venv / "wheels.txt"

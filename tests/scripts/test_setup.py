@@ -288,3 +288,9 @@ def test_without_a_display_it_says_what_can_be_done_and_exits_with_2(root: Path)
 
 def test_an_unknown_level_is_refused(root: Path) -> None:
     assert run_setup(root, "everything").returncode == 2
+
+
+def test_an_environment_is_made_by_a_python_outside_of_it() -> None:
+    """Ours may be the one in use, and is removed first."""
+    assert Path(sys.prefix) not in Path(setup.outside_python()).parents
+    assert Path(setup.outside_python()).exists()

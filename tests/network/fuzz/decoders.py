@@ -467,7 +467,6 @@ NO_DECODERS: Mapping[str, str] = {
     "add_control": "our own bytes, on their way out",
     "add_message": "our own bytes, on their way out",
     "base58btc_encode": "writes",
-    "codec.sds.remember": "keeps what decode_message has read",
     "connection.bytes_received": "hands on to a muxer, which is in the table",
     "deliver": "hands on",
     "edge_key": "our own key",
