@@ -128,7 +128,7 @@ def _must_run(root: Path, *command: str | Path) -> None:
 
 
 def outside_python() -> str:
-    """Ours, or the one it is an environment of: an environment is removed before it is made anew."""
+    """Ours, or the one it is an environment of, as an environment is removed before it is made."""
     return getattr(sys, "_base_executable", sys.executable)
 
 
