@@ -1,10 +1,12 @@
 """Return types of the engine's queries, beside the read models of ``engine.events``."""
 
+from enum import StrEnum
+
 from msgspec import Struct
 
 from engine.core.contacts import ContactState
-from engine.core.ids import ConversationId, ParticipantId, UnixMs
-from engine.events import MessageView
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
+from engine.events import DeliveryView, MessageView, TextSpan
 
 PAGE_SIZE = 100
 """Rows of a timeline page, if nothing else is asked for."""
@@ -64,3 +66,52 @@ class ForkProof(Struct, frozen=True, kw_only=True):
     """None for a message without a row: it still waits, or was hidden here."""
     text: str
     """JSON with what it proves and the two signed parts in base64."""
+
+
+class VersionView(Struct, frozen=True, kw_only=True):
+    """One version of a message that was edited."""
+
+    message_id: MessageId
+    """Of the message itself for the first version, else of the edit."""
+    text: str
+    spans: tuple[TextSpan, ...]
+    sent_ms: UnixMs
+    received_ms: UnixMs
+    is_shown: bool
+    delivery: DeliveryView | None
+    """None for other people's messages."""
+
+
+class ReactorView(Struct, frozen=True, kw_only=True):
+    """One person's reaction to a message, with one emoji."""
+
+    participant_id: ParticipantId
+    name: str
+    emoji: str
+    sent_ms: UnixMs
+    is_own: bool
+    delivery: DeliveryView | None
+    """None for other people's reactions."""
+
+
+class Arrival(StrEnum):
+    """How a message came to this device."""
+
+    WRITTEN_HERE = "written_here"
+    LIVE = "live"
+    STORE = "store"
+    REPAIR = "repair"
+    """A member sent it again because somebody missed it."""
+
+
+class MessageInfo(Struct, frozen=True, kw_only=True):
+    """All that is known about a message, our own or somebody else's."""
+
+    message: MessageView
+    received_ms: UnixMs
+    arrival: Arrival
+    repaired_by: str
+    """Name of the member who sent it again; "" if nobody did."""
+    holders: tuple[HolderView, ...]
+    size: int
+    """Bytes of the signed part; 0 if unknown."""

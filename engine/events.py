@@ -43,6 +43,8 @@ class MessageKind(StrEnum):
 
 class SpanKind(StrEnum):
     LINK = "link"
+    MENTION = "mention"
+    """``target`` is a participant id; the text there is "@" and their present name."""
 
 
 class TextSpan(Struct, frozen=True, kw_only=True):
@@ -55,7 +57,10 @@ class TextSpan(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryView(Struct, frozen=True, kw_only=True):
-    """Delivery state of one of our messages.  The tuples contain other current members only."""
+    """Delivery state of one of our messages.  The tuples contain other current members only.
+
+    For a message that was edited or retracted, it is the state of that last change.
+    """
 
     state: DeliveryState
     held_by: tuple[ParticipantId, ...] = ()
@@ -64,6 +69,32 @@ class DeliveryView(Struct, frozen=True, kw_only=True):
     """n: the number of other members now."""
     attempts: int = 0
     failure: FailureReason | None = None
+
+
+class QuoteView(Struct, frozen=True, kw_only=True):
+    """The message that another one answers, as far as this device knows it."""
+
+    message_id: MessageId
+    position: Position | None = None
+    """None: the message is not on this device."""
+    sender_id: ParticipantId | None = None
+    sender_name: str = ""
+    is_own: bool = False
+    text: str = ""
+    """The beginning of what it says now, at most 280 characters."""
+    retracted: bool = False
+
+
+class ReactionView(Struct, frozen=True, kw_only=True):
+    """Everybody who reacted to a message with one emoji."""
+
+    emoji: str
+    count: int
+    mine: bool = False
+    pending: bool = False
+    """Ours, and no relay or service node has taken it yet."""
+    names: tuple[str, ...] = ()
+    """At most 8 of the people, without ourselves."""
 
 
 class MessageView(Struct, frozen=True, kw_only=True):
@@ -85,6 +116,18 @@ class MessageView(Struct, frozen=True, kw_only=True):
     late: bool = False
     held: bool = False
     """Held aside: it claims a time too far ahead and gets its place when that time comes."""
+    quote: QuoteView | None = None
+    reactions: tuple[ReactionView, ...] = ()
+    """The most frequent first."""
+    more_reactions: int = 0
+    """How many other emoji there are beyond ``reactions``."""
+    edited_ms: UnixMs | None = None
+    """When its author last changed it; ``text`` is what it says since then."""
+    retracted: bool = False
+    """Its author deleted it for everybody; ``text`` is empty."""
+    forwarded: bool = False
+    """Its author says that somebody else wrote it."""
+    mentions_me: bool = False
 
     @property
     def message_id(self) -> MessageId:
@@ -220,6 +263,29 @@ class ContactView(Struct, frozen=True, kw_only=True):
     """Heard within the last two minutes."""
 
 
+class AnnotationKind(StrEnum):
+    REACTION = "reaction"
+    EDIT = "edit"
+    RETRACTION = "retraction"
+
+
+class AnnotationView(Struct, frozen=True, kw_only=True):
+    """What somebody said about a message: a reaction, a new text, or that it is to be deleted."""
+
+    kind: AnnotationKind
+    message_id: MessageId
+    """Its own, as content of the conversation."""
+    target_id: MessageId
+    target_is_own: bool
+    target_text: str
+    """The beginning of what the message says now; "" if it is not here."""
+    sender_id: ParticipantId
+    sender_name: str
+    is_own: bool
+    sent_ms: UnixMs
+    emoji: str = ""
+
+
 class ConversationView(Struct, frozen=True, kw_only=True):
     """One row of the conversation list: a group, or a person if ``contact`` is set."""
 
@@ -236,6 +302,11 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     created_ms: UnixMs
     draft: str
     contact: ContactView | None = None
+    mentions: int = 0
+    """Unread messages that mention us."""
+    first_mention: Position | None = None
+    last_annotation: AnnotationView | None = None
+    """The newest one, if it is newer than ``last_message``."""
 
 
 class ConnectionLevel(StrEnum):
@@ -293,11 +364,21 @@ class MessageAdded(Struct, frozen=True, kw_only=True):
 
     message: MessageView
     notify: bool
-    """True for another member's live message in a conversation that is not muted."""
+    """True for another member's live message in a conversation that is not muted.
+
+    Also for one that mentions us in a muted conversation, if the settings allow it.
+    """
+
+
+class ReactionReceived(Struct, frozen=True, kw_only=True):
+    """Somebody else reacted to a message of ours, live, in a conversation that is not muted."""
+
+    conversation_id: ConversationId
+    annotation: AnnotationView
 
 
 class MessageChanged(Struct, frozen=True, kw_only=True):
-    """A row with a known message id changed: its delivery, or it no longer waits."""
+    """A row with a known message id changed: delivery, text, reactions, or it no longer waits."""
 
     message: MessageView
 
@@ -408,6 +489,7 @@ EngineEvent: TypeAlias = (
     | ConversationRemoved
     | MessageAdded
     | MessageChanged
+    | ReactionReceived
     | MessageRemoved
     | TimelineChanged
     | FloodsChanged

@@ -26,6 +26,7 @@ from engine.events import (
     MessageRemoved,
     NoticeCleared,
     NoticeRaised,
+    ReactionReceived,
     TimelineChanged,
     TypingChanged,
 )
@@ -38,6 +39,7 @@ class EngineBridge(QObject):
     conversation_removed = Signal(ConversationRemoved)
     message_added = Signal(MessageAdded)
     message_changed = Signal(MessageChanged)
+    reaction_received = Signal(ReactionReceived)
     message_removed = Signal(MessageRemoved)
     timeline_changed = Signal(TimelineChanged)
     floods_changed = Signal(FloodsChanged)
@@ -76,6 +78,8 @@ class EngineBridge(QObject):
                 self.message_added.emit(event)
             case MessageChanged():
                 self.message_changed.emit(event)
+            case ReactionReceived():
+                self.reaction_received.emit(event)
             case MessageRemoved():
                 self.message_removed.emit(event)
             case TimelineChanged():
