@@ -20,7 +20,7 @@ from engine.core.entropy import Entropy
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import UnixMs
 from engine.delivery.recorder import Recorder
-from engine.network.discovery.discovering import DiscoveringTransport
+from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.faults import FaultyTransport
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.embedded import EmbeddedNode

@@ -87,3 +87,8 @@ def message_id_of(  # noqa: PLR0913, PLR0917 - one argument per part of the hash
         content,
     )
     return id_text(sha256(hashed).digest()[:ID_BYTES])
+
+
+def hash64(text: str) -> int:
+    """SDS-R's H: the first 8 bytes, big-endian, of sha256 of the UTF-8 text."""
+    return int.from_bytes(sha256(text.encode()).digest()[:8], "big")

@@ -185,3 +185,23 @@ class SessionTransition:
     steps: tuple[Step, ...] = field(default=(), compare=False)
     message_id: MessageId | None = None
     """The id of the message that a ``Say`` created."""
+
+
+@dataclass(slots=True)
+class TransitionBuilder:
+    """Collects what one call on a session causes, in order."""
+
+    writes: list[StoreWrite] = field(default_factory=list)
+    sends: list[SessionSend] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    message_id: MessageId | None = None
+
+    def finish(self) -> SessionTransition:
+        return SessionTransition(
+            writes=tuple(self.writes),
+            sends=tuple(self.sends),
+            notes=tuple(self.notes),
+            steps=tuple(self.steps),
+            message_id=self.message_id,
+        )

@@ -10,7 +10,7 @@ from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings
 from engine.core.errors import ConfigError, TransportError
-from engine.network.discovery.discovering import DiscoveringTransport
+from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.node.embedded import tcp_host
 from engine.network.transport import TransportRole
 from engine.runtime.engine import SavedTransport

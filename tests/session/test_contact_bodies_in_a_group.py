@@ -14,7 +14,7 @@ from engine.core.content import (
 from engine.core.ids import InstanceId, UnixMs
 from engine.core.sds.inputs import SendEphemeral
 from engine.runtime.views import message_view
-from engine.session.transition_builder import TransitionBuilder
+from engine.session.transitions import TransitionBuilder
 from engine.sim.session_participant import SessionParticipant
 
 NOW = UnixMs(1_800_000_000_000)

@@ -8,7 +8,7 @@ from engine.core.ids import UnixMs
 from engine.core.mvds.vocabulary import Payload
 from engine.session.inputs import AcceptContact
 from engine.session.pair.factory import PAIR_CONFIG
-from engine.session.transition_builder import TransitionBuilder
+from engine.session.transitions import TransitionBuilder
 from tests.session.pair_stage import PairPerson, exchange, live
 
 FEW = replace(PAIR_CONFIG, load_records=5)

@@ -1,16 +1,19 @@
 """How the window shares its width: list and conversation, rail and conversation, or one of them.
 
 Thresholds are logical pixels at 100 % text size; larger text needs more room for the same thing,
-so they grow with it.
+so they grow with it.  Where the window stood and how wide its list was is kept from one start to
+the next.
 """
 
+import base64
 from enum import Enum, auto
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QMainWindow, QSplitter, QWidget
 
 from ui.list.panel import LeftPanel
+from ui.settings import UiSettings
 from ui.theme import current_theme
 
 LIST_WIDTH = 312
@@ -111,3 +114,20 @@ class Body(QSplitter):
         if self.mode is Mode.WIDE:
             self._list_width = int(position / current_theme().metrics.factor + 0.5)
             self.list_width_changed.emit(self._list_width)
+
+
+def restore_place(window: QMainWindow, body: Body, settings: UiSettings) -> None:
+    stored = settings.get("geometry") or ""
+    try:
+        geometry = base64.b64decode(stored, validate=True)
+    except ValueError:
+        geometry = b""
+    if geometry:
+        window.restoreGeometry(QByteArray(geometry))
+    width = settings.get("list_width") or ""
+    body.set_list_width(int(width) if width.isdecimal() else LIST_WIDTH)
+
+
+def keep_place(window: QMainWindow, settings: UiSettings) -> None:
+    packed = base64.b64encode(window.saveGeometry().data()).decode("ascii")
+    settings.put("geometry", packed)

@@ -31,14 +31,13 @@ from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
 from ui.window.flows import Flows
 from ui.window.fork_notices import ForkNotices
-from ui.window.layout import Body, Mode
+from ui.window.layout import Body, Mode, keep_place, restore_place
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
 from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page
 from ui.window.one_sheet import OneSheet
 from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
-from ui.window.place import keep_place, restore_place
 from ui.window.router import EventRouter, Shown
 from ui.window.strip import StatusStrip
 from ui.window.unsent import UnsentTexts

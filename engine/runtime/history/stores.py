@@ -22,7 +22,7 @@ from engine.core.history.progress import MAX_STORES, StoreRecord, StoreRef
 from engine.core.history.queries import Candidate, End, StoreEnded, StoreNote
 from engine.core.ids import ContentTopic, UnixMs
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
-from engine.core.problems import StoreProblem
+from engine.core.problems import EntriesRefused, MessagesOmitted, QueryFailed, StoreProblem
 from engine.events import EngineEvent
 from engine.history_views import (
     StoreHealth,
@@ -34,7 +34,6 @@ from engine.history_views import (
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.stores.port import FoundStore, StoreNetwork
 from engine.persistence.storage_thread import StorageThread
-from engine.runtime.history.store_problems import doubt_of, problem_of
 
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
@@ -218,7 +217,7 @@ class StoreRegistry:
 
     def trouble(self, ended: StoreEnded) -> None:
         """A query gave up on this Store, if ``ended`` says so."""
-        problem = problem_of(ended.end, ended.reason)
+        problem = _problem_of(ended.end, ended.reason)
         if problem is None or ended.end is End.CANNOT:
             return
         before = self._health_of(ended.store)
@@ -244,7 +243,7 @@ class StoreRegistry:
         # An empty answer to another query right after a failure does not prove recovery.
         says_nothing = not statistics.messages and self._failed_lately(note.store)
         if note.end is End.COMPLETE and not says_nothing:
-            doubt = doubt_of(note) or self._lasting_doubt(note)
+            doubt = _doubt_of(note) or self._lasting_doubt(note)
             state = StoreHealth.DOUBTFUL if doubt else StoreHealth.GOOD
             self._set_health(note.store, state, doubt, note.version, failed_ms=None)
         if statistics.pages:
@@ -331,3 +330,17 @@ class StoreRegistry:
             round_trip_ms=health.round_trip_ms,
             test=self._tests.get(multiaddr),
         )
+
+
+def _problem_of(end: End, reason: str) -> QueryFailed | None:
+    """None if the query completed or was cancelled."""
+    return None if end in (End.COMPLETE, End.CANCELLED) else QueryFailed(end, reason)
+
+
+def _doubt_of(note: StoreNote) -> MessagesOmitted | EntriesRefused | None:
+    """What was wrong with a complete answer; None if nothing was."""
+    if note.omitted:
+        return MessagesOmitted(note.omitted)
+    if note.statistics.refused:
+        return EntriesRefused(note.statistics.refused)
+    return None

@@ -24,8 +24,7 @@ from engine.crypto.join import verify_join
 from engine.session.group.parking import Parking
 from engine.session.group.saved import SavedGroup
 from engine.session.group.wire import Verified
-from engine.session.transition_builder import TransitionBuilder
-from engine.session.transitions import MembersNoted
+from engine.session.transitions import MembersNoted, TransitionBuilder
 
 RENAME_EVERY_MS = 60_000
 

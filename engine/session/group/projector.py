@@ -53,7 +53,6 @@ from engine.events import GapPlace, GapView
 from engine.history_views import LostView
 from engine.session.group.held_messages import HeldMessages
 from engine.session.rows import TEXT, row_of
-from engine.session.transition_builder import TransitionBuilder
 from engine.session.transitions import (
     ForkNoted,
     GapNoted,
@@ -64,6 +63,7 @@ from engine.session.transitions import (
     RowChanged,
     RowRemoved,
     SetAsideNoted,
+    TransitionBuilder,
     TypingNoted,
 )
 from engine.session.typing_board import TypingBoard

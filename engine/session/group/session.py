@@ -18,7 +18,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from engine.codec.content import encode_content, encode_ephemeral
-from engine.codec.message_id import message_id_in
+from engine.codec.message_id import hash64, message_id_in
 from engine.codec.tuples import tuple_bytes
 from engine.core.content import INSTANCE_ID_BYTES, NONCE_BYTES, Body, Content, Typing
 from engine.core.counters import Counters
@@ -72,7 +72,6 @@ from engine.core.sds.vocabulary import (
     Transition,
 )
 from engine.core.waku import WakuMessage
-from engine.crypto.hashes import hash64
 from engine.delivery.steps import Arrived, Refused, SdsStep
 from engine.events import GapView
 from engine.session.clock import SessionClock
@@ -91,7 +90,6 @@ from engine.session.inputs import (
     SessionInput,
     TypeNow,
 )
-from engine.session.transition_builder import TransitionBuilder
 from engine.session.transitions import (
     EchoHeard,
     GapNoted,
@@ -104,6 +102,7 @@ from engine.session.transitions import (
     SessionSend,
     SessionTransition,
     SetAsideLoaded,
+    TransitionBuilder,
     TypingNoted,
 )
 from engine.session.typing_board import TypingBoard

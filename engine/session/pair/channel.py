@@ -57,8 +57,13 @@ from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.pair.order import PairOrder, Placed, Shown
 from engine.session.pair.projector import PairProjector
 from engine.session.pair.wire import PairWire, SendPolicy
-from engine.session.transition_builder import TransitionBuilder
-from engine.session.transitions import BodiesLoaded, EchoHeard, GapNoted, RecordsRead
+from engine.session.transitions import (
+    BodiesLoaded,
+    EchoHeard,
+    GapNoted,
+    RecordsRead,
+    TransitionBuilder,
+)
 
 MS_PER_SECOND = 1_000
 MOST_BEFORE_AGREEING = 64

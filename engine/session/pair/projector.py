@@ -23,8 +23,7 @@ from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
 from engine.session.pair.order import AHEAD_MS, Placed, Shown
 from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
-from engine.session.transition_builder import TransitionBuilder
-from engine.session.transitions import RowAdded, RowChanged
+from engine.session.transitions import RowAdded, RowChanged, TransitionBuilder
 
 MAX_REMEMBERED = 4_096
 _WORTH_A_NOTIFICATION = frozenset([TEXT, ASKED, ACCEPTED])

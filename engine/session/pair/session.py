@@ -76,7 +76,6 @@ from engine.session.pair.presence import PresenceBoard, spread_ms
 from engine.session.pair.saved import OwnProfile, SavedPair, before_block_key, both
 from engine.session.pair.statements import PairStatements
 from engine.session.pair.wire import PairEnvelope
-from engine.session.transition_builder import TransitionBuilder
 from engine.session.transitions import (
     BodiesLoaded,
     GapNoted,
@@ -84,6 +83,7 @@ from engine.session.transitions import (
     MembersNoted,
     RecordsRead,
     SessionTransition,
+    TransitionBuilder,
     TypingNoted,
 )
 from engine.session.typing_board import TypingBoard

@@ -22,7 +22,7 @@ from engine.session.pair.channel import PairChannel
 from engine.session.pair.contact import DECLINED_FOR_MS, PairContact
 from engine.session.pair.order import Placed
 from engine.session.pair.saved import KeptAgreement, OwnProfile, agreement_key, declined_key
-from engine.session.transition_builder import TransitionBuilder
+from engine.session.transitions import TransitionBuilder
 
 
 class _Told(Struct, frozen=True):

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from engine.network.discovery.discovering import DiscoveringTransport
+from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.discovery.interfaces import interfaces_for, local_network_addresses
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings

@@ -12,7 +12,7 @@ import pytest
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.discovery import interfaces
-from engine.network.discovery.discovering import DiscoveringTransport
+from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.discovery.neighbours import MAX_NEIGHBOURS
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
