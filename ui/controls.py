@@ -33,7 +33,7 @@ from ui.theme import Radius, Theme, Typeface, current_theme, theme_changed
 ColourRole = Literal[
     "canvas", "panel", "surface", "surface2", "header", "ink", "ink2", "ink3", "accent",
     "accentInk", "accentSoft", "onAccent", "danger", "dangerBg", "warn", "warnBg", "ok", "late",
-    "lateBg", "line", "dangerLine", "warnLine", "ownLine",
+    "lateBg", "line", "line2", "dangerLine", "warnLine", "ownLine",
 ]  # fmt: skip
 TypeRole = Literal["title", "heading", "body", "label", "small", "caption", "micro", "code"]
 Edge = Literal["top", "bottom", "left", "right"]

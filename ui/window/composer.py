@@ -12,6 +12,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout
 
 from engine.api import MAX_TEXT_BYTES
+from ui.completion import CompletionPopup
 from ui.controls import Area, IconButton, Text
 from ui.foreign_text import one_line
 from ui.theme import current_theme, theme_changed
@@ -110,6 +111,7 @@ class Composer(Area):
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
         self.box = MessageBox()
+        self.completions = CompletionPopup(self.box)
         self.send = IconButton("send", tr("Send (Enter)"), side=_BOX, colour="onAccent")
         self.send.setProperty("kind", "send")
         self.box.wrapped.connect(self.refit)
@@ -172,6 +174,7 @@ class Composer(Area):
 
     def set_text(self, text: str) -> None:
         """Without telling of a draft: whoever sets a text knows it already."""
+        self.completions.dismiss()
         self.box.blockSignals(True)
         self.box.fit_wrapping(text)
         self.box.setPlainText(text)
