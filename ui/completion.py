@@ -229,6 +229,7 @@ class CompletionPopup(Card):
         self._left_alone: int | None = None
         self._model = _Model()
         self.rows = QListView()
+        self.rows.setAccessibleName(tr("Suggestions"))
         self.rows.setModel(self._model)
         self.rows.setItemDelegate(_Delegate(self.rows))
         self.rows.setFrameShape(QFrame.Shape.NoFrame)
