@@ -99,10 +99,10 @@ def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file
         findings.attention.append("This profile was never opened: it has no database yet.")
         return
     key = obtain_database_key(directory, force_key_file=force_key_file)
-    db = open_readonly(directory.database, key.key)
-    store = SqliteProfileStore(db)
+    connection = open_readonly(directory.database, key.key)
+    store = SqliteProfileStore(connection)
     try:
-        damaged = damaged_pages(db)
+        damaged = damaged_pages(connection)
         findings.sections["database"] = {
             "present": True,
             "bytes": _bytes_on_disk(directory.database),

@@ -1,4 +1,4 @@
-"""The profile on disk: SQLCipher through sqlite-utils, its key, its lock, its migrations.
+"""The profile on disk: SQLCipher, its key, its lock, its migrations.
 
 A start runs ``open_profile_directory``, ``ProfileLock``, ``obtain_database_key``, then
 ``SqliteProfileStore.open`` on a ``StorageThread``, the only thread that uses and finally closes the

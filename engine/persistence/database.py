@@ -1,4 +1,4 @@
-"""Opens a profile's database: SQLCipher under sqlite-utils, durable and private by its settings.
+"""Opens a profile's database: SQLCipher, durable and private by its settings.
 
 ``synchronous=FULL`` in WAL mode: a commit that has returned is synced to disk, which is what
 "saved" means to the user.  The key is passed raw (no key derivation: it is random already).  The
@@ -7,6 +7,8 @@ connection is bound to the thread that opened it.  The tables are defined in ``s
 
 import os
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +18,6 @@ from engine.core.errors import StorageError
 from engine.persistence.errors import translated
 from engine.persistence.key import KEY_BYTES
 from engine.persistence.schema import check_version, migrate
-from engine.persistence.sqlite_utils_alone import Database
 
 BUSY_TIMEOUT_MS: Final = 5_000
 SIDE_FILES: Final = ("-wal", "-shm")
@@ -41,7 +42,7 @@ _DURABILITY_PRAGMAS: Final = (
 )
 
 
-def open_database(path: Path, key: bytes) -> Database:
+def open_database(path: Path, key: bytes) -> sqlite3.Connection:
     """Open or create the database and bring its schema up to date.
 
     Raises StorageError: DatabaseUnreadableError (wrong key, damaged), DatabaseTooNewError and
@@ -53,24 +54,22 @@ def open_database(path: Path, key: bytes) -> Database:
         with translated(f"open {path}"):
             check_version(connection)
             _make_durable(connection, path)
-            db = Database(connection, execute_plugins=False)
-            migrate(db)
+            migrate(connection)
     except BaseException:
         connection.close()
         raise
-    return db
+    return connection
 
 
-def memory_database() -> Database:
+def memory_database() -> sqlite3.Connection:
     """A new database that no file holds; the schema and its rules are the same."""
     connection = _connect(":memory:", bytes(KEY_BYTES), uri=False)
     connection.execute("PRAGMA foreign_keys = ON")
-    db = Database(connection, execute_plugins=False)
-    migrate(db)
-    return db
+    migrate(connection)
+    return connection
 
 
-def open_readonly(path: Path, key: bytes) -> Database:
+def open_readonly(path: Path, key: bytes) -> sqlite3.Connection:
     """Open an existing database read-only, even while the application has it open.
 
     Changes neither data nor schema.  Raises as ``open_database`` does, and if the database does not
@@ -82,9 +81,22 @@ def open_readonly(path: Path, key: bytes) -> Database:
     try:
         with translated(f"read {path}"):
             check_version(connection, must_be_current=True)
-            return Database(connection, execute_plugins=False)
     except BaseException:
         connection.close()
+        raise
+    return connection
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Generator[None]:
+    """Commits at the end; after an error nothing has changed.  None may be open already."""
+    connection.execute("BEGIN")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # Some errors, as of a full disk, have ended it already.
+            connection.execute("ROLLBACK")
         raise
 
 
@@ -105,16 +117,16 @@ def bring_into_one_file(path: Path, key: bytes) -> None:
         raise StorageError(f"Another process reads {path}. Close it and start again.")
 
 
-def damaged_pages(db: Database) -> list[str]:
+def damaged_pages(connection: sqlite3.Connection) -> list[str]:
     """Errors found by SQLCipher's page authentication and SQLite's own check; empty if all is well.
 
     Reads the whole file: seconds for a large profile.
     """
     with translated("check the database"):
-        found: list[tuple[str]] = db.conn.execute("PRAGMA cipher_integrity_check").fetchall()
+        found: list[tuple[str]] = connection.execute("PRAGMA cipher_integrity_check").fetchall()
         if not found:
             found = [
-                row for row in db.conn.execute("PRAGMA quick_check").fetchall() if row[0] != "ok"
+                row for row in connection.execute("PRAGMA quick_check").fetchall() if row[0] != "ok"
             ]
     return [text for (text,) in found]
 

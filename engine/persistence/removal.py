@@ -34,7 +34,7 @@ class _Growing(Struct, frozen=True):
 
 
 _IN_ORDER: Final = "ORDER BY lamport_timestamp, message_id"
-_GROWING: Final = (
+GROWING: Final = (
     # Neighbours in an index are deleted together; otherwise every row would need a page of its own.
     _Growing("message", "message_key", f"AND waiting = 0 AND hidden = 0 {_IN_ORDER}"),
     _Growing("message", "message_key"),
@@ -72,7 +72,7 @@ _GROWING: Final = (
     _Growing("participant", "participant_key"),
     _Growing("instance", "instance_key"),
 )
-GROWING_TABLES: Final = frozenset(growing.table for growing in _GROWING)
+GROWING_TABLES: Final = frozenset(growing.table for growing in GROWING)
 SMALL_TABLES: Final = (
     "epoch", "contact", "channel", "timeline", "pair_clock", "history_reach", "muting",
 )  # fmt: skip
@@ -108,7 +108,7 @@ def clear_removed(connection: sqlite3.Connection) -> bool:
 
 def _clear(connection: sqlite3.Connection, key: int) -> None:
     room = SLICE_ROWS
-    for growing in _GROWING:
+    for growing in GROWING:
         most = -(-room // growing.cost)
         room -= connection.execute(growing.delete, (key, most)).rowcount * growing.cost
         if room <= 0:

@@ -12,18 +12,23 @@ not repeat its 43 characters.  All tables are STRICT; deleting a conversation de
 """
 
 import sqlite3
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.from_version_1 import carry_over, give_back
-from engine.persistence.sqlite_utils_alone import Database, Migrations
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database, Migrations
 
 SCHEMA_VERSION: Final = 2
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
-migrations = Migrations("causerie")
+_MIGRATION_SET: Final = "causerie"
 
 _OF_CONVERSATION: Final = (
     "conversation_key INTEGER NOT NULL REFERENCES conversation ON DELETE CASCADE"
@@ -378,8 +383,7 @@ _HISTORY_TABLES: Final = (
 )
 
 
-@migrations()
-def create_first_tables(db: Database) -> None:
+def create_first_tables(connection: sqlite3.Connection) -> None:
     for statement in (
         *_PROFILE_TABLES,
         *_CHANNEL_TABLES,
@@ -389,29 +393,70 @@ def create_first_tables(db: Database) -> None:
         *_MVDS_TABLES,
         *_HISTORY_TABLES,
     ):
-        db.conn.execute(statement)
-    db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    db.conn.execute("PRAGMA user_version = 2")
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute("PRAGMA user_version = 2")
 
 
-@migrations()
-def carry_over_version_1(db: Database) -> None:
+def carry_over_version_1(connection: sqlite3.Connection) -> None:
     """Nothing to do in a new database, whose first tables are those of version 2."""
-    if _version(db.conn) == 1:
-        carry_over(db.conn, _MESSAGE_TABLES)
-        db.conn.execute("PRAGMA user_version = 2")
+    if _version(connection) == 1:
+        carry_over(connection, _MESSAGE_TABLES)
+        connection.execute("PRAGMA user_version = 2")
 
 
-@migrations(transactional=False)
-def give_back_room(db: Database) -> None:
+def give_back_room(connection: sqlite3.Connection) -> None:
     """A step of its own, so that it is done at the next start if the process is killed before."""
-    give_back(db.conn)
+    give_back(connection)
 
 
-def migrate(db: Database) -> None:
-    """Apply pending migrations, each in a transaction of its own."""
-    if migrations.pending(db):
-        migrations.apply(db)
+class Migration(Struct, frozen=True):
+    """The database remembers it by the function's name."""
+
+    function: Callable[[sqlite3.Connection], None]
+    transactional: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+
+MIGRATIONS: Final = (
+    Migration(create_first_tables),
+    Migration(carry_over_version_1),
+    Migration(give_back_room, transactional=False),
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Apply pending migrations, each in a transaction of its own.
+
+    sqlite-utils is imported only if there are any: it takes 40 ms, and a second where pandas is
+    installed.
+    """
+    if _has_applied_all(connection):
+        return
+    from sqlite_utils import Database, Migrations  # noqa: PLC0415 - see above
+
+    migrations = Migrations(_MIGRATION_SET)
+    for migration in MIGRATIONS:
+        _register(migrations, migration)
+    migrations.apply(Database(connection, execute_plugins=False))
+
+
+def _has_applied_all(connection: sqlite3.Connection) -> bool:
+    if not _version(connection):  # without tables
+        return False
+    applied = connection.execute(
+        "SELECT name FROM _sqlite_migrations WHERE migration_set = ?", (_MIGRATION_SET,)
+    )
+    return {name for (name,) in applied} >= {migration.name for migration in MIGRATIONS}
+
+
+def _register(migrations: "Migrations", migration: Migration) -> None:
+    @migrations(name=migration.name, transactional=migration.transactional)
+    def apply(db: "Database") -> None:
+        migration.function(db.conn)
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -6,6 +6,7 @@ Every method runs on the thread that opened the database and raises only ``Stora
 ``LocalProtocolError`` for an invalid call).
 """
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self, assert_never
@@ -71,7 +72,7 @@ from engine.persistence import (
     timeline_tables,
 )
 from engine.persistence.channel_tables import apply_channel_write
-from engine.persistence.database import memory_database, open_database
+from engine.persistence.database import memory_database, open_database, transaction
 from engine.persistence.errors import translated
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
@@ -86,13 +87,12 @@ from engine.persistence.rules import (
     record_limit,
     require_kind,
 )
-from engine.persistence.sqlite_utils_alone import Database
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
 
 class SqliteProfileStore:
-    """Owns ``db``, which ``open_database`` or ``open_readonly`` made."""
+    """Owns ``connection``, which ``open_database`` or ``open_readonly`` made."""
 
     @classmethod
     def open(cls, path: Path, key: bytes) -> Self:
@@ -104,16 +104,15 @@ class SqliteProfileStore:
         """A profile that lasts as long as this object: for simulations and tests."""
         return cls(memory_database())
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._connection = db.conn
-        self._pending = PendingRows(db.conn)
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._pending = PendingRows(connection)
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
         """Conversations that the transaction writes to."""
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         try:
-            with translated("save"), self._db.atomic():
+            with translated("save"), transaction(self._connection):
                 for write in writes:
                     self._apply_one(write)
                 self._pending.write()
@@ -122,16 +121,16 @@ class SqliteProfileStore:
             self._found.clear()
 
     def clear_removed(self) -> bool:
-        with translated("delete what was removed"), self._db.atomic():
+        with translated("delete what was removed"), transaction(self._connection):
             return removal.clear_removed(self._connection)
 
     def mark_muted(self) -> bool:
-        with translated("hide the messages of a member"), self._db.atomic():
+        with translated("hide the messages of a member"), transaction(self._connection):
             return muting.mark_muted(self._connection)
 
     def close(self) -> None:
         with translated("close the database"):
-            self._db.close()
+            self._connection.close()
 
     # --- writes ---------------------------------------------------------------------------------
 

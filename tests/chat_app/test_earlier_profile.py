@@ -150,7 +150,7 @@ def test_while_somebody_reads_it_it_stays_where_it_is(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as then:
         then.setattr("engine.persistence.schema.SCHEMA_VERSION", 9)
         reader = open_readonly(directory.database, key_of(directory))
-    reader.conn.execute("SELECT * FROM message").fetchall()
+    reader.execute("SELECT * FROM message").fetchall()
     with pytest.raises(StorageError, match=r"Another process reads .*causerie\.db\. Close it"):
         keep_aside(directory, key_of(directory), day=TODAY)
     assert earlier_profile(directory) is None

@@ -1,12 +1,14 @@
 """Both stores, opened on an empty place, and with a conversation in them."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine.core.ports import ProfileStore, PutContact, PutGroup, StoreWrite
+from engine.persistence.database import open_database
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.memory_store import MemoryProfileStore
@@ -39,10 +41,16 @@ def directory(tmp_path: Path) -> ProfileDirectory:
 
 
 @pytest.fixture
-def sqlite_store(database_path: Path) -> Iterator[SqliteProfileStore]:
-    opened = SqliteProfileStore.open(database_path, KEY)
+def connection(database_path: Path) -> Iterator[sqlite3.Connection]:
+    """That of ``sqlite_store``, for what SQL alone can see."""
+    opened = open_database(database_path, KEY)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def sqlite_store(connection: sqlite3.Connection) -> SqliteProfileStore:
+    return SqliteProfileStore(connection)
 
 
 @pytest.fixture(params=["memory", "sqlite"])

@@ -1,6 +1,7 @@
 """The database as a file: private, encrypted, durable, and clear about what is wrong with it."""
 
 import itertools
+import sqlite3
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +20,6 @@ from engine.persistence.errors import (
 )
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.persistence.sqlite_utils_alone import Database
 from tests.persistence.store_examples import (
     GROUP,
     PROFILE,
@@ -33,8 +33,8 @@ PAGE_BYTES = 4096
 PLAINTEXT = "nobody may find this sentence"
 
 
-def pragma(db: Database, name: str) -> object:
-    return db.conn.execute(f"PRAGMA {name}").fetchone()[0]
+def pragma(connection: sqlite3.Connection, name: str) -> object:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_settings_are_those_of_a_durable_database(database_path: Path, key: byte
 
 def test_every_table_is_strict(database_path: Path, key: bytes) -> None:
     db = open_database(database_path, key)
-    lax: list[tuple[str]] = db.conn.execute(
+    lax: list[tuple[str]] = db.execute(
         "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
         "AND strict = 0 AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
     ).fetchall()
@@ -115,7 +115,7 @@ def test_what_was_saved_is_there_after_reopening(saved: Path, key: bytes) -> Non
 
 @pytest.mark.parametrize("opened", [open_database, open_readonly])
 def test_another_key_is_refused_and_neither_key_is_named(
-    saved: Path, key: bytes, opened: Callable[[Path, bytes], Database]
+    saved: Path, key: bytes, opened: Callable[[Path, bytes], sqlite3.Connection]
 ) -> None:
     before = saved.read_bytes()
     other = bytes(32)
@@ -220,11 +220,11 @@ def test_a_full_disk_saves_nothing_and_resumes_when_there_is_room(
     db = open_database(database_path, key)
     store = SqliteProfileStore(db)
     store.apply([PutGroup(group=group())])
-    db.conn.execute(f"PRAGMA max_page_count = {pragma(db, 'page_count')}")
+    db.execute(f"PRAGMA max_page_count = {pragma(db, 'page_count')}")
     saved_last = save_until_full(store)
     assert store.latest_page(GROUP, limit=1).total == saved_last + 1
     assert len(store.channel_state(GROUP).log) == saved_last + 1
-    db.conn.execute("PRAGMA max_page_count = 1000000")
+    db.execute("PRAGMA max_page_count = 1000000")
     store.apply(own_message_sent(saved_last + 1, "x" * 2000))
     assert store.latest_page(GROUP, limit=1).total == saved_last + 2
     store.close()
@@ -246,7 +246,7 @@ def test_a_value_that_does_not_fit_is_a_storage_error(
 
 def test_a_database_of_a_newer_version_is_left_untouched(saved: Path, key: bytes) -> None:
     db = open_database(saved, key)
-    db.conn.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     db.close()
     before = saved.read_bytes()
     for opened in (open_database, open_readonly):
@@ -260,7 +260,7 @@ def test_opening_twice_migrates_once(database_path: Path, key: bytes) -> None:
     for _ in range(2):
         db = open_database(database_path, key)
         assert pragma(db, "user_version") == SCHEMA_VERSION
-        applied.append([*db.table("_sqlite_migrations").rows])
+        applied.append(db.execute("SELECT * FROM _sqlite_migrations").fetchall())
         db.close()
     assert applied[0] == applied[1] != []
 
@@ -328,9 +328,8 @@ def test_a_closed_store_says_so(sqlite_store: SqliteProfileStore) -> None:
     ],
 )
 def test_rows_are_read_along_an_index(
-    sqlite_store: SqliteProfileStore, sql: str, parameters: tuple[object, ...], index: str
+    connection: sqlite3.Connection, sql: str, parameters: tuple[object, ...], index: str
 ) -> None:
-    connection = sqlite_store._db.conn
     plan = [step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {sql}", parameters)]
     assert index in plan[0]
     assert not [step for step in plan if "SCAN" in step or "TEMP B-TREE" in step]

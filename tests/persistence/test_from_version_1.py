@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from engine.core.ids import HolderSource, MessageId, ParticipantId
 from engine.core.mvds.vocabulary import Epoch
 from engine.core.ports import ProfileStore, StoreWrite
 from engine.core.sds.vocabulary import RemoveFromLog
-from engine.persistence import from_version_1
+from engine.persistence import from_version_1, schema
 from engine.persistence.database import open_database, open_readonly
-from engine.persistence.schema import SCHEMA_VERSION
+from engine.persistence.schema import SCHEMA_VERSION, Migration
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import (
@@ -122,6 +123,22 @@ def indexes(connection: sqlite3.Connection) -> set[str]:
     return {" ".join(sql.split()) for (sql,) in rows}
 
 
+def carry_over_and(
+    last: Callable[[sqlite3.Connection], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The migration does something more before it is committed."""
+
+    def carry_over_version_1(connection: sqlite3.Connection) -> None:
+        schema.carry_over_version_1(connection)
+        last(connection)
+
+    migrations = [
+        Migration(carry_over_version_1) if one.name == "carry_over_version_1" else one
+        for one in schema.MIGRATIONS
+    ]
+    monkeypatch.setattr(schema, "MIGRATIONS", migrations)
+
+
 def test_everything_is_carried_over(database_path: Path, key: bytes) -> None:
     make_version_1(database_path, key)
     old = of_version_1(database_path, key)
@@ -130,8 +147,8 @@ def test_everything_is_carried_over(database_path: Path, key: bytes) -> None:
     rows = [old.execute(f"SELECT * FROM {table}").fetchall() for table in untouched]  # noqa: S608
     old.close()
     assert all(before.values()), "no table is empty"
-    store = SqliteProfileStore.open(database_path, key)
-    connection = store._connection
+    connection = open_database(database_path, key)
+    store = SqliteProfileStore(connection)
     assert rows == [
         connection.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
         for table in untouched
@@ -157,8 +174,8 @@ def test_the_tables_are_those_of_a_new_database(
 ) -> None:
     make_version_1(database_path, key)
     db, new = open_database(database_path, key), open_database(tmp_path / "new.db", key)
-    assert columns(db.conn) == columns(new.conn)
-    assert indexes(db.conn) == indexes(new.conn)
+    assert columns(db) == columns(new)
+    assert indexes(db) == indexes(new)
     db.close()
     new.close()
 
@@ -191,14 +208,12 @@ def test_killed_in_the_middle_it_is_the_old_one_still(
     make_version_1(database_path, key)
     copy = tmp_path / "killed.db"
 
-    def copied(connection: sqlite3.Connection, conversation: int) -> None:
-        pack(connection, conversation)
+    def copied(_: sqlite3.Connection) -> None:
         for end in ("", "-wal"):
             shutil.copy(f"{database_path}{end}", f"{copy}{end}")
 
-    pack = from_version_1._pack
     with monkeypatch.context() as then:
-        then.setattr(from_version_1, "_pack", copied)
+        carry_over_and(copied, then)
         open_database(database_path, key).close()
     with pytest.raises(StorageError, match="start the application once"):
         open_readonly(copy, key)
@@ -220,8 +235,9 @@ def test_killed_before_the_file_was_made_smaller_that_is_done_at_the_next_start(
         with pytest.raises(KeyboardInterrupt):
             open_database(database_path, key)
     large = database_path.stat().st_size
-    store = SqliteProfileStore.open(database_path, key)
-    assert store._connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+    connection = open_database(database_path, key)
+    assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+    store = SqliteProfileStore(connection)
     finish(store)
     assert everything(store) == everything(as_it_was())
     store.close()
@@ -233,7 +249,7 @@ def test_an_attempt_that_fails_changes_nothing(
 ) -> None:
     make_version_1(database_path, key)
     with monkeypatch.context() as then:
-        then.setattr(from_version_1, "_COPIES", (*from_version_1._COPIES, "SELECT no_such()"))
+        carry_over_and(lambda connection: connection.execute("SELECT no_such()"), then)
         with pytest.raises(StorageError):
             open_database(database_path, key)
     old = of_version_1(database_path, key)
@@ -241,7 +257,7 @@ def test_an_attempt_that_fails_changes_nothing(
     assert not NEW & counts(old).keys()
     old.close()
     db = open_database(database_path, key)
-    assert db.conn.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
     db.close()
 
 
@@ -250,8 +266,9 @@ def test_without_room_to_make_the_file_smaller_it_opens_all_the_same(
 ) -> None:
     make_version_1(database_path, key)
     monkeypatch.setattr(from_version_1, "MOST_TO_REWRITE", 0)
-    store = SqliteProfileStore.open(database_path, key)
-    assert store._connection.execute("PRAGMA freelist_count").fetchone()[0] > 0
+    connection = open_database(database_path, key)
+    assert connection.execute("PRAGMA freelist_count").fetchone()[0] > 0
+    store = SqliteProfileStore(connection)
     finish(store)
     assert everything(store) == everything(as_it_was())
     assert [*store.latest_page(GROUP, limit=99).messages][-1].record.position == at(

@@ -17,6 +17,7 @@ from engine.core.ids import ConversationId, MessageId, WakuHash
 from engine.core.ports import ApplyChannel, PutGroup
 from engine.core.sds.vocabulary import RemoveFromLog, SaveRetrievalHint
 from engine.persistence import raw_blocks
+from engine.persistence.database import open_database
 from engine.persistence.raw_blocks import BLOCK_BYTES, BLOCK_ROWS, packed, unpacked
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import GROUP, OTHER_GROUP, channel, group, logged, row
@@ -32,8 +33,8 @@ def store(sqlite_store: SqliteProfileStore) -> SqliteProfileStore:
     return sqlite_store
 
 
-def count(store: SqliteProfileStore, table: str) -> int:
-    row: tuple[int] = store._connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+def count(connection: sqlite3.Connection, table: str) -> int:
+    row: tuple[int] = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
     return row[0]
 
 
@@ -42,10 +43,10 @@ def removal(*ids: MessageId, conversation_id: ConversationId = GROUP) -> ApplyCh
     return channel(*writes, conversation_id=conversation_id)
 
 
-def on_disk(store: SqliteProfileStore) -> bytes:
+def on_disk(connection: sqlite3.Connection) -> bytes:
     """All signed bytes that the tables hold, as they are and unpacked."""
-    plain = [raw for (raw,) in store._connection.execute("SELECT raw FROM log_raw")]
-    for block_key, data in store._connection.execute("SELECT block_key, data FROM raw_block"):
+    plain = [raw for (raw,) in connection.execute("SELECT raw FROM log_raw")]
+    for block_key, data in connection.execute("SELECT block_key, data FROM raw_block"):
         plain += unpacked(block_key, data).values()
     return b"".join(plain)
 
@@ -57,10 +58,14 @@ class Blocks(RuleBasedStateMachine):
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
         self.path = Path(self.directory.name) / "causerie.db"
-        self.store = SqliteProfileStore.open(self.path, KEY)
+        self.open()
         self.store.apply([PutGroup(group=group(each)) for each in GROUPS])
         self.raws: tuple[dict[MessageId, bytes], ...] = ({}, {})
         self.number = 0
+
+    def open(self) -> None:
+        self.connection = open_database(self.path, KEY)
+        self.store = SqliteProfileStore(self.connection)
 
     @rule(which=st.integers(0, 1), raws=st.lists(st.binary(max_size=40), min_size=1, max_size=12))
     def append(self, which: int, raws: list[bytes]) -> None:
@@ -90,7 +95,7 @@ class Blocks(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.store.close()
-        self.store = SqliteProfileStore.open(self.path, KEY)
+        self.open()
 
     @invariant()
     def every_raw_is_exact(self) -> None:
@@ -103,8 +108,8 @@ class Blocks(RuleBasedStateMachine):
     @invariant()
     def nothing_else_is_kept(self) -> None:
         kept = sum(len(raw) for raws in self.raws for raw in raws.values())
-        assert len(on_disk(self.store)) == kept
-        assert count(self.store, "log_raw") < 2 * 5
+        assert len(on_disk(self.connection)) == kept
+        assert count(self.connection, "log_raw") < 2 * 5
 
     def teardown(self) -> None:
         self.store.close()
@@ -125,46 +130,56 @@ def test_a_block_holds_messages_of_any_length(raws: list[bytes]) -> None:
     assert unpacked(keyed[-1][0], packed(keyed[-1][0], keyed)) == dict(keyed)
 
 
-def test_messages_are_packed_when_there_are_enough(store: SqliteProfileStore) -> None:
+def test_messages_are_packed_when_there_are_enough(
+    store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
     for number in range(BLOCK_ROWS):
-        assert (count(store, "log_raw"), count(store, "raw_block")) == (number, 0)
+        assert (count(connection, "log_raw"), count(connection, "raw_block")) == (number, 0)
         store.apply([channel(logged(number, sealed_id(number), b"raw"))])
-    assert (count(store, "log_raw"), count(store, "raw_block")) == (0, 1)
+    assert (count(connection, "log_raw"), count(connection, "raw_block")) == (0, 1)
 
 
-def test_large_messages_make_a_block_sooner(store: SqliteProfileStore) -> None:
+def test_large_messages_make_a_block_sooner(
+    store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
     noise = random.Random(1).randbytes(BLOCK_BYTES // 2)
     store.apply([channel(logged(1, sealed_id(1), noise))])
-    assert count(store, "raw_block") == 0
+    assert count(connection, "raw_block") == 0
     store.apply([channel(logged(2, sealed_id(2), noise[::-1]))])
-    assert (count(store, "log_raw"), count(store, "raw_block")) == (0, 1)
+    assert (count(connection, "log_raw"), count(connection, "raw_block")) == (0, 1)
     assert store.raw(GROUP, sealed_id(1)) == noise
     many = [logged(3 + number, sealed_id(3 + number), noise) for number in range(9)]
     store.apply([channel(*many)])
-    assert (count(store, "log_raw"), count(store, "raw_block")) == (1, 5), "two make a block"
+    assert (count(connection, "log_raw"), count(connection, "raw_block")) == (1, 5), (
+        "two make a block"
+    )
 
 
-def test_each_conversation_has_blocks_of_its_own(store: SqliteProfileStore) -> None:
+def test_each_conversation_has_blocks_of_its_own(
+    store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
     for number in range(2 * BLOCK_ROWS - 2):
         conversation = GROUPS[number % 2]
         raw = f"raw {number}".encode()
         store.apply([channel(logged(number, sealed_id(number), raw), conversation_id=conversation)])
-    assert count(store, "raw_block") == 0
+    assert count(connection, "raw_block") == 0
     store.apply([channel(logged(0, sealed_id(999), b"last"), conversation_id=OTHER_GROUP)])
-    assert (count(store, "log_raw"), count(store, "raw_block")) == (BLOCK_ROWS - 1, 1)
+    assert (count(connection, "log_raw"), count(connection, "raw_block")) == (BLOCK_ROWS - 1, 1)
     for number in range(2 * BLOCK_ROWS - 2):
         found = store.raw(GROUPS[number % 2], sealed_id(number))
         assert found == f"raw {number}".encode()
 
 
-def test_a_block_without_messages_goes(store: SqliteProfileStore) -> None:
+def test_a_block_without_messages_goes(
+    store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
     ids = [sealed_id(number) for number in range(BLOCK_ROWS)]
     store.apply([channel(*(logged(1, id_) for id_ in ids))])
     store.apply([removal(*ids[1:])])
-    assert count(store, "raw_block") == 1
-    assert on_disk(store) == b"raw"
+    assert count(connection, "raw_block") == 1
+    assert on_disk(connection) == b"raw"
     store.apply([removal(ids[0])])
-    assert count(store, "raw_block") == 0
+    assert count(connection, "raw_block") == 0
     store.apply([channel(*(logged(1, id_, b"again") for id_ in ids))])
     assert store.raw(GROUP, ids[7]) == b"again"
 
@@ -210,13 +225,14 @@ def test_what_left_the_log_is_in_no_page_of_the_file(tmp_path: Path, gone: int) 
     ],
 )
 def test_a_damaged_block_is_said_and_costs_nothing_else(
-    store: SqliteProfileStore, damage: Callable[[bytes], bytes | None]
+    store: SqliteProfileStore,
+    connection: sqlite3.Connection,
+    damage: Callable[[bytes], bytes | None],
 ) -> None:
     ids = [sealed_id(number) for number in range(2 * BLOCK_ROWS + 1)]
     for first in range(0, len(ids), BLOCK_ROWS):
         some = ids[first : first + BLOCK_ROWS]
         store.apply([channel(*(logged(first, id_, id_.encode()) for id_ in some))])
-    connection = store._connection
     (data,) = connection.execute("SELECT data FROM raw_block WHERE block_key = 64").fetchone()
     if (damaged := damage(data)) is None:
         connection.execute("DELETE FROM raw_block WHERE block_key = 64")
@@ -237,7 +253,8 @@ def test_loading_the_log_reads_neither_texts_nor_signed_bytes(
 ) -> None:
     ids = [sealed_id(number) for number in range(BLOCK_ROWS + 1)]
     store.apply([channel(*(logged(1, id_) for id_ in ids)), *(row(1, id_) for id_ in ids)])
-    again = SqliteProfileStore.open(database_path, key)
+    connection = open_database(database_path, key)
+    again = SqliteProfileStore(connection)
     read: set[str] = set()
 
     def noted(action: int, table: str | None, *_: object) -> int:
@@ -245,7 +262,7 @@ def test_loading_the_log_reads_neither_texts_nor_signed_bytes(
             read.add(table)
         return sqlite3.SQLITE_OK
 
-    again._connection.set_authorizer(noted)
+    connection.set_authorizer(noted)
     assert len(again.channel_state(GROUP).log) == len(ids)
     assert "log_entry" in read
     assert read.isdisjoint({"message", "log_raw", "raw_block"})

@@ -16,6 +16,7 @@ from engine.core.ports import (
 )
 from engine.core.sds.vocabulary import ChannelState
 from engine.persistence import removal
+from engine.persistence.database import open_database
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
@@ -74,13 +75,12 @@ def of_pair(count: int = MANY) -> list[StoreWrite]:
 
 def rows_by_table(path: Path, key: bytes) -> dict[str, int]:
     """Of everything that belongs to a conversation, as another connection finds it on disk."""
-    store = SqliteProfileStore.open(path, key)
-    connection = store._connection
+    connection = open_database(path, key)
     counts = {
         table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
         for table in (*tables_of_conversations(connection), "conversation", "log_raw")
     }
-    store.close()
+    connection.close()
     return {table: count for table, count in counts.items() if count}
 
 
@@ -114,7 +114,10 @@ def test_a_short_conversation_leaves_nothing_behind(
 
 
 def test_a_long_one_is_found_no_more_though_its_rows_are_still_there(
-    sqlite_store: SqliteProfileStore, database_path: Path, key: bytes
+    sqlite_store: SqliteProfileStore,
+    connection: sqlite3.Connection,
+    database_path: Path,
+    key: bytes,
 ) -> None:
     sqlite_store.apply([*of_group(), *of_pair()])
     before = rows_by_table(database_path, key)
@@ -126,15 +129,16 @@ def test_a_long_one_is_found_no_more_though_its_rows_are_still_there(
     assert sqlite_store.members(GROUP) == []
     assert sqlite_store.latest_page(GROUP, limit=5).total == 0
     assert sqlite_store.mvds_state(PAIR, limit=5).held == frozenset()
-    left = sqlite_store._connection.execute(
-        "SELECT name, admin_public_key, draft FROM conversation"
-    ).fetchall()
+    left = connection.execute("SELECT name, admin_public_key, draft FROM conversation").fetchall()
     assert left == [("", b"", "")] * 2
     assert "epoch" not in after, "no name and no key waits for its turn"
 
 
 def test_what_is_left_goes_in_slices_and_others_save_between_them(
-    sqlite_store: SqliteProfileStore, database_path: Path, key: bytes
+    sqlite_store: SqliteProfileStore,
+    connection: sqlite3.Connection,
+    database_path: Path,
+    key: bytes,
 ) -> None:
     others: list[StoreWrite] = [
         PutGroup(group=group(OTHER_GROUP)),
@@ -146,10 +150,10 @@ def test_what_is_left_goes_in_slices_and_others_save_between_them(
     sqlite_store.apply([RemoveGroup(conversation_id=GROUP), RemoveGroup(conversation_id=PAIR)])
     slices = 0
     while True:
-        before = sqlite_store._connection.total_changes
+        before = connection.total_changes
         more = sqlite_store.clear_removed()
         # A cascade is counted with the row that caused it; the last three are the notes.
-        assert sqlite_store._connection.total_changes - before <= 2 * removal.SLICE_ROWS + 3
+        assert connection.total_changes - before <= 2 * removal.SLICE_ROWS + 3
         slices += 1
         sqlite_store.apply([SaveValue(key="saved", value=str(slices))])
         if not more:
@@ -198,17 +202,17 @@ def test_it_can_begin_anew_while_the_old_one_is_being_deleted(
     assert sqlite_store.contacts() == [contact()]
 
 
-def test_every_table_of_a_conversation_is_thought_of(sqlite_store: SqliteProfileStore) -> None:
+def test_every_table_of_a_conversation_is_thought_of(connection: sqlite3.Connection) -> None:
     """One that is not would be deleted as a whole, at the end, with everybody waiting."""
     known = removal.GROWING_TABLES | set(removal.SMALL_TABLES) | {"removed_conversation"}
-    found = tables_of_conversations(sqlite_store._connection)
+    found = tables_of_conversations(connection)
     assert found == known, (json.dumps(sorted(found ^ known)), SCHEMA_VERSION)
 
 
-def test_no_slice_looks_at_more_rows_than_it_deletes(sqlite_store: SqliteProfileStore) -> None:
+def test_no_slice_looks_at_more_rows_than_it_deletes(connection: sqlite3.Connection) -> None:
     """By an index, or a slice would cost what there is and not what it takes."""
-    for growing in removal._GROWING:
-        plan = sqlite_store._connection.execute(f"EXPLAIN QUERY PLAN {growing.delete}", (1, 1))
+    for growing in removal.GROWING:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {growing.delete}", (1, 1))
         details = [detail for *_, detail in plan]
         assert not any(detail.startswith("SCAN") for detail in details), (growing, details)
         assert not any("TEMP B-TREE" in detail for detail in details), (growing, details)

@@ -1,32 +1,36 @@
 """The first tables, what may follow them, and databases that are not of this schema."""
 
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 
 from engine.core.errors import StorageError
 from engine.core.ports import PutGroup
 from engine.persistence import schema
 from engine.persistence.database import open_database, open_readonly
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
-from engine.persistence.schema import APPLICATION_ID, SCHEMA_VERSION
+from engine.persistence.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, Migration
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.persistence.sqlite_utils_alone import Database, Migrations
 from tests.persistence.old_profile import make_old_database
 from tests.persistence.store_examples import group, own_message_sent
 
 
-def header(db: Database) -> tuple[int, int]:
+def header(connection: sqlite3.Connection) -> tuple[int, int]:
     """Version and owner."""
     version, application_id = (
-        db.conn.execute(f"PRAGMA {name}").fetchone()[0]
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("user_version", "application_id")
     )
     return version, application_id
 
 
-def all_rows(db: Database) -> dict[str, list[tuple[object, ...]]]:
+def all_rows(connection: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
+    db = Database(connection)
     return {
         table: [tuple(found.values()) for found in db.table(table).rows]
         for table in db.table_names()
@@ -35,37 +39,56 @@ def all_rows(db: Database) -> dict[str, list[tuple[object, ...]]]:
 
 
 def with_steps(
-    monkeypatch: pytest.MonkeyPatch, steps: Iterable[Callable[[Database], None]]
+    monkeypatch: pytest.MonkeyPatch, steps: Iterable[Callable[[sqlite3.Connection], None]]
 ) -> None:
-    """What a program with these migrations would do."""
-    migrations = Migrations("causerie")
-    for step in (schema.create_first_tables, schema.carry_over_version_1, *steps):
-        migrations()(step)
-    migrations(transactional=False)(schema.give_back_room)
-    monkeypatch.setattr(schema, "migrations", migrations)
+    """What a program with these migrations as well would do."""
+    *before, last = MIGRATIONS
+    monkeypatch.setattr(schema, "MIGRATIONS", (*before, *map(Migration, steps), last))
 
 
-def add_a_column(db: Database) -> None:
-    db.conn.execute("ALTER TABLE channel ADD COLUMN later INTEGER")
-    db.conn.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+def add_a_column(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE channel ADD COLUMN later INTEGER")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
 
 
 def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, key: bytes) -> None:
-    db = open_database(database_path, key)
-    assert header(db) == (SCHEMA_VERSION, APPLICATION_ID) == (2, 0x43617573)
-    assert [row["name"] for row in db.table("_sqlite_migrations").rows] == [
+    connection = open_database(database_path, key)
+    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (2, 0x43617573)
+    assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
         "create_first_tables", "carry_over_version_1", "give_back_room",
     ]  # fmt: skip
-    db.close()
+    connection.close()
     open_readonly(database_path, key).close()
+
+
+OPEN = """
+import sys
+from pathlib import Path
+from engine.persistence.database import open_database
+open_database(Path(sys.argv[1]), bytes.fromhex(sys.argv[2])).close()
+print("sqlite_utils" in sys.modules)
+"""
+
+
+def test_sqlite_utils_is_loaded_only_if_there_is_something_to_migrate(
+    database_path: Path, key: bytes
+) -> None:
+    def loads_it() -> str:
+        arguments = [sys.executable, "-c", OPEN, str(database_path), key.hex()]
+        return subprocess.run(arguments, check=True, text=True, stdout=subprocess.PIPE).stdout
+
+    assert [loads_it(), loads_it()] == ["True\n", "False\n"]
 
 
 def test_first_tables_that_break_off_leave_nothing(
     database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def breaks_off(connection: sqlite3.Connection) -> None:
+        schema.create_first_tables(connection)
+        connection.execute("CREATE TABLE channel (again TEXT) STRICT")
+
     with monkeypatch.context() as then:
-        broken = (*schema._HISTORY_TABLES, "CREATE TABLE channel (again TEXT) STRICT")
-        then.setattr(schema, "_HISTORY_TABLES", broken)
+        then.setattr(schema, "MIGRATIONS", (Migration(breaks_off),))
         with pytest.raises(StorageError):
             open_database(database_path, key)
         with pytest.raises(StorageError, match="start the application once"):
@@ -86,35 +109,38 @@ def test_a_later_migration_keeps_every_row(
     with pytest.raises(StorageError, match="start the application once"):
         open_readonly(database_path, key)
     assert database_path.read_bytes() == before
-    db = open_database(database_path, key)
-    assert header(db) == (SCHEMA_VERSION + 1, APPLICATION_ID)
+    connection = open_database(database_path, key)
+    assert header(connection) == (SCHEMA_VERSION + 1, APPLICATION_ID)
     rows["channel"] = [(*row, None) for row in rows["channel"]]
-    assert all_rows(db) == rows
-    db.close()
+    assert all_rows(connection) == rows
+    connection.close()
 
 
 def test_a_migration_that_breaks_off_leaves_the_version_before(
     database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def breaks_off(db: Database) -> None:
-        add_a_column(db)
-        db.conn.execute("CREATE TABLE channel (again TEXT) STRICT")
+    def breaks_off(connection: sqlite3.Connection) -> None:
+        add_a_column(connection)
+        connection.execute("CREATE TABLE channel (again TEXT) STRICT")
 
     rows = some_rows(database_path, key)
     with monkeypatch.context() as then:
         with_steps(then, [breaks_off])
         with pytest.raises(StorageError):
             open_database(database_path, key)
-    db = open_database(database_path, key)
-    assert header(db) == (SCHEMA_VERSION, APPLICATION_ID)
-    assert all_rows(db) == rows
-    db.close()
+    connection = open_database(database_path, key)
+    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID)
+    assert all_rows(connection) == rows
+    connection.close()
 
 
 @pytest.mark.parametrize("opened", [open_database, open_readonly])
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION + 1, 9, 2**31 - 1])
 def test_a_database_from_before_is_not_taken_for_ours(
-    database_path: Path, key: bytes, opened: Callable[[Path, bytes], Database], version: int
+    database_path: Path,
+    key: bytes,
+    opened: Callable[[Path, bytes], sqlite3.Connection],
+    version: int,
 ) -> None:
     make_old_database(database_path, key, version=version)
     before = database_path.read_bytes()
@@ -125,7 +151,7 @@ def test_a_database_from_before_is_not_taken_for_ours(
 
 @pytest.mark.parametrize("opened", [open_database, open_readonly])
 def test_a_newer_database_of_ours_is_not_from_before(
-    database_path: Path, key: bytes, opened: Callable[[Path, bytes], Database]
+    database_path: Path, key: bytes, opened: Callable[[Path, bytes], sqlite3.Connection]
 ) -> None:
     make_old_database(database_path, key, version=9, application_id=APPLICATION_ID)
     before = database_path.read_bytes()
@@ -138,7 +164,7 @@ def some_rows(database_path: Path, key: bytes) -> dict[str, list[tuple[object, .
     store = SqliteProfileStore.open(database_path, key)
     store.apply([PutGroup(group=group()), *own_message_sent(1)])
     store.close()
-    db = open_database(database_path, key)
-    rows = all_rows(db)
-    db.close()
+    connection = open_database(database_path, key)
+    rows = all_rows(connection)
+    connection.close()
     return rows

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from engine.core.ids import MessageId, Position
 from engine.core.ports import PutGroup, SaveReadMark
 from engine.persistence import ordinals
+from engine.persistence.database import memory_database
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.persistence.stored_ids import message_id_of, stored_id, stored_order, stored_place
 from tests.persistence.store_examples import GROUP, at, channel, group, logged, row
@@ -26,13 +27,12 @@ def test_an_id_comes_back_as_it_was(id_: MessageId) -> None:
 
 @given(st.lists(st.builds(at, st.integers(0, 2), ids), unique=True))
 def test_positions_sort_as_their_columns_do(positions: list[Position]) -> None:
-    store = SqliteProfileStore.in_memory()
-    connection = store._connection
+    connection = memory_database()
     connection.execute("CREATE TABLE place (lamport INTEGER, id ANY) STRICT")
     connection.executemany("INSERT INTO place VALUES (?, ?)", map(stored_place, positions))
     rows = connection.execute("SELECT * FROM place ORDER BY lamport, id").fetchall()
     assert rows == [stored_place(each) for each in sorted(positions, key=stored_order)]
-    store.close()
+    connection.close()
 
 
 def test_ids_of_both_shapes_have_one_order_everywhere(
