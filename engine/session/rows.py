@@ -20,8 +20,8 @@ from engine.core.content import (
 )
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
+from engine.core.markup import find_spans
 from engine.core.records import MessageRecord, SpanRecord
-from engine.core.text_spans import find_spans
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
 RENAMED = "renamed"

@@ -2,7 +2,7 @@
 
 import time
 
-from engine.core.text_spans import LinkSearch
+from engine.core.links import LinkSearch
 from tests.security.stage import Stage, figure
 
 TEXT = "a?https://" * 800

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ConversationId
-from engine.core.text_spans import find_spans
+from engine.core.markup import find_spans
 from engine.events import SpanKind, TextSpan
 from tests.ui.code_pictures import blank, encoded, framed, shown_code, side_by_side
 from tests.ui.driving import Key, Stage, play, stage, turn, until

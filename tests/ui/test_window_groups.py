@@ -292,9 +292,15 @@ def test_a_link_opens_only_after_its_whole_address_was_shown() -> None:
             it.window.pane.timeline.linkActivated.emit(target)
             sheet = await sheet_of(it.window, OpenLinkConfirm)
             assert sheet.address.text() == "https://xn--guge-53d.example/log?x=1&y=2"
+            assert "not encrypted" not in words_of(sheet)
             assert it.opened_urls == []
             sheet.confirm.click()
             await until(lambda: len(it.opened_urls) == 1)
+            await turn()
+            it.window.pane.timeline.linkActivated.emit("http://gauge.example/")
+            sheet = await sheet_of(it.window, OpenLinkConfirm)
+            assert "not encrypted" in words_of(sheet)
+            sheet.reject()
             await turn()
             it.window.pane.timeline.linkActivated.emit("file:///etc/passwd")
             await sheet_of(it.window, RefusedLink)
@@ -309,7 +315,8 @@ def test_a_link_opens_only_after_its_whole_address_was_shown() -> None:
         ("https://a.example/b", True),
         ("HTTPS://a.example", True),
         ("mailto:maya@a.example", True),
-        ("http://a.example", False),
+        ("http://a.example", True),
+        ("ftp://a.example", False),
         ("https:", False),
         ("https:///path", False),
         ("javascript:alert(1)", False),

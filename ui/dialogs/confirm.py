@@ -9,7 +9,7 @@ from ui.dialogs.sheet import Sheet
 from ui.foreign_text import one_line
 from ui.translate import tr
 
-_OPENABLE = frozenset({"https", "mailto"})
+_OPENABLE = frozenset({"https", "http", "mailto"})
 _LONGEST_URL = 4096
 
 
@@ -88,13 +88,17 @@ def quit_confirm(waiting: int, parent: QWidget) -> Confirm:
 
 
 def openable(target: str) -> QUrl | None:
-    """The address, if it is one that may be opened: https and mailto only."""
+    """The address, if it is one that may be opened: https, http and mailto only."""
     if len(target) > _LONGEST_URL:
         return None
     url = QUrl(target, QUrl.ParsingMode.StrictMode)
     if not url.isValid() or url.scheme().lower() not in _OPENABLE:
         return None
     return url if url.scheme().lower() == "mailto" or url.host() else None
+
+
+def _unencrypted() -> str:
+    return tr("It is not encrypted (http): others on the way can read and change what it shows.")
 
 
 class OpenLinkConfirm(Confirm):
@@ -127,13 +131,15 @@ class OpenLinkConfirm(Confirm):
             )
             site.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self.body.addWidget(site)
+        if url.scheme().lower() == "http":
+            self.body.addWidget(Text(_unencrypted(), face="label", colour="warn", wrap=True))
 
 
 class RefusedLink(Sheet):
     def __init__(self, target: str, parent: QWidget | None = None) -> None:
         super().__init__(
             tr("This address is not opened"),
-            tr("Causerie opens web addresses that start with https and mail addresses only."),
+            tr("Causerie opens web addresses (https and http) and mail addresses only."),
             parent=parent,
         )
         self.body.addWidget(Text(one_line(target, 200), face="code", colour="ink2", wrap=True))

@@ -14,7 +14,7 @@ from msgspec import Struct
 from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption
 
-from engine.events import MessageKind, MessageView
+from engine.events import MessageKind, MessageView, SpanKind
 from ui.theme import Theme
 from ui.timeline.row_words import body_words
 
@@ -121,7 +121,7 @@ def _shaped(message: MessageView, *, unfolded: bool, theme: Theme) -> QTextLayou
 def _formats(message: MessageView, units: int, theme: Theme) -> list[QTextLayout.FormatRange]:
     ranges = []
     for span in message.spans:
-        if 0 <= span.start < span.start + span.length <= units:
+        if span.kind is SpanKind.LINK and 0 <= span.start < span.start + span.length <= units:
             link = QTextLayout.FormatRange()
             link.start, link.length = span.start, span.length
             form = QTextCharFormat()

@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication, QToolTip
 
-from engine.events import MessageView
+from engine.events import MessageView, SpanKind
 from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
 from ui.timeline.accessible import Announcer, Speech
@@ -314,8 +314,10 @@ class TimelineInteraction:
         if isinstance(box, BubbleBox | CardBox) and box.buttons:
             button, _rect = box.buttons[-1]
             self._press(button, row_key(row), message)
-        elif message is not None and len(message.spans) == 1:
-            self._requests.open_link(message.spans[0].target)
+        elif message is not None:
+            links = [span.target for span in message.spans if span.kind is SpanKind.LINK]
+            if len(links) == 1:
+                self._requests.open_link(links[0])
 
     def _step_focus(self, step: int) -> None:
         rows, key = self._scene.loaded.rows, self._scene.focus_key

@@ -13,7 +13,7 @@ from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
 from PySide6.QtGui import QTextLine
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
-from engine.events import ConversationView, MessageView
+from engine.events import ConversationView, MessageView, SpanKind
 from ui.people import face_of
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts
@@ -308,6 +308,6 @@ def _link_at(message: MessageView, box: BubbleBox, inside: QPointF) -> str | Non
         return None
     index = _cursor(line, at.x(), on_character=True)
     for span in message.spans:
-        if span.start <= index < span.start + span.length:
+        if span.kind is SpanKind.LINK and span.start <= index < span.start + span.length:
             return span.target
     return None

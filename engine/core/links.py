@@ -1,14 +1,14 @@
-"""Finds links in a message's text, once when it is stored, never while it is painted.
+"""Finds links in a message's text: a part of its markup (``engine.core.markup``).
 
-Links are: ``https://`` and ``mailto:`` addresses, plain e-mail addresses, and contact and
-invitation links (``causerie:…``, which open a preview inside the program).  Everything else,
-including ``http:``, stays text.  A link must be what it looks like: no user name before the host
-("https://bank.example@evil.example") and no invisible or direction-changing character.  A non-ASCII
-host is converted to its ``xn--`` form, which the user is asked to confirm.
+Links are: ``https://``, ``http://`` and ``mailto:`` addresses, what begins with ``www.`` and opens
+by https, plain e-mail addresses, and contact and invitation links (``causerie:…``, which open a
+preview inside the program).  Everything else stays text.  A link must be what it looks like: no
+user name before the host ("https://bank.example@evil.example") and no invisible or
+direction-changing character.  A non-ASCII host is converted to its ``xn--`` form, which the user is
+asked to confirm.
 
 The search walks through the text once and never returns to text that a link has taken, so the work
-grows linearly with any text.  Text length and number of links are bounded.  Opening links is left
-to the caller.
+grows linearly with any text.  The number of links is bounded.  Opening links is left to the caller.
 """
 
 import re
@@ -20,17 +20,12 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from engine.core.records import SpanRecord
-
-LINK = "link"
-MAX_SPANS = 100
-MAX_SCANNED_CHARACTERS = 8 * 1024
-"""Links further down in a message stay plain text."""
+MAX_LINKS = 100
 MAX_TARGET_CHARACTERS = 2048
 
-# http: and ftp: are recognised so that nothing inside such an address is taken for a link.
+# ftp: is recognised so that nothing inside such an address is taken for a link.
 _START: Final = re.compile(
-    r"(?P<url>https?://|ftp://)|(?P<mailto>mailto:)|(?P<own>causerie:)|(?P<at>@)",
+    r"(?P<url>https?://|ftp://)|(?P<www>www\.)|(?P<mailto>mailto:)|(?P<own>causerie:)|(?P<at>@)",
     re.IGNORECASE | re.ASCII,
 )
 _OWN_SCHEME = "causerie:"
@@ -38,10 +33,10 @@ _OWN_REST = re.compile(r"(?:contact|join)/[\w-]+", re.ASCII)
 _AUTHORITY_END = re.compile(r"[/?#\s<>\"]|\Z")
 _HOST_RUN = re.compile(r"[A-Za-z0-9.\-\u0080-\U0010ffff]+")
 _PORT = re.compile(r":\d{1,5}(?!\d)", re.ASCII)
-_GOES_ON = re.compile(r"_|:\d", re.ASCII)
+_GOES_ON = re.compile(r"_+[^\W_]|:\d", re.ASCII)
 _IN_A_PATH = re.compile(r"[()\[\]{}]|[\s<>\"\x00-\x1f\x7f-\x9f]|\Z")
 _OPENED_BY: Final = {")": "(", "]": "[", "}": "{"}
-_NOT_AT_THE_END: Final = ".,:;!?'([{"
+_NOT_AT_THE_END: Final = ".,:;!?'([{*_~"
 _MAILBOX = re.compile(r"[A-Za-z0-9.$+=_-]{1,64}(?=@)")
 _MAILBOX_REVERSED = re.compile(r"[A-Za-z0-9.$+=_-]+")
 _MAX_MAILBOX = 64
@@ -53,39 +48,39 @@ _FORBIDDEN = re.compile(
 )
 # Browsers and the codec disagree about these: the link would lead elsewhere than the text says.
 _DEVIATING = re.compile(r"[ßẞς\u2044\u2215\u29f8\u3002\uff0e\uff0f\uff1a\uff61]")
+_WWW = re.compile(r"www\.[^.]+\.[^.]", re.IGNORECASE)
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?:\.(?!-)[a-z0-9-]{1,63})+", re.ASCII)
 
 
-def find_spans(text: str) -> tuple[SpanRecord, ...]:
-    """Links in ``text``, ascending and disjoint, counted in UTF-16 code units as Qt does."""
-    scanned = text[:MAX_SCANNED_CHARACTERS]
-    if not _may_hold_links(scanned):
-        return ()
-    spans: list[SpanRecord] = []
-    counted, units = 0, 0
-    for found in LinkSearch(scanned):
-        if found.end == len(scanned) < len(text):
-            break  # the link may go on beyond what was scanned
-        raw = scanned[found.start : found.end]
-        target = _target(found.kind, raw)
-        if target is None:
-            continue
-        units += _utf16_length(scanned[counted : found.start])
-        length = _utf16_length(raw)
-        spans.append(SpanRecord(kind=LINK, start=units, length=length, target=target))
-        counted, units = found.end, units + length
-        if len(spans) == MAX_SPANS:
-            break
-    return tuple(spans)
+class Link(Struct, frozen=True):
+    """``start`` and ``end`` are indexes into the text; ``target`` is what a click opens."""
+
+    start: int
+    end: int
+    target: str
+
+
+def find_links(text: str) -> list[Link]:
+    """At most MAX_LINKS, ascending and disjoint."""
+    links: list[Link] = []
+    if not _may_hold_links(text):
+        return links
+    for found in LinkSearch(text):
+        target = _target(found.kind, text[found.start : found.end])
+        if target is not None:
+            links.append(Link(found.start, found.end, target))
+            if len(links) == MAX_LINKS:
+                break
+    return links
 
 
 def _may_hold_links(text: str) -> bool:
     lowered = text.lower()  # Far cheaper than the search; most texts have none.
-    return "@" in lowered or "https://" in lowered or _OWN_SCHEME in lowered
+    return any(begin in lowered for begin in ("@", "://", "www.", _OWN_SCHEME))
 
 
 class Found(Struct, frozen=True):
-    """``kind``: https, mailto, own, or another scheme, whose address holds no link of ours."""
+    """``kind``: https, http, www, mailto, own, or a scheme whose address holds no link of ours."""
 
     kind: str
     start: int
@@ -116,11 +111,14 @@ class LinkSearch:
         if start.lastgroup == "at":
             return self._address(start.start(), passed)
         before = self._text[start.start() - 1 : start.start()]
-        if before.isalnum() or before == "_":
+        if before.isalnum():
             return None
         if start.lastgroup == "url":
             kind = start[0].partition(":")[0].lower()
             return Found(kind, start.start(), self._url_end(start.end()))
+        if start.lastgroup == "www":
+            end = self._www_end(start.start())
+            return None if end is None else Found("www", start.start(), end)
         if start.lastgroup == "mailto":
             mailbox = self._look(_MAILBOX, start.end())
             end = None if mailbox is None else self._host_end(mailbox.end() + 1)
@@ -144,9 +142,15 @@ class LinkSearch:
         port = _PORT.match(self._text, end)
         if port is not None:
             end = port.end()
-        if end == authority and self._text[end : end + 1] in {"/", "?", "#"}:
-            return self._path_end(end)
-        return end
+        return self._path_end(end) if end == authority else end
+
+    def _www_end(self, at: int) -> int | None:
+        """``at``: where the host begins.  None if it is no host, or the name before one."""
+        end = self._host_end(at)
+        if end is None or self._text[end : end + 1] == "@":
+            return None
+        port = _PORT.match(self._text, end)
+        return self._path_end(end if port is None else port.end())
 
     def _behind(self, pattern: re.Pattern[str], at: int) -> int:
         match = pattern.search(self._text, at)
@@ -170,6 +174,8 @@ class LinkSearch:
 
     def _path_end(self, at: int) -> int:
         """The end: a space, a quotation mark, or a bracket that closes one opened earlier."""
+        if self._text[at : at + 1] not in {"/", "?", "#"}:
+            return at
         opened = Counter[str]()
         end = at
         for stop in _IN_A_PATH.finditer(self._text, at):
@@ -220,8 +226,10 @@ def _target(kind: str, raw: str) -> str | None:
     if _FORBIDDEN.search(raw):
         return None
     match kind:
-        case "https":
-            target = _https_target(raw)
+        case "https" | "http":
+            target = _web_target(kind, raw[len(kind) + len("://") :])
+        case "www":
+            target = _web_target("https", raw) if _WWW.match(raw) else None
         case "mailto":
             target = _mailto_target(raw)
         case "own":
@@ -231,9 +239,9 @@ def _target(kind: str, raw: str) -> str | None:
     return target if target is not None and len(target) <= MAX_TARGET_CHARACTERS else None
 
 
-def _https_target(raw: str) -> str | None:
+def _web_target(scheme: str, address: str) -> str | None:
     try:
-        parts = urlsplit(raw)
+        parts = urlsplit(f"//{address}")
         port = parts.port
     except ValueError:
         return None
@@ -242,8 +250,7 @@ def _https_target(raw: str) -> str | None:
     host = _ascii_host(parts.hostname)
     if host is None:
         return None
-    rest = raw[len("https://") + len(parts.netloc) :]
-    return f"https://{host}{'' if port is None else f':{port}'}{rest}"
+    return f"{scheme}://{host}{'' if port is None else f':{port}'}{address[len(parts.netloc) :]}"
 
 
 def _mailto_target(raw: str) -> str | None:
@@ -263,7 +270,3 @@ def _ascii_host(host: str) -> str | None:
     except UnicodeError:
         return None
     return ascii_host if len(ascii_host) <= 253 and _HOST.fullmatch(ascii_host) else None  # noqa: PLR2004 — of DNS
-
-
-def _utf16_length(text: str) -> int:
-    return len(text) + sum(character > "\uffff" for character in text)
