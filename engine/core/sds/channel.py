@@ -35,7 +35,7 @@ from engine.core.sds.inputs import (
     StoresMissing,
 )
 from engine.core.sds.receive import Receiver
-from engine.core.sds.shared_state import MAX_LAMPORT, build_parts
+from engine.core.sds.shared_state import build_parts
 from engine.core.sds.step import Step
 from engine.core.sds.vocabulary import (
     AppendToLog,
@@ -178,6 +178,10 @@ class SdsChannel:
             if not parts.timer.for_repairs and not parts.alone:
                 deadlines.append(parts.missing.next_request())
         return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+
+    def knows(self, message_id: MessageId) -> bool:
+        """Whether it is in the log, or waits for its place there."""
+        return self._parts.knows(message_id)
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
@@ -329,9 +333,14 @@ class SdsChannel:
         step.sends.append(Broadcast(message_id=message.message_id, raw=raw, purpose=purpose))
 
     def _causal_history(self, now_ms: UnixMs) -> tuple[HistoryEntry, ...]:
-        """Without messages from the future: others hold them aside and would wait for them."""
-        parts = self._parts
-        return parts.log.causal_history(parts.config.causal_history_size, parts.latest(now_ms))
+        """Without messages from the future: others hold them aside and would wait for them.
+
+        In an open channel they are delivered; there they take half of the places at most, so that
+        what bears an honest time is named, whatever anybody sends.
+        """
+        parts, count = self._parts, self._parts.config.causal_history_size
+        ahead = count // 2 if parts.config.is_open else 0
+        return parts.log.causal_history(count, parts.latest(now_ms), ahead=ahead)
 
     def _message(
         self,
@@ -356,7 +365,7 @@ class SdsChannel:
     def _next_lamport(self, now_ms: UnixMs) -> int:
         parts = self._parts
         lamport = max(parts.clock_ms(now_ms), parts.lamport_timestamp + 1)
-        if lamport >= MAX_LAMPORT:
+        if lamport >= parts.config.max_lamport:
             raise LocalProtocolError("the Lamport timestamp is exhausted")
         return lamport
 

@@ -38,6 +38,13 @@ class SdsConfig(Struct, frozen=True, kw_only=True):
     """The limit of our own messages.  A receiver takes 150 KiB in all, with history and filter."""
     causal_history_size: int = 10
     """js 200, nim 10; the specification recommends 2."""
+    is_open: bool = False
+    """Nobody proves who sent a message, and anybody may send: one quota and one answer budget for
+    all senders together, a message from the future is delivered and not adopted, and our own
+    sender_id is anybody's."""
+    max_lamport: int = 2**53
+    """A Lamport timestamp from here on is malformed.  A stranger's jump stays with js-waku's
+    members for good, so an open channel takes all that the log can keep."""
     open_bloom: bool = False
     """Always use the 18 752-byte filter that js-waku requires; otherwise size it to its content."""
     bloom_capacity: int = 32
@@ -71,6 +78,9 @@ class SdsConfig(Struct, frozen=True, kw_only=True):
     fail_after_attempts: int = 10
     """Attempts while online without any copy ever accepted, after which a message is FAILED
     (about 40 minutes with the periods above)."""
+    resend_attempts: int | None = None
+    """How often a message that the network took is sent in all, unless the user asks; None: until
+    it is acknowledged.  js 11: once, and ten retries."""
     max_outgoing: int = 10_000
 
     # --- incoming sweep ---
@@ -205,6 +215,7 @@ class SdsConfig(Struct, frozen=True, kw_only=True):
             resend_unacknowledged_ms=(30 * SECOND_MS, 30 * SECOND_MS),
             resend_possibly_ms=(30 * SECOND_MS, 30 * SECOND_MS),
             resend_jitter=0.0,
+            resend_attempts=11,
             sync_gap_ms=0,
             sync_slowdown_max=1,
             prompt_sync_ms=None,
@@ -213,11 +224,32 @@ class SdsConfig(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def for_open_channel(cls) -> "SdsConfig":
-        """Our defaults for a channel that js-waku can read: with its filter and timing."""
-        return replace(
-            cls(),
-            open_bloom=True,
-            bloom_capacity=10_000,
-            max_missing_named_by_syncs=200,
-            sync_slowdown_max=1,
+        """For a channel that js-waku can read: with its filter, and our history and retries."""
+        return _in_the_open(
+            cls(
+                open_bloom=True,
+                bloom_capacity=10_000,
+                max_missing_named_by_syncs=200,
+                sync_slowdown_max=1,
+            )
         )
+
+    @classmethod
+    def as_js_in_open_channel(cls) -> "SdsConfig":
+        """The same with js-waku's numbers: history 200, retry 30 s ten times, sync 30 s."""
+        return _in_the_open(cls.js_defaults())
+
+
+def _in_the_open(config: SdsConfig) -> SdsConfig:
+    """With the rules and bounds of a channel of strangers.
+
+    A message of js-waku's takes about 45 KiB: its filter, and 200 entries of history.
+    """
+    return replace(
+        config,
+        is_open=True,
+        max_lamport=2**63,
+        answer_bytes_per_minute=2 * MIB,
+        max_waiting_bytes_per_sender=8 * MIB,
+        max_waiting_bytes=64 * MIB,
+    )

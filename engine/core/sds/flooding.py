@@ -213,11 +213,12 @@ class SetAsideTable:
         for message_id, sender_id in self._bare.items():
             yield SetAside(message_id=message_id, sender_id=sender_id)
 
-    def add(self, received: MessageReceived, step: Step) -> None:
+    def add(self, received: MessageReceived, payer: ParticipantId, step: Step) -> None:
+        """``payer``: whose quota is spent, and as whose the message can be shown later."""
         message, raw, hint = received.message, received.raw, received.retrieval_hint
         entry = SetAside(
             message_id=message.message_id,
-            sender_id=message.sender_id,
+            sender_id=payer,
             lamport_timestamp=message.lamport_timestamp or 0,
             size=len(raw),
         )

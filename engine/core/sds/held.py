@@ -48,7 +48,9 @@ class HeldAside:
         return tuple(islice(self.waiting, max(len(self.waiting) - count, 0), None))
 
     def due_ms(self, entry: IncomingEntry) -> UnixMs:
-        """When a message is no longer ahead, by our clock."""
+        """When a message is no longer ahead, by our clock; at once where none is held for that."""
+        if self._config.is_open:
+            return UnixMs(0)
         return UnixMs((entry.message.lamport_timestamp or 0) - self._config.max_ahead_ms)
 
     def make_room(self, entry: IncomingEntry) -> list[IncomingEntry] | None:

@@ -10,7 +10,7 @@ met.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -24,6 +24,9 @@ from engine.core.sds.vocabulary import IncomingEntry
 
 _MOST_LEAVING: Final = 32
 """At most this many give way to one message; if it needs more room, it has to wait."""
+
+_CYCLE_LOOKS: Final = 1_024
+_MOST_CYCLES: Final = 64
 
 
 @dataclass(slots=True)
@@ -176,6 +179,57 @@ class IncomingBuffer:
             if not unmet:
                 complete.append(message_id)
         return [self.remove(message_id) for message_id in complete]
+
+    def leave_cycles(self, message_id: MessageId) -> Iterator[list[IncomingEntry]]:
+        """Break cycles of messages that wait for each other, as far as this one waits for them.
+
+        Where ids do not depend on histories, anyone can make one, and a message that is wrapped
+        again later may name what came after it.  The last one by Lamport timestamp was named before
+        it got that timestamp, so it need not wait for the others.  Yields it, removed, or nothing
+        if it waits for more.
+        """
+        for _ in range(_MOST_CYCLES):
+            cycle = self._cycle_from(message_id)
+            if not cycle:
+                return
+            yield self._leave(cycle)
+
+    def _leave(self, cycle: Sequence[MessageId]) -> list[IncomingEntry]:
+        last = max(cycle, key=lambda each: _place(self.waiting[each].entry))
+        dependency = cycle[(cycle.index(last) + 1) % len(cycle)]
+        waiting = self.waiting[last]
+        for each in waiting.unmet & (self.waiters[last].keys() | {dependency}):
+            waiting.unmet.discard(each)
+            waiters = self.waiters[each]
+            del waiters[last]
+            if not waiters:
+                del self.waiters[each]
+        return [] if waiting.unmet else [self.remove(last)]
+
+    def _cycle_from(self, message_id: MessageId) -> list[MessageId]:
+        """A cycle that this message waits for, each waiting for the next; empty if none is found.
+
+        Looks at ``_CYCLE_LOOKS`` messages at most.
+        """
+        if message_id not in self.waiting:
+            return []
+        path: dict[MessageId, Iterator[MessageId]] = {}
+        done: set[MessageId] = set()
+        next_id: MessageId | None = message_id
+        for _ in range(_CYCLE_LOOKS):
+            if next_id is None:  # A dead end: go back.
+                last = next(reversed(path))
+                del path[last]
+                done.add(last)
+            elif next_id in path:
+                return list(path)[list(path).index(next_id) :]
+            else:
+                path[next_id] = iter(sorted(self.waiting[next_id].unmet & self.waiting.keys()))
+            if not path:
+                return []
+            ahead = next(reversed(path.values()))
+            next_id = next((each for each in ahead if each not in done), None)
+        return []
 
     def next_deadline(self) -> UnixMs | None:
         """When the next message is to be shown below a gap."""

@@ -7,6 +7,7 @@ User, network, Stores and clock reach the core only through these types.
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.sds.vocabulary import Holdings, Message
@@ -55,6 +56,14 @@ class MessageReceived(Struct, frozen=True):
     """The decoder of the content has already recomputed the message's id from it."""
     wanted: bool = False
     """It was set aside, and the user wants to see it."""
+
+    def without_itself(self) -> "MessageReceived":
+        """The same without itself among its dependencies: js-waku delivers what lists itself."""
+        history, message_id = self.message.causal_history, self.message.message_id
+        kept = tuple(entry for entry in history if entry.message_id != message_id)
+        if len(kept) == len(history):
+            return self
+        return replace(self, message=replace(self.message, causal_history=kept))
 
 
 class CopyAccepted(Struct, frozen=True):

@@ -246,11 +246,15 @@ class LogIndex:
         """The newest messages, newest first."""
         return [*map(self._table.id_of, reversed(self._order.newest(count)))]
 
-    def causal_history(self, count: int, latest: int | None = None) -> tuple[HistoryEntry, ...]:
-        """The newest entries not later than ``latest`` as dependencies, oldest first."""
+    def causal_history(
+        self, count: int, latest: int | None = None, *, ahead: int = 0
+    ) -> tuple[HistoryEntry, ...]:
+        """The newest entries as dependencies, oldest first; ``ahead`` of them after ``latest``."""
         if latest is not None and self._last[0] > latest:
-            # Our clock was ahead once, or is behind now.
-            rows = self._order.before((latest + 1, _FIRST_ID), count)
+            # Our clock was ahead once, or is behind now; or someone's is wrong.
+            lamport_of = self._table.lamport_of
+            later = [row for row in self._order.newest(ahead) if lamport_of(row) > latest]
+            rows = self._order.before((latest + 1, _FIRST_ID), count - len(later)) + later
             return tuple(_dependency(self._table, row) for row in rows)
         tail = self._tail
         if tail is None or tail.maxlen != count:

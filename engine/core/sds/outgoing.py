@@ -99,7 +99,7 @@ class OutgoingBuffer:
         step.events.append(OutgoingChanged(message_id, _ACKNOWLEDGED, entry.accepted))
 
     def remove(self, message_id: MessageId, step: Step) -> None:
-        """Remove a message that another one replaces."""
+        """Remove a message that another one replaces, or that was sent often enough."""
         if self._waiting.pop(message_id, None) is not None:
             self.unhinted.pop(message_id, None)
             step.writes.append(RemoveOutgoing(message_id))
@@ -161,15 +161,18 @@ class OutgoingBuffer:
 
     def sweep(self, step: Step) -> None:
         """Rebroadcast what is due, a bounded number at a time."""
+        config = self._config
         for _ in range(self._config.sweep_batch):
             deadline_ms = self.next_deadline()
             if deadline_ms is None or deadline_ms > step.now_ms:
                 return
             entry = self._waiting[self._due[0][1]]
-            if not entry.accepted and entry.attempts >= self._config.fail_after_attempts:
+            if not entry.accepted and entry.attempts >= config.fail_after_attempts:
                 entry = replace(entry, state=_FAILED)
                 self._put(entry, step)
                 self._changed(entry, step)
+            elif entry.attempts >= (config.resend_attempts or entry.attempts + 1):
+                self.remove(entry.message_id, step)
             else:
                 self._send(entry, step)
         self._gate_ms = UnixMs(step.now_ms + self._config.sweep_spacing_ms)

@@ -21,7 +21,7 @@ from engine.core.sds.forms import Forms
 from engine.core.sds.incoming import waiting_entry
 from engine.core.sds.inputs import MessageReceived, StoresMissing
 from engine.core.sds.review import AckReview
-from engine.core.sds.shared_state import MAX_LAMPORT, SharedState
+from engine.core.sds.shared_state import SharedState
 from engine.core.sds.step import Step
 from engine.core.sds.vocabulary import (
     AppendToLog,
@@ -65,6 +65,8 @@ class Receiver:
         ``lamport_too_large``, ``self_dependent``, ``id_mismatch``, ``another_form``, ``no_kind``,
         ``bad_holdings``, ``bad_sequence``.
         """
+        if is_open := self._parts.config.is_open:
+            received = received.without_itself()
         message = received.message
         ids = [entry.message_id for entry in message.causal_history]
         self._check(received, ids)
@@ -74,9 +76,10 @@ class Receiver:
             if not own:
                 step.events.append(EphemeralReceived(message=message))
             return
-        # Receive Message: ours is ignored, unless it is proved to be from our history.
+        # Receive Message: ours is ignored, unless it is proved to be from our history.  In an open
+        # channel what we never sent is a stranger's who took our sender_id: others deliver it too.
         is_sync = not message.content
-        if own and (is_sync or not received.verified):
+        if own and (is_sync or not (received.verified or is_open)):
             return
         # Receive Message: a copy is recognised by its message_id.
         known = not is_sync and self._parts.knows(message.message_id)
@@ -103,7 +106,7 @@ class Receiver:
             if not content:
                 raise RemoteProtocolError("no_kind")
             return
-        if not 0 <= lamport < MAX_LAMPORT:
+        if not 0 <= lamport < self._parts.config.max_lamport:
             raise RemoteProtocolError("lamport_too_large")
         if received.author is not None and not 0 < received.author.sequence < MAX_SEQUENCE:
             raise RemoteProtocolError("bad_sequence")
@@ -283,8 +286,7 @@ class Receiver:
     def _receive_content(
         self, received: MessageReceived, ids: list[MessageId], step: Step, *, known: bool
     ) -> None:
-        parts, message = self._parts, received.message
-        message_id = message.message_id
+        parts, message, message_id = self._parts, received.message, received.message.message_id
         if parts.replaced and self._replacement_of(received):
             parts.counters.add("sds.replaced")
             return
@@ -311,7 +313,8 @@ class Receiver:
         elif not parts.quotas.have_room(accounts, len(received.raw)):
             self._set_aside(received, step)
             return
-        if (message.lamport_timestamp or 0) > parts.latest(step.now_ms):
+        is_ahead = (message.lamport_timestamp or 0) > parts.latest(step.now_ms)
+        if is_ahead and not parts.config.is_open:
             self._hold(waiting_entry(received, step.now_ms), step)
         else:
             self._take_content(received, ids, step)
@@ -321,13 +324,13 @@ class Receiver:
             for account in accounts:
                 account.spend(len(received.raw), step)
         elif received.wanted:  # No room to wait for a gap; others are refetched.
-            parts.set_aside.add(received, step)
+            parts.set_aside.add(received, parts.payer(message.sender_id), step)
 
     def _set_aside(self, received: MessageReceived, step: Step) -> None:
         """Set aside a message beyond its author's quota; no message waits for it any more."""
         parts, message_id = self._parts, received.message.message_id
         parts.counters.add("sds.set_aside")
-        parts.set_aside.add(received, step)
+        parts.set_aside.add(received, parts.payer(received.message.sender_id), step)
         parts.missing.remove(message_id, step)
         if parts.incoming.is_waited_for(message_id):
             step.gap_changed = True
@@ -479,11 +482,12 @@ class Receiver:
                 step.events.append(MessageReplaced(message_id=message_id, by=by))
             return
         # Our Lamport timestamp is at least the message's.  The log yields it at the next start.
+        # What is from the future is delivered in an open channel only, and not followed.
         lamport = message.lamport_timestamp or 0
-        parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
+        if lamport <= parts.latest(step.now_ms) or not parts.config.is_open:
+            parts.lamport_timestamp = max(parts.lamport_timestamp, lamport)
         # Into the log by Lamport timestamp; Resolve Conflicts: at equal ones by message_id.
-        position = Position(lamport, message_id)
-        previous_id = None
+        position, previous_id = Position(lamport, message_id), None
         if author is not None:
             previous_id = self._chains.check(position, sender_id, author, entry.previous_id, step)
         logged = LogEntry(
@@ -492,7 +496,7 @@ class Receiver:
         late = parts.log.insert(logged)
         self._forms.note(message_id, entry.raw)
         parts.missing.remove(message_id, step)
-        is_own = sender_id == parts.participant_id
+        is_own = sender_id == parts.participant_id and not parts.config.is_open
         step.writes.append(AppendToLog(logged, entry.raw))
         step.events.append(MessageDelivered(message, position, author, is_own, late))
         if entry.replaces is not None:
@@ -510,6 +514,8 @@ class Receiver:
         for entry in parts.incoming.show_due(step.now_ms):
             step.writes.append(PutIncoming(entry=entry))
             step.events.append(MessageShownWaiting(message=entry.message, author=entry.author))
+            if parts.config.is_open:
+                self._leave_cycles(entry, step)
         if parts.disowned:
             for dependency in [*filter(parts.disowned.__contains__, parts.incoming.waiters)]:
                 self._release_shown(dependency, step)
@@ -565,17 +571,22 @@ class Receiver:
 
     def _release(self, dependency: MessageId, step: Step) -> None:
         """Deliver what waited for nothing else."""
-        released = self._parts.incoming.meet(dependency)
+        self._go_on(self._parts.incoming.meet(dependency), step)
+
+    def _leave_cycles(self, shown: IncomingEntry, step: Step) -> None:
+        for released in self._parts.incoming.leave_cycles(shown.message.message_id):
+            self._parts.counters.add("sds.cycle_left")
+            self._go_on(released, step)
+
+    def _go_on(self, released: Sequence[IncomingEntry], step: Step) -> None:
+        step.gap_changed = step.gap_changed or bool(released)
         for entry in released:
             step.writes.append(RemoveIncoming(message_id=entry.message.message_id))
         self._deliver(released, step)
 
 
 def _replaces(
-    replacement: Replacement,
-    sender_id: ParticipantId,
-    lamport: int,
-    replaces: bool,
+    replacement: Replacement, sender_id: ParticipantId, lamport: int, replaces: bool
 ) -> bool:
     return (
         replacement.sender_id == sender_id

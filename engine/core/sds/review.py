@@ -63,7 +63,8 @@ class AckReview:
         elif received.stored:
             self._put_off_what_it_lacks(message)
         else:
-            if received.repaired_by is None:  # A flood earns no budget for its own repair.
+            # A flood earns no budget for its own repair, and nobody's bytes earn it for strangers.
+            if received.repaired_by is None and not parts.config.is_open:
                 parts.budget.took(message.sender_id, len(received.raw), step.now_ms)
             if claims or message.repair_request or parts.answers.planned or self._put_off:
                 self._answer(message, step, claims=claims)

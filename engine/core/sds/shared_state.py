@@ -51,7 +51,8 @@ from engine.core.sds.vocabulary import (
     SaveClock,
 )
 
-MAX_LAMPORT = 2**53
+ANYBODY = ParticipantId("")
+"""Who pays in an open channel, where a sender_id is whatever a message says."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,13 +173,19 @@ class SharedState:
         """Whether it is lost or set aside: nothing waits for it, but it may still come."""
         return self.missing.is_lost(message_id) or message_id in self.set_aside
 
+    def payer(self, sender_id: ParticipantId) -> ParticipantId:
+        """Whose quota and budget a message takes: its sender's, where senders are proved."""
+        return ANYBODY if self.config.is_open else sender_id
+
     def accounts_of(self, received: MessageReceived, now_ms: UnixMs) -> tuple[Account, ...]:
-        """The accounts to charge: none for our own messages and for unverified senders."""
-        sender_id = received.message.sender_id
-        if sender_id == self.participant_id or not received.verified or received.wanted:
+        """The accounts to charge: none for our own messages, nor for what the user wants to see."""
+        payer = self.payer(received.message.sender_id)
+        if payer == self.participant_id or received.wanted:
+            return ()
+        if not received.verified and payer is not ANYBODY:
             return ()
         return self.quotas.accounts(
-            sender_id,
+            payer,
             received.message.lamport_timestamp or 0,
             self.clock_ms(now_ms),
             live=not received.stored and received.repaired_by is None,
@@ -264,7 +271,8 @@ class SharedState:
             lacking = [each for each in askers if self._still_lacks(each, message_id)]
             if not lacking:
                 continue
-            again_ms = self.budget.charge(lacking, self.log.size_of(message_id), step.now_ms)
+            payers = dict.fromkeys(map(self.payer, lacking))
+            again_ms = self.budget.charge(payers, self.log.size_of(message_id), step.now_ms)
             if again_ms is not None:
                 self.counters.add("sds.answer_put_off")
                 self.answers.put_off(message_id, lacking, again_ms)
