@@ -286,7 +286,7 @@ class Receiver:
     def _receive_content(
         self, received: MessageReceived, ids: list[MessageId], step: Step, *, known: bool
     ) -> None:
-        parts, message, message_id = self._parts, received.message, received.message.message_id
+        parts, message_id = self._parts, received.message.message_id
         if parts.replaced and self._replacement_of(received):
             parts.counters.add("sds.replaced")
             return
