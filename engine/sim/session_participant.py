@@ -8,6 +8,8 @@ the seed and the time handed in, so that a run is the same bit for bit.  Only th
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 
+from msgspec.structs import replace
+
 from engine.codec.envelope import decode_signed_part
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message, encode_waku_message
@@ -74,7 +76,7 @@ class SessionParticipant:
         self.online = True
         self._now_ms = now_ms
         random_bytes = seeded_bytes(seed, name)
-        identity = Identity.generate(random_bytes)
+        self.identity = identity = Identity.generate(random_bytes)
         self._book = GroupFactory(
             store=self.store,
             identity=identity,
@@ -125,17 +127,21 @@ class SessionParticipant:
         transition = self.session.handle(Say(body), now_ms=now_ms)
         if isinstance(body, Text) and transition.message_id is not None:
             self.seen.sent.append(transition.message_id)
-        return self._perform(transition)
+        return self.perform(transition)
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms, self.online = now_ms, online
-        return self._perform(self.session.handle(ConnectivityChanged(online=online), now_ms=now_ms))
+        return self.perform(self.session.handle(ConnectivityChanged(online=online), now_ms=now_ms))
 
     def restart(self, *, now_ms: UnixMs) -> None:
         """The process died; only what was written remains."""
         self._now_ms = now_ms
         if self._group is not None:
             self._session = self._book.load(self._group)
+
+    def rename(self, name: str) -> None:
+        """The group is told when it is due."""
+        self._book.profile = replace(self._book.profile, name=name)
 
     # --- SimParticipant ---
 
@@ -144,7 +150,7 @@ class SessionParticipant:
         message = decode_waku_message(payload)
         if message.content_topic != self.session.content_topic:
             return []
-        return self._perform(
+        return self.perform(
             self.session.handle(
                 MessageArrived(message, message_hash(_TOPIC, message)), now_ms=now_ms
             )
@@ -152,7 +158,7 @@ class SessionParticipant:
 
     def advance(self, *, now_ms: UnixMs) -> Sequence[Outgoing]:
         self._now_ms = now_ms
-        return self._perform(self.session.handle(DeadlineReached(), now_ms=now_ms))
+        return self.perform(self.session.handle(DeadlineReached(), now_ms=now_ms))
 
     def next_deadline(self) -> UnixMs | None:
         return self.session.next_deadline() if self._session else None
@@ -174,7 +180,8 @@ class SessionParticipant:
         self._session = self._book.load(group)
         return [out for body in opening for out in self.say(body, now_ms=self._now_ms)]
 
-    def _perform(self, transition: SessionTransition) -> list[Outgoing]:
+    def perform(self, transition: SessionTransition) -> list[Outgoing]:
+        """Write, then return what goes out."""
         self.store.apply(transition.writes)
         for write in transition.writes:
             if isinstance(write, ApplyChannel):
@@ -192,7 +199,7 @@ class SessionParticipant:
         loaded = self._group and read(self.store, self._group.conversation_id, load)
         if not loaded:
             return []
-        return self._perform(self.session.handle(loaded, now_ms=self._now_ms))
+        return self.perform(self.session.handle(loaded, now_ms=self._now_ms))
 
     def _outgoing(self, publish: Publish) -> Outgoing:
         self.sends[publish.purpose] = self.sends.get(publish.purpose, 0) + 1
@@ -202,7 +209,7 @@ class SessionParticipant:
             self._now_ms = now_ms
             if not message_ids:
                 return []
-            return self._perform(
+            return self.perform(
                 self.session.handle(
                     CopiesAccepted(
                         message_ids=tuple(message_ids), peers=peers, waku_hash=waku_hash

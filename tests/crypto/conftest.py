@@ -1,5 +1,6 @@
 """People, a group and real SDS bytes for the tests of what protects them."""
 
+import os
 from collections.abc import Callable
 from hashlib import shake_256
 
@@ -10,6 +11,7 @@ from engine.core.ids import ParticipantId
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import SealedGroup, new_group
 from proto import sds_pb2
+from tests.crypto.sealed_examples import CLAIM, NOW
 
 SdsBytes = Callable[[ParticipantId], bytes]
 
@@ -58,3 +60,9 @@ def sds_bytes() -> SdsBytes:
         ).SerializeToString()
 
     return of
+
+
+@pytest.fixture
+def payload(alice: Identity, group: SealedGroup, sds_bytes: SdsBytes) -> bytes:
+    signed = group.sign(alice, sds_bytes(alice.participant_id), CLAIM, NOW)
+    return group.seal(signed, random_bytes=os.urandom)

@@ -7,11 +7,10 @@ protocol lets somebody sign and seal can be signed and sealed here.
 import os
 from collections.abc import Sequence
 
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from msgspec.structs import replace
 
 from engine.codec.content import encode_content
-from engine.codec.envelope import SignedPart, decode_envelope, encode_envelope, encode_signed_part
+from engine.codec.envelope import decode_envelope
 from engine.codec.message_id import message_id_in
 from engine.codec.padding import pad
 from engine.codec.sds import decode_message, encode_message
@@ -29,8 +28,8 @@ from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.join import build_join
 from engine.crypto.links import parse_invite
-from engine.crypto.sealed import Opened, SealedGroup, _message_keys
-from proto import envelope_pb2
+from engine.crypto.sealed import Opened, SealedGroup
+from tests.forging import seal_padded, seal_under, signed_message
 from tests.security.stage import Relay, Stage
 
 CHANNEL = ChannelId("0")
@@ -164,24 +163,15 @@ class Mallory:
 
     def seal_plaintext(self, plaintext: bytes) -> bytes:
         """Any bytes, under the seal of the group."""
-        header = self.header_of(self.sealed.seal(b"x", random_bytes=os.urandom))
-        return self.seal_under(header, plaintext)
+        return seal_padded(self.sealed, pad(plaintext))
 
     def seal_padded(self, padded: bytes) -> bytes:
         """Any bytes, with padding of one's own."""
-        return self._encrypt(
-            self.header_of(self.sealed.seal(b"x", random_bytes=os.urandom)), padded
-        )
+        return seal_padded(self.sealed, padded)
 
     def seal_under(self, header: bytes, plaintext: bytes) -> bytes:
         """Under a header that somebody else made: its salt gives the key to any member."""
-        return self._encrypt(header, pad(plaintext))
-
-    def _encrypt(self, header: bytes, padded: bytes) -> bytes:
-        """As the format says it (docs/security.md), whatever else the header holds."""
-        salt = envelope_pb2.EnvelopeHeader.FromString(header).salt
-        keys = _message_keys(self.sealed._newest, salt)
-        return encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, padded, header))
+        return seal_under(self.sealed, header, pad(plaintext))
 
     @staticmethod
     def header_of(payload: bytes) -> bytes:
@@ -189,24 +179,12 @@ class Mallory:
 
     def sign_with_claims(self, message: Message, claims: bytes) -> bytes:
         """Claims that no version of ours makes, under our own signature."""
-        sds_bytes, signed_ms = encode_message(message), self.clock_ms()
-        signed = self.sealed._signed_bytes(
-            "causerie/2/message",
-            self.sealed.epoch_id,
-            self.identity.public_key,
-            signed_ms,
-            sds_bytes,
-            claims,
-        )
-        return encode_signed_part(
-            SignedPart(
-                sender_public_key=self.identity.public_key,
-                epoch_id=self.sealed.epoch_id,
-                signed_ms=signed_ms,
-                signature=self.identity.sign(signed),
-                sds_message=sds_bytes,
-                claims=claims,
-            )
+        return signed_message(
+            self.sealed,
+            self.identity,
+            encode_message(message),
+            claim=claims,
+            signed_ms=self.clock_ms(),
         )
 
     # --- saying and hearing ---------------------------------------------------------------------

@@ -13,6 +13,7 @@ from engine.core.waku import WakuMessage
 from engine.crypto.sealed import Opened
 from engine.events import MessageKind
 from proto import content_pb2, envelope_pb2
+from tests.forging import signed_repair
 from tests.security.mallory import Mallory
 from tests.security.stage import NOTHING_KEPT, Stage, Victim, figure, now
 
@@ -75,9 +76,7 @@ def in_bob_s_signed_part_that_is_repaired(
     mallory: Mallory, _heard: WakuMessage, bobs: Opened
 ) -> bytes:
     original = bobs.raw + UNKNOWN
-    repair = mallory.sealed._signed(
-        mallory.identity, "causerie/2/repair", original, None, mallory.clock_ms()
-    )
+    repair = signed_repair(mallory.sealed, mallory.identity, original, signed_ms=mallory.clock_ms())
     return mallory.seal(repair)
 
 

@@ -6,12 +6,13 @@ from random import Random
 
 from msgspec.structs import replace
 
+from engine.core.agreement import Agreement
 from engine.core.content import Text
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.ids import ConversationId, DeliveryState, InstanceId, UnixMs, WakuHash
 from engine.core.mvds.config import MvdsConfig
-from engine.core.ports import ProfileStore, RemoveGroup, StoredMessage
+from engine.core.ports import ProfileStore, PutContact, RemoveGroup, SaveValue, StoredMessage
 from engine.core.records import ContactRecord
 from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.vocabulary import AskStore
@@ -24,7 +25,7 @@ from engine.runtime.request_inbox import request_in
 from engine.session.inputs import AcceptContact, AskToTalk, MessageArrived, Say
 from engine.session.loading import read
 from engine.session.pair.factory import PAIR_CONFIG, PairFactory
-from engine.session.pair.saved import OwnProfile
+from engine.session.pair.saved import KeptAgreement, OwnProfile, agreement_key
 from engine.session.pair.session import PairSession
 from engine.session.transitions import Note, Publish, SessionTransition
 from engine.sim.session_participant import seeded_bytes
@@ -114,6 +115,19 @@ class PairPerson:
         self.book = self._book()
         (self.contact,) = self.store.contacts()
         self._session = self.book.load(self.contact)
+
+    def believe(self, agreement: Agreement) -> None:
+        """As if this were what the two had said to each other last."""
+        assert self.contact is not None
+        self.contact = replace(self.contact, state=agreement.state)
+        kept = KeptAgreement(
+            round=agreement.round,
+            peer_instance=agreement.peer_instance,
+            passed_over=agreement.passed_over,
+        )
+        text = SaveValue(key=agreement_key(self.contact), value=kept.text())
+        self.store.apply([PutContact(contact=self.contact), text])
+        self.restart()
 
     def perform(self, transition: SessionTransition) -> list[WakuMessage]:
         """Write, then give back what goes out; what has to be read first is read."""

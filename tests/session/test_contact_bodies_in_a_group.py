@@ -1,8 +1,12 @@
 """What belongs to pairs, said in a group: a row that this cannot be shown, and nothing breaks."""
 
+import os
+
 import pytest
 
 from engine.codec.content import encode_ephemeral
+from engine.codec.sds import encode_message
+from engine.codec.waku import encode_waku_message
 from engine.core.content import (
     Body,
     ContactAnswer,
@@ -11,11 +15,12 @@ from engine.core.content import (
     ProfileUpdate,
     Text,
 )
-from engine.core.ids import InstanceId, UnixMs
-from engine.core.sds.inputs import SendEphemeral
+from engine.core.ids import ChannelId, InstanceId, MessageId, UnixMs
+from engine.core.sds.vocabulary import Message
+from engine.core.waku import WakuMessage
 from engine.runtime.views import message_view
-from engine.session.transitions import TransitionBuilder
 from engine.sim.session_participant import SessionParticipant
+from tests.forging import sealed_group_of
 
 NOW = UnixMs(1_800_000_000_000)
 OTHER = InstanceId(bytes(16))
@@ -62,10 +67,20 @@ def test_contact_bodies_are_shown_as_unsupported_and_what_follows_is_delivered(
 
 def test_a_presence_is_dropped_and_counted() -> None:
     alice, bob = members()
-    presence = SendEphemeral(content=encode_ephemeral(Presence(answer_wanted=True)))
-    builder = TransitionBuilder()
-    bob.session._feed(presence, builder, now_ms=NOW)
-    for sent in bob._perform(builder.finish()):
-        alice.receive(sent.payload, now_ms=NOW)
+    presence = Message(
+        sender_id=bob.participant_id,
+        message_id=MessageId("ephemeral"),
+        channel_id=ChannelId("0"),
+        lamport_timestamp=None,
+        content=encode_ephemeral(Presence(answer_wanted=True)),
+    )
+    group = sealed_group_of(bob.store.groups()[0])
+    signed = group.sign(bob.identity, encode_message(presence), None, NOW)
+    message = WakuMessage(
+        payload=group.seal(signed, random_bytes=os.urandom),
+        content_topic=alice.session.content_topic,
+        timestamp_ns=NOW * 1_000_000,
+    )
+    alice.receive(encode_waku_message(message), now_ms=NOW)
     assert alice.counters["group.ephemeral_unsupported"] == 1
     assert alice.session.typing_now() == ()

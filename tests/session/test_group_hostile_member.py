@@ -1,5 +1,6 @@
 """A member who has the key and signs well, and means harm; and somebody who only repeats bytes."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,11 +20,12 @@ from engine.core.sds.inputs import DeadlineReached
 from engine.core.sds.vocabulary import HistoryEntry, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
-from engine.crypto.sealed import MAX_SIGNED_PART_BYTES
+from engine.crypto.sealed import MAX_SIGNED_PART_BYTES, SealedGroup
 from engine.session.group.wire import EPHEMERAL_MAX_AHEAD_MS
 from engine.session.inputs import MessageArrived
 from engine.session.transitions import LoadForRepair, SessionTransition
 from engine.sim.session_participant import SessionParticipant
+from tests.forging import sealed_group_of, signed_message, signed_repair
 
 NOW = UnixMs(1_800_000_000_000)
 CHANNEL = ChannelId("0")
@@ -51,7 +53,11 @@ class Mallory:
 
     @property
     def identity(self) -> Identity:
-        return self.me.session._identity
+        return self.me.identity
+
+    @property
+    def group(self) -> SealedGroup:
+        return sealed_group_of(self.me.store.groups()[0])
 
     def content(
         self, text: str, lamport: int, history: Sequence[HistoryEntry] = (), **changes: object
@@ -95,20 +101,14 @@ class Mallory:
         return self.sealed_bytes(encode_message(message), signed_ms=signed_ms)
 
     def sealed_bytes(self, sds_bytes: bytes, *, signed_ms: int = NOW) -> bytes:
-        group = self.me.session._wire._sealed
-        part = group._signed(
-            self.identity, "causerie/2/message", sds_bytes, None, UnixMs(signed_ms)
-        )
-        return group.seal(part, random_bytes=self.me.session._entropy.random_bytes)
+        signed = signed_message(self.group, self.identity, sds_bytes, signed_ms=UnixMs(signed_ms))
+        return self.group.seal(signed, random_bytes=os.urandom)
 
     def under_the_header_of(self, payload: bytes, message: Message) -> bytes:
         """Another seal with somebody's salt: a member has the epoch key."""
         salt = decode_header(decode_envelope(payload)[0]).salt
-        group = self.me.session._wire._sealed
-        part = group._signed(
-            self.identity, "causerie/2/message", encode_message(message), None, UnixMs(NOW)
-        )
-        return group.seal(part, random_bytes=lambda _: salt)
+        signed = self.group.sign(self.identity, encode_message(message), None, NOW)
+        return self.group.seal(signed, random_bytes=lambda _: salt)
 
     def hand_over(
         self, payload: bytes, *, at_ms: int = NOW, stored: bool = False
@@ -121,7 +121,7 @@ class Mallory:
         transition = session.handle(
             MessageArrived(message, waku_hash, stored=stored), now_ms=now_ms
         )
-        self.alice._perform(transition)
+        self.alice.perform(transition)
         return transition
 
     def tell(self, message: Message, *, at_ms: int = NOW) -> SessionTransition:
@@ -141,7 +141,7 @@ def live(someone: SessionParticipant, start_ms: int, end_ms: int) -> list[Sessio
         assert idle < 100, "it spins"
         now_ms = max(now_ms, deadline)
         transition = someone.session.handle(DeadlineReached(), now_ms=UnixMs(now_ms))
-        someone._perform(transition)
+        someone.perform(transition)
         done.append(transition)
     return done
 
@@ -246,11 +246,11 @@ def test_what_is_hung_on_to_bobs_words_is_neither_kept_nor_passed_on() -> None:
     before = mallory.logged()
     (said,) = bob.say(Text(text="short"), now_ms=NOW)
     genuine = decode_waku_message(said.payload).payload
-    group = mallory.me.session._wire._sealed
+    group = mallory.group
     raw = group.open(genuine).raw
     grown = raw + b"\x7a\xa0\x8d\x06" + bytes(100_000)
-    for part in (grown, group._signed(mallory.identity, "causerie/2/repair", grown, None, NOW)):
-        mallory.hand_over(group.seal(part, random_bytes=mallory.me.session._entropy.random_bytes))
+    for part in (grown, signed_repair(group, mallory.identity, grown, signed_ms=NOW)):
+        mallory.hand_over(group.seal(part, random_bytes=os.urandom))
     assert mallory.logged() == before
     assert mallory.alice.counters["group.not_canonical"] == 2
     mallory.hand_over(genuine)

@@ -5,6 +5,7 @@ it again, and never come to rest.
 """
 
 import contextlib
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -33,6 +34,7 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.inputs import MessageArrived
 from engine.sim.session_participant import SessionParticipant
 from proto import content_pb2
+from tests.forging import sealed_group_of, signed_message
 
 NOW = UnixMs(1_800_000_000_000)
 CHANNEL = ChannelId("0")
@@ -106,8 +108,7 @@ def test_no_signed_value_breaks_the_session_or_the_database(
     group_id = group_id_of(group.conversation_id)
     for sent in mallory.join_group(alice.invite_link(), now_ms=NOW):
         alice.receive(sent.payload, now_ms=NOW)
-    wire = mallory.session._wire
-    sealed, me = wire._sealed, mallory.participant_id
+    sealed, me = sealed_group_of(group), mallory.participant_id
     with TemporaryDirectory() as place:
         store = SqliteProfileStore.open(Path(place) / "causerie.db", bytes(range(32)))
         store.apply([PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=NOW))])
@@ -124,14 +125,14 @@ def test_no_signed_value_breaks_the_session_or_the_database(
                     history = [entry.message_id for entry in message.causal_history]
                     message_id = message_id_in(group_id)(me, CHANNEL, lamport, history, content)
             whole = replace(message, sender_id=me, message_id=message_id)
-            part = sealed._signed(
-                mallory.session._identity,
-                "causerie/2/message",
+            part = signed_message(
+                sealed,
+                mallory.identity,
                 encode_message(whole),
-                Claim(held),
-                now_ms,
+                claim=Claim(held),
+                signed_ms=now_ms,
             )
-            payload = sealed.seal(part, random_bytes=alice.session._entropy.random_bytes)
+            payload = sealed.seal(part, random_bytes=os.urandom)
             waku = WakuMessage(
                 payload=payload, content_topic=alice.session.content_topic, timestamp_ns=1
             )

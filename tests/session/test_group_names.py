@@ -1,7 +1,6 @@
 """Who calls themselves otherwise is called so by everybody in the end, in rows and in the list."""
 
 import pytest
-from msgspec.structs import replace
 
 from engine.core.content import Leave, Profile, Text
 from engine.core.ids import UnixMs
@@ -17,7 +16,7 @@ YEAR_MS = 365 * 24 * 3_600_000
 
 def call(someone: SessionParticipant, name: str) -> None:
     """As the profile sheet does; the group is told when it is due."""
-    someone._book.profile = replace(someone._book.profile, name=name)
+    someone.rename(name)
 
 
 def renamed_rows(someone: SessionParticipant) -> list[str]:
@@ -50,7 +49,7 @@ def test_the_members_are_told_as_changed() -> None:
     call(bob, "Robert")
     bob_says = bob.session.handle(DeadlineReached(), now_ms=UnixMs(now_ms))
     assert MembersNoted() in bob_says.notes
-    for sent in bob._perform(bob_says):
+    for sent in bob.perform(bob_says):
         alice.receive(sent.payload, now_ms=UnixMs(now_ms))
     alice.restart(now_ms=UnixMs(now_ms))
     assert alice.session.members()[bob.participant_id].name == "Robert"

@@ -20,6 +20,7 @@ from engine.session.inputs import MessageArrived, TypeNow
 from engine.session.transitions import HeldAside, HeldAsideNoted, Publish
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
+from tests.forging import sealed_group_of
 
 NOW = UnixMs(1_800_000_000_000)
 
@@ -105,12 +106,11 @@ def test_somebody_who_heard_nothing_of_a_third_person_gets_their_name_with_a_rep
 
 def test_a_stranger_with_the_key_but_without_a_join_is_parked_and_not_let_in() -> None:
     alice, bob = pair()
-    wire = bob.session._wire
     said = bob.say(Text(text="let me in"), now_ms=NOW)
     payload = decode_waku_message(said[0].payload)
-    verified = wire.open(wire.precheck(payload, WakuHash(bytes(32))))
-    bare = wire.publish(verified.opened.raw, next(iter(bob.sends)), statements=(), clock_ms=NOW)
-    alice.receive(encode_waku_message(bare.message), now_ms=NOW)
+    group = sealed_group_of(bob.store.groups()[0])
+    bare = group.seal(group.open(payload.payload).raw, random_bytes=os.urandom)
+    alice.receive(encode_waku_message(replace(payload, payload=bare)), now_ms=NOW)
     assert names(alice) == {"Alice"}
     assert alice.counters["group.parked"] == 1
     assert texts(alice) == []

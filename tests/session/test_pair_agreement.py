@@ -149,7 +149,7 @@ def test_a_decline_that_was_passed_over_ends_nothing_when_it_is_said_again(resta
     exchange(bob, alice, request)
     declines = bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms))
     exchange(bob, alice, declines)
-    alice.session._contact.stand(friends()[0].session.agreement)
+    alice.believe(friends()[0].session.agreement)
     again = bob.hear(*alice.say("we talk, do we?"))
     alice.remove()
     later(-HOUR_MS, alice)
@@ -301,7 +301,7 @@ def test_a_blocked_person_s_statement_leaves_no_trace() -> None:
 def test_who_writes_as_if_we_had_agreed_is_told() -> None:
     alice, bob = friends()
     exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=bob.now_ms)))
-    alice.session._contact.stand(friends()[0].session.agreement)
+    alice.believe(friends()[0].session.agreement)
     transition = alice.session.handle(Say(Text(text="we talk, do we?")), now_ms=alice.now_ms)
     exchange(alice, bob, alice.perform(transition))
     assert bob.texts() == []

@@ -362,7 +362,7 @@ def test_nobody_accepts_in_our_place() -> None:
     exchange(bob, alice, bob.perform(bob.session.handle(DeclineContact(), now_ms=NOW)))
     assert (state_of(alice), state_of(bob)) == (ContactState.DECLINED, ContactState.DECLINED)
     lie = structs.replace(alice.session.agreement, state=ContactState.ASKING)
-    alice.session._contact.stand(lie)
+    alice.believe(lie)
     exchange(alice, bob, alice.perform(alice.session.handle(AcceptContact(), now_ms=NOW)))
     assert (state_of(alice), state_of(bob)) == (ContactState.DECLINED, ContactState.DECLINED)
     assert bob.counters["pair.known_statement"] == 1
