@@ -288,15 +288,17 @@ def _masked(text: str, marks: Sequence[Mark], filling: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _spans(text: str, marks: Iterable[Mark]) -> Iterator[SpanRecord]:
+def _spans(text: str, marks: Iterable[Mark]) -> list[SpanRecord]:
     units = _UnitIndex(text)
-    ordered = sorted(marks, key=lambda mark: (mark.start, -mark.end))
-    for mark in ordered:
-        yield units.span(mark.kind, mark.start, mark.end, mark.target)
+    spans: list[SpanRecord] = []
+    for mark in marks:
+        spans.append(units.span(mark.kind, mark.start, mark.end, mark.target))
         if mark.before:
-            yield units.span(HIDDEN, mark.start, mark.start + mark.before)
+            spans.append(units.span(HIDDEN, mark.start, mark.start + mark.before))
         if mark.after:
-            yield units.span(HIDDEN, mark.end - mark.after, mark.end)
+            spans.append(units.span(HIDDEN, mark.end - mark.after, mark.end))
+    spans.sort(key=lambda span: (span.start, -span.length))
+    return spans
 
 
 class _UnitIndex:

@@ -1,7 +1,7 @@
 """Markup in text: what is a mark, what stays what was typed, and how much work it takes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.core.markup import (
@@ -237,6 +237,8 @@ pieces = st.lists(
 
 
 @given(pieces)
+@example("**a *b* c**")
+@example("***a***> b")
 def test_spans_lie_inside_the_text_nested_or_apart(text: str) -> None:
     units = len(text.encode("utf-16-le", "surrogatepass")) // 2
     ends: list[int] = []
