@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from engine.events import ConversationView, FloodView, MemberView, MessageKind, MessageView
 from ui.foreign_text import one_line
+from ui.marked_text import shown_text
 from ui.translate import tr
 
 _MAX_NAME = 40
@@ -58,7 +59,7 @@ def members_line(conversation: ConversationView, *, short: bool = False) -> str:
 def kind_words(message: MessageView) -> str:
     """What happened, for rows that carry no text of their own."""
     if message.kind is MessageKind.TEXT:
-        return one_line(message.text)
+        return one_line(shown_text(message))
     if message.kind is MessageKind.UNSUPPORTED:
         return tr("A message that needs a newer version")
     old, new = _names_in(message)

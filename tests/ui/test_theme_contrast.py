@@ -4,6 +4,8 @@ import pytest
 from PySide6.QtGui import QColor
 
 from ui.theme.colours import AVATAR_FILLS, COLOURS, Colours, ThemeMode
+from ui.timeline.code_block import code_colour
+from ui.timeline.code_colours import CodeRole
 
 TEXT = """
 ink/canvas ink/panel ink/surface ink/selected ink/band ink/dangerBg
@@ -11,7 +13,7 @@ ink2/canvas ink2/panel ink2/surface ink2/surface2 ink2/selected ink2/warnBg
 ink3/canvas ink3/panel ink3/surface ink3/surface2 ink3/code ink3/band
 onAccent/accent onAccent/accentHover onMute/badgeMute
 accentInk/accentSoft accentInk/panel accentInk/surface accentInk/canvas accentInk/selected
-ownInk/own ownMeta/own
+ownInk/own ownMeta/own ownMeta/dangerBg accentInk/own ink/code
 warn/warnBg warn/surface warn/panel warn/selected
 danger/dangerBg danger/canvas danger/surface danger/panel danger/selected
 late/lateBg late/surface ok/okBg ok/panel ok/surface
@@ -86,6 +88,13 @@ def test_sender_names_read_on_the_bubble(mode: ThemeMode) -> None:
     colours = COLOURS[mode]
     assert len(colours.names) == len(AVATAR_FILLS) == 10
     assert min(contrast(name, colours.surface) for name in colours.names) >= 4.5
+
+
+@pytest.mark.parametrize("mode", ThemeMode)
+def test_coloured_code_reads_in_its_box(mode: ThemeMode) -> None:
+    needed = 7.0 if mode is ThemeMode.HIGH_CONTRAST else 4.5
+    colours = COLOURS[mode]
+    assert min(contrast(code_colour(role, colours), colours.code) for role in CodeRole) >= needed
 
 
 def test_white_initials_read_on_every_avatar() -> None:

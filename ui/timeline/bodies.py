@@ -1,185 +1,262 @@
-"""Laid-out message texts: an LRU of 2 000 ``QTextLayout``s, keyed by message.
+"""Laid-out message texts: an LRU of at most 2 000, keyed by message.
 
 Laying out is the dear part of a frame, so a text is shaped once and only broken into lines again
-when the width changes.  Texts are foreign: what is very long is folded, and line count is bounded
-even when unfolded, so that no single message can make a frame slow.
+when the width changes.  A body is a column of blocks, text (``text_block``) and code
+(``code_block``).  Texts are foreign: what is very long is folded, and line count is bounded even
+when unfolded, so that no single message can make a frame slow.
 """
 
 import re
-import unicodedata
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
-from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtCore import QPointF
 
-from engine.events import MessageKind, MessageView, SpanKind
+from engine.events import MessageView, TextSpan
+from ui.marked_text import Range, code_blocks, in_units, utf16_slice
 from ui.theme import Theme
+from ui.timeline.code_block import (
+    CodeBlock,
+    CodeLines,
+    CodeShape,
+    code_height,
+    wanted_width,
+)
 from ui.timeline.row_words import body_words
+from ui.timeline.text_block import TextBlock, TextShape, break_text, shape_text, word_in
 
 if TYPE_CHECKING:
     from engine.core.ids import MessageId
 
 MAX_LAYOUTS = 2000
+MAX_UNITS = 1_000_000
+"""Of all texts together; the last one stays in any case."""
 FOLDED_UNITS = 4000
 FOLDED_LINES = 40
 UNFOLDED_LINES = 2000
-_TAB_SPACES = 4
+_BETWEEN = 5
+"""Above and below a block of code."""
 _STACK = re.compile(
     r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4}"
 )
-_DISPLAYED = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\ufffd")
-_DISPLAYED |= {ord("\n"): "\u2028", ord("\r"): "\u200b", ord("\t"): "\t"}
-"""Qt breaks one paragraph at line separators; other control characters are made visible."""
+
+Shape: TypeAlias = TextShape | CodeShape
+Block: TypeAlias = TextBlock | CodeBlock
 
 
 class Body(Struct, frozen=True):
-    """One text in lines.  Widths and heights are logical pixels; indexes are UTF-16 units."""
+    """One message in blocks.  Widths and heights are logical pixels; indexes are UTF-16 units."""
 
-    layout: QTextLayout
+    blocks: tuple[Block, ...]
+    lines: CodeLines
     width: float
     height: float
     last_line_width: float
     right_to_left: bool
+    ends_in_code: bool
+    """Nothing can stand beside its last line."""
     stacked: bool
     """Marks are piled up on a letter, higher than a line."""
     folded: bool
     """There is more text than is laid out."""
 
+    @property
+    def code_blocks(self) -> tuple[CodeBlock, ...]:
+        return tuple(block for block in self.blocks if isinstance(block, CodeBlock))
 
-def utf16(text: str) -> bytes:
-    return text.encode("utf-16-le", "surrogatepass")
+    def code_at(self, point: QPointF) -> CodeBlock | None:
+        return next((code for code in self.code_blocks if code.rect.contains(point)), None)
+
+    def index_at(self, point: QPointF) -> int:
+        """The place in the text nearest to ``point``."""
+        block = self._block_at(point.y())
+        if point.y() < 0:
+            return 0
+        if isinstance(block, CodeBlock):
+            if point.y() > self.height:
+                return block.shape.end
+            return block.index_at(point, self.lines)
+        return block.index_at(point - QPointF(0, block.y))
+
+    def character_at(self, point: QPointF) -> int | None:
+        """The character under ``point``, where text wraps; None beside it and in blocks of code."""
+        block = self._block_at(point.y())
+        if isinstance(block, CodeBlock):
+            return None
+        return block.character_at(point - QPointF(0, block.y))
+
+    def word_at(self, index: int) -> Range:
+        """Begin and end of the word around an index."""
+        block = self.blocks[0]
+        for block in self.blocks:
+            if index <= block.shape.end:
+                break
+        if isinstance(block, TextBlock):
+            start, text = block.shape.start, block.shape.layout.text()
+        else:
+            start, text = block.shape.start, block.shape.text
+        begin, end = word_in(text, index - start)
+        return start + begin, start + end
+
+    def _block_at(self, y: float) -> Block:
+        found = self.blocks[0]
+        for block in self.blocks:
+            if block.y > y:
+                break
+            found = block
+        return found
 
 
-def utf16_slice(text: str, start: int, end: int) -> str:
-    """``text`` between two UTF-16 indexes, as Qt counts."""
-    return utf16(text)[start * 2 : end * 2].decode("utf-16-le", "replace")
-
-
-def displayed(text: str) -> str:
-    """The text for one paragraph of Qt's; every character keeps its index."""
-    if text.isprintable():
-        return text
-    return text.translate(_DISPLAYED)
+class _Cached(Struct, frozen=True):
+    text: str
+    spans: tuple[TextSpan, ...]
+    unfolded: bool
+    width: float
+    shapes: tuple[Shape, ...]
+    cut: bool
+    units: int
+    body: Body
 
 
 class BodyLayouts:
     """The cache.  ``forget_all`` when fonts or colours changed."""
 
-    def __init__(self, limit: int = MAX_LAYOUTS) -> None:
+    def __init__(self, limit: int = MAX_LAYOUTS, *, max_units: int = MAX_UNITS) -> None:
         self._limit = limit
-        self._bodies: OrderedDict[MessageId, tuple[str, float, bool, Body]] = OrderedDict()
+        self._max_units = max_units
+        self._units = 0
+        self._bodies: OrderedDict[MessageId, _Cached] = OrderedDict()
+        self.code_lines = CodeLines()
 
     def __len__(self) -> int:
         return len(self._bodies)
 
     def forget_all(self) -> None:
         self._bodies.clear()
+        self._units = 0
+        self.code_lines.clear()
 
     def body(self, message: MessageView, *, width: float, unfolded: bool, theme: Theme) -> Body:
         """``message``'s text within ``width``."""
         message_id = message.message_id
         cached = self._bodies.get(message_id)
+        if cached is None or not _is_of(cached, message, unfolded=unfolded):
+            shapes, cut = _shaped(message, unfolded=unfolded, theme=theme)
+        elif cached.width == width:
+            self._bodies.move_to_end(message_id)
+            return cached.body
+        else:
+            shapes, cut = cached.shapes, cached.cut
+        body = self._broken(shapes, width, unfolded=unfolded, cut=cut, theme=theme)
         if cached is not None:
-            text, at_width, was_unfolded, body = cached
-            if text == message.text and was_unfolded == unfolded:
-                if at_width != width:
-                    body = _broken(body.layout, width, unfolded=unfolded, theme=theme)
-                    self._bodies[message_id] = (text, width, unfolded, body)
-                self._bodies.move_to_end(message_id)
-                return body
-        layout = _shaped(message, unfolded=unfolded, theme=theme)
-        body = _broken(layout, width, unfolded=unfolded, theme=theme)
-        self._bodies[message_id] = (message.text, width, unfolded, body)
+            self._units -= cached.units
+        units = sum(shape.end - shape.start for shape in shapes)
+        self._units += units
+        self._bodies[message_id] = _Cached(
+            message.text, message.spans, unfolded, width, shapes, cut, units, body
+        )
         self._bodies.move_to_end(message_id)
-        while len(self._bodies) > self._limit:
-            self._bodies.popitem(last=False)
+        while len(self._bodies) > max(self._limit, 1) or (
+            self._units > self._max_units and len(self._bodies) > 1
+        ):
+            _, oldest = self._bodies.popitem(last=False)
+            self._units -= oldest.units
         return body
 
-
-def _shaped(message: MessageView, *, unfolded: bool, theme: Theme) -> QTextLayout:
-    text = body_words(message)
-    if not unfolded and len(text) > FOLDED_UNITS // 2:
-        text = utf16_slice(text, 0, FOLDED_UNITS)
-    font = theme.type.body.font
-    if message.kind is MessageKind.UNSUPPORTED:
-        font = QFont(font)
-        font.setItalic(True)
-    shown = displayed(text)
-    layout = QTextLayout(shown, font)
-    option = QTextOption()
-    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-    option.setTextDirection(Qt.LayoutDirection.LayoutDirectionAuto)
-    option.setTabStopDistance(_TAB_SPACES * QFontMetricsF(font).horizontalAdvance(" "))
-    layout.setTextOption(option)
-    layout.setCacheEnabled(True)
-    layout.setFormats(_formats(message, len(utf16(shown)) // 2, theme))
-    return layout
-
-
-def _formats(message: MessageView, units: int, theme: Theme) -> list[QTextLayout.FormatRange]:
-    ranges = []
-    for span in message.spans:
-        if span.kind is SpanKind.LINK and 0 <= span.start < span.start + span.length <= units:
-            link = QTextLayout.FormatRange()
-            link.start, link.length = span.start, span.length
-            form = QTextCharFormat()
-            form.setForeground(theme.accentInk)
-            form.setFontUnderline(True)
-            link.format = form
-            ranges.append(link)
-    return ranges
+    def _broken(
+        self, shapes: tuple[Shape, ...], width: float, *, unfolded: bool, cut: bool, theme: Theme
+    ) -> Body:
+        most, between = UNFOLDED_LINES if unfolded else FOLDED_LINES, theme.metrics.gap(_BETWEEN)
+        blocks: list[Block] = []
+        y, natural, complete = 0.0, 0.0, not cut
+        for shape in shapes:
+            if most <= 0:
+                complete = False
+                break
+            if blocks:
+                y += between
+            if isinstance(shape, TextShape):
+                text = break_text(shape, width, y=y, most=most)
+                blocks.append(text)
+                most -= text.lines
+                natural, complete = max(natural, text.width), complete and text.complete
+            else:
+                rows = shape.rows if unfolded else min(shape.rows, most)
+                height = code_height(shape, rows, width)
+                blocks.append(CodeBlock(shape, y, width, height, rows))
+                most -= rows
+                natural = max(natural, min(width, wanted_width(shape)))
+                complete = complete and rows == shape.rows
+            y += blocks[-1].height
+        return _body(blocks, self.code_lines, natural, folded=not complete)
 
 
-def _broken(layout: QTextLayout, width: float, *, unfolded: bool, theme: Theme) -> Body:
-    most = UNFOLDED_LINES if unfolded else FOLDED_LINES
-    right_to_left = starts_right_to_left(layout.text())
-    natural, height, last, complete = _break_into(layout, width, most, theme)
-    if right_to_left:  # Lines hang on the right edge, so the edge must be where the text ends.
-        natural, height, last, complete = _break_into(layout, natural + 1, most, theme)
+def _body(blocks: list[Block], lines: CodeLines, width: float, *, folded: bool) -> Body:
+    texts = [block for block in blocks if isinstance(block, TextBlock)]
+    last = blocks[-1]
+    fitted = tuple(
+        CodeBlock(block.shape, block.y, width, block.height, block.rows)
+        if isinstance(block, CodeBlock)
+        else block
+        for block in blocks
+    )
     return Body(
-        layout=layout,
-        width=natural,
-        height=height,
-        last_line_width=last,
-        right_to_left=right_to_left,
-        stacked=_STACK.search(layout.text()) is not None,
-        folded=not complete,
+        blocks=fitted,
+        lines=lines,
+        width=width,
+        height=last.y + last.height,
+        last_line_width=last.last_line_width if isinstance(last, TextBlock) else width,
+        right_to_left=isinstance(last, TextBlock) and last.right_to_left,
+        ends_in_code=isinstance(last, CodeBlock),
+        stacked=any(_STACK.search(text.shape.layout.text()) is not None for text in texts),
+        folded=folded,
     )
 
 
-def _break_into(
-    layout: QTextLayout, width: float, most: int, theme: Theme
-) -> tuple[float, float, float, bool]:
-    line_height = theme.type.body.line_height
-    natural, y, last, count, complete = 0.0, 0.0, 0.0, 0, False
-    layout.beginLayout()
-    while count < most:
-        line = layout.createLine()
-        if not line.isValid():
-            complete = True
+def _is_of(cached: _Cached, message: MessageView, *, unfolded: bool) -> bool:
+    return (cached.text, cached.spans, cached.unfolded) == (message.text, message.spans, unfolded)
+
+
+def _shaped(
+    message: MessageView, *, unfolded: bool, theme: Theme
+) -> tuple[tuple[Shape, ...], bool]:
+    """The shapes, and whether there is more text than is shaped."""
+    text = body_words(message)
+    units = in_units(text)
+    cut = not unfolded and len(units) > FOLDED_UNITS
+    end = FOLDED_UNITS if cut else len(units)
+    shapes: list[Shape] = []
+    for code, begin, stop in _parts(message, units):
+        if begin >= end:
             break
-        line.setLineWidth(width)
-        taken = max(line_height, line.height())
-        line.setPosition(QPointF(0, y + (taken - line.height()) / 2))
-        last = line.naturalTextWidth()
-        natural = max(natural, last)
-        y += taken
-        count += 1
-    layout.endLayout()
-    laid = layout.lineAt(count - 1) if count else None
-    if not complete and laid is not None:
-        complete = laid.textStart() + laid.textLength() >= len(utf16(layout.text())) // 2
-    return natural, max(y, line_height), last, complete
+        words = utf16_slice(text, begin, min(stop, end))
+        if code is None:
+            shapes.append(shape_text(message, words, begin, theme))
+        else:
+            shapes.append(CodeShape(words, begin, code.target, theme))
+    return tuple(shapes) or (shape_text(message, "", 0, theme),), cut
 
 
-def starts_right_to_left(text: str) -> bool:
-    """Whether the first strong character says so, as Qt's automatic direction decides."""
-    for character in text[:256]:
-        direction = unicodedata.bidirectional(character)
-        if direction in {"R", "AL"}:
-            return True
-        if direction == "L":
-            return False
-    return False
+def _parts(message: MessageView, units: str) -> Iterator[tuple[TextSpan | None, int, int]]:
+    """Blocks of code, and the text between them without the line ends that part them."""
+    at = 0
+    for span, begin, end in code_blocks(message):
+        yield from _text_part(units, at, span.start, before_code=True)
+        at = span.start + span.length
+        yield span, begin, end
+    yield from _text_part(units, at, len(units), before_code=False)
+
+
+def _text_part(
+    units: str, start: int, end: int, *, before_code: bool
+) -> Iterator[tuple[None, int, int]]:
+    if start and units[start : start + 2] == "\r\n":
+        start += 2
+    elif start and units[start : start + 1] == "\n":
+        start += 1
+    if before_code and units[start:end].endswith("\n"):
+        end -= 1
+    if units[start:end].strip() or (start == 0 and end == len(units)):
+        yield None, start, end

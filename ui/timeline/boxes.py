@@ -157,7 +157,7 @@ class Measure:
         meta_width = self._meta_width(message)
         line = theme.type.micro.line_height
         beside = body.last_line_width + _TEXT_TO_META + meta_width
-        own_line = beside > room or body.right_to_left or body.folded
+        own_line = beside > room or body.right_to_left or body.ends_in_code or body.folded
         inner = max(body.width, name_width, meta_width if own_line else beside)
         if body.folded:
             inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)

@@ -239,9 +239,12 @@ class TimelineCanvas(QObject):
 
     def _row_state(self, key: RowKey, selected: tuple[int, int] | None) -> RowState:
         hover = self._scene.hover
+        if hover is not None and hover.key != key:
+            hover = None
         return RowState(
             selected=selected,
-            hovered=hover.button if hover is not None and hover.key == key else None,
+            hovered=None if hover is None else hover.button,
+            hovered_code=None if hover is None else hover.code,
             band=1.0 if key == self._band_key else 0.0,
             ringed=key not in self._scene.late_seen,
         )

@@ -7,6 +7,7 @@ the same menu by keyboard on the focused row, and the screen reader through that
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
+    QCursor,
     QFocusEvent,
     QGuiApplication,
     QHelpEvent,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 from engine.events import MessageView, SpanKind
 from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
+from ui.marked_text import code_blocks, utf16_slice
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
 from ui.timeline.buttons import RowButton
@@ -90,6 +92,8 @@ class TimelineInteraction:
             return
         if hit.button is not None:
             self._press(hit.button, hit.key, hit.message)
+        elif hit.code is not None and hit.message is not None:
+            self._copy_code(hit.message, hit.code)
         elif hit.link is not None:
             self._requests.open_link(hit.link)
 
@@ -113,6 +117,8 @@ class TimelineInteraction:
         """The full words behind the small marks: ticks and time; a link's real target."""
         if hit.link is not None:
             return link_words(hit.link)
+        if hit.code is not None:
+            return tr("Copy code")
         if hit.message is None or not hit.over_meta:
             return ""
         parts = []
@@ -132,6 +138,9 @@ class TimelineInteraction:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             event.ignore()  # The window changes the text size with it.
             return
+        if self._turned_sideways(event):
+            event.accept()
+            return
         down = float(event.pixelDelta().y())
         if not down:
             lines = event.angleDelta().y() / _WHEEL_NOTCH * QApplication.wheelScrollLines()
@@ -139,6 +148,22 @@ class TimelineInteraction:
         if down:
             self._canvas.scroll_by(down)
         event.accept()
+
+    def _turned_sideways(self, event: QWheelEvent) -> bool:
+        """Code scrolls by a wheel that turns sideways, or with Shift."""
+        pixels, angle = event.pixelDelta(), event.angleDelta()
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        sideways = shift or abs(angle.x()) > abs(angle.y())
+        code = self._scene.code_at(event.position()) if sideways else None
+        if code is None:
+            return False
+        right = -float(pixels.x() or (pixels.y() if shift else 0))
+        if not right:
+            turned = angle.x() or angle.y()
+            right = -turned / _WHEEL_NOTCH * QApplication.wheelScrollLines() * _LINE
+        if code.scroll_by(right):
+            self._canvas.repaint()
+        return True
 
     def _on_scrollbar(self, action: int) -> None:
         bar, kind = self._area.verticalScrollBar(), QAbstractSlider.SliderAction
@@ -205,6 +230,18 @@ class TimelineInteraction:
             case _:
                 pass
 
+    def _copy_code(self, message: MessageView, start: int | None) -> None:
+        """One block, or all of them."""
+        found = [
+            utf16_slice(message.text, begin, end)
+            for _, begin, end in code_blocks(message)
+            if start is None or begin == start
+        ]
+        _copy("\n".join(found))
+        copied = tr("Code copied")
+        QToolTip.showText(QCursor.pos(), plain_tip(copied), self._area.viewport())
+        self._announcer.arrived(copied)
+
     def _fetch_lost(self, row: Row | None) -> None:
         if isinstance(row, LostRow):
             self._requests.fetch_lost(row.names)
@@ -245,6 +282,7 @@ class TimelineInteraction:
             copy_message=lambda: _copy(quoted(message)),
             copy_selection=self.copy_selection if selected else None,
             copy_link=None if link is None else lambda: _copy(link),
+            copy_code=lambda: self._copy_code(message, None),
             pair=self._scene.is_pair,
         )
         self._menu.aboutToHide.connect(self._menu_closed)
@@ -283,6 +321,8 @@ class TimelineInteraction:
                 self._step_focus(-1)
             case Qt.Key.Key_Down:
                 self._step_focus(1)
+            case Qt.Key.Key_Left | Qt.Key.Key_Right if self._scroll_code(key):
+                self._canvas.repaint()
             case Qt.Key.Key_PageUp:
                 self._canvas.scroll_by(page)
             case Qt.Key.Key_PageDown:
@@ -300,6 +340,18 @@ class TimelineInteraction:
             case _:
                 return False
         return True
+
+    def _scroll_code(self, key: Qt.Key) -> bool:
+        """Whether the focused message has code that scrolls."""
+        row = self._scene.row(self._scene.focus_key)
+        box = None if row is None else self._scene.box(row)
+        if not isinstance(box, BubbleBox):
+            return False
+        step = 3 * _LINE if key is Qt.Key.Key_Right else -3 * _LINE
+        wide = [code for code in box.body.code_blocks if code.overflow]
+        for code in wide:
+            code.scroll_by(step)
+        return bool(wide)
 
     def _focused_message(self) -> MessageView | None:
         row = self._scene.row(self._scene.focus_key)

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
-from engine.events import MessageView
+from engine.events import MessageView, SpanKind
 from ui.glyphs import Glyph, glyph_of
 from ui.timeline.requests import TimelineRequests
 from ui.timeline.rows import is_system
@@ -29,6 +29,7 @@ class MessageMenu(QMenu):
         copy_message: Callable[[], None],
         copy_selection: Callable[[], None] | None,
         copy_link: Callable[[], None] | None,
+        copy_code: Callable[[], None],
         pair: bool,
     ) -> None:
         super().__init__(parent)
@@ -41,6 +42,8 @@ class MessageMenu(QMenu):
         self.addAction(tr("Copy message"), copy_message)
         if copy_link is not None:
             self.addAction(tr("Copy link"), copy_link)
+        if any(span.kind is SpanKind.CODE_BLOCK for span in message.spans):
+            self.addAction(tr("Copy code"), copy_code)
         delivery = message.delivery
         if delivery is not None:
             self.addSeparator()

@@ -7,7 +7,7 @@ violet late, red needs you.  In high contrast the tints of the theme are black, 
 
 from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QTextLayout
+from PySide6.QtGui import QColor, QPainter, QPen
 
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.theme import Theme
@@ -15,6 +15,7 @@ from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
+from ui.timeline.paint_body import BodyPainter, BodyState
 from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter
 from ui.timeline.primitives import HALO, Primitives
 from ui.timeline.rows import (
@@ -34,6 +35,8 @@ class RowState(Struct, frozen=True, kw_only=True):
     selected: tuple[int, int] | None = None
     """UTF-16 range of the text."""
     hovered: RowButton | None = None
+    hovered_code: int | None = None
+    """Where the block of code begins whose button is under the mouse."""
     band: float = 0.0
     """Strength of the band behind a message that was jumped to, 0 to 1."""
     ringed: bool = True
@@ -50,6 +53,7 @@ class RowPainter:
         self._faces = faces
         self._draw = Primitives(painter, theme, geometry)
         self._cards = CardPainter(self._draw)
+        self._body = BodyPainter(painter, theme)
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
@@ -118,10 +122,11 @@ class RowPainter:
             colour = theme.sender_colour(message.sender_id)
             at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             self._draw.text(box.name_rect, box.name, strong(theme.type.label), colour, at)
-        p.setPen(ink)
         if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
             p.setClipRect(box.bubble)
-        box.body.layout.draw(p, box.body_at, self._selection(state))
+        bar = theme.ownMeta if message.is_own else theme.line2
+        shown = BodyState(selected=state.selected, hovered_code=state.hovered_code)
+        self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
         if box.body.stacked:
             p.setClipping(False)
         self._meta(box, meta)
@@ -165,17 +170,6 @@ class RowPainter:
             return g.radius, top, g.tight if row.last else g.grouped, g.radius
         left = g.tight if row.first else g.grouped
         return left, g.radius, g.radius, g.radius if row.last else g.grouped
-
-    def _selection(self, state: RowState) -> list[QTextLayout.FormatRange]:
-        if state.selected is None:
-            return []
-        chosen = QTextLayout.FormatRange()
-        chosen.start, chosen.length = state.selected[0], state.selected[1] - state.selected[0]
-        form = chosen.format
-        form.setBackground(QBrush(self._theme.accent))
-        form.setForeground(QBrush(self._theme.onAccent))
-        chosen.format = form
-        return [chosen]
 
     def _meta(self, box: BubbleBox, colour: QColor) -> None:
         meta, micro = box.meta, self._theme.type.micro

@@ -4,6 +4,8 @@ A press that does not move is a click, one that moves selects; a double click ta
 triple click the message.  Selecting beyond an edge scrolls.
 """
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QElapsedTimer, QPointF, Qt, QTimer
 from PySide6.QtGui import QCursor, QGuiApplication, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
@@ -11,6 +13,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.scene import Hit, Scene
 from ui.timeline.selection import Caret, text_length
+
+if TYPE_CHECKING:
+    from ui.timeline.code_block import CodeBlock
 
 _SELECT_SCROLL_MS = 30
 _FASTEST_SCROLL = 80.0
@@ -27,6 +32,7 @@ class Pointer:
         self._point = QPointF()
         self._pressed_at: QPointF | None = None
         self._pressed_hit: Hit | None = None
+        self._dragged_code: CodeBlock | None = None
         self._selecting = False
         self._since_double = QElapsedTimer()
         self._scroll_timer = QTimer(viewport)
@@ -34,7 +40,7 @@ class Pointer:
         canvas.scrolled.connect(self._hover_again)
 
     def reset(self) -> None:
-        self._pressed_at = self._pressed_hit = None
+        self._pressed_at = self._pressed_hit = self._dragged_code = None
         self._selecting = False
 
     # events -------------------------------------------------------------------------------------
@@ -44,11 +50,12 @@ class Pointer:
         interval = QGuiApplication.styleHints().mouseDoubleClickInterval()
         triple = self._since_double.isValid() and self._since_double.elapsed() < interval
         self._since_double.invalidate()
-        self._pressed_at = event.position()
+        self._pressed_at = self._point = event.position()
         self._pressed_hit = self._scene.hit(event.position())
         self._selecting = False
+        self._dragged_code = self._scene.code_at(event.position(), over_bar=True)
         caret = self._scene.caret(event.position())
-        if caret is None:
+        if caret is None or self._dragged_code is not None:
             return
         if triple:
             self._select_message(caret)
@@ -58,9 +65,12 @@ class Pointer:
             self._scene.selection.begin(caret)
 
     def move(self, event: QMouseEvent) -> None:
-        self._point = event.position()
+        before, self._point = self._point, event.position()
         if not event.buttons() & Qt.MouseButton.LeftButton or self._pressed_at is None:
             self._hover(self._point)
+        elif self._dragged_code is not None:
+            self._dragged_code.drag_by(self._point.x() - before.x())
+            self._canvas.repaint()
         elif self._drags(self._point, self._pressed_at):
             self._select_to(self._point)
             self._show_cursor()
@@ -71,7 +81,7 @@ class Pointer:
 
     def release(self, event: QMouseEvent) -> Hit | None:
         """What was clicked, if it was a click."""
-        hit, selected = self._pressed_hit, self._selecting
+        hit, selected = self._pressed_hit, self._selecting or self._dragged_code is not None
         self.reset()
         if selected or hit is None or self._scene.hit(event.position()) != hit:
             return None
@@ -113,7 +123,7 @@ class Pointer:
 
     def _drags(self, point: QPointF, pressed_at: QPointF) -> bool:
         """Whether a move with the button down selects: not from a button, nor by a tremble."""
-        if self._pressed_hit is not None and self._pressed_hit.button is not None:
+        if self._pressed_hit is not None and _is_button(self._pressed_hit):
             return False
         far = (point - pressed_at).manhattanLength() >= QApplication.startDragDistance()
         return self._selecting or far
@@ -140,8 +150,12 @@ class Pointer:
             self._scene.selection.extend(Caret(caret.message_id, text_length(message)))
 
 
+def _is_button(hit: Hit) -> bool:
+    return hit.button is not None or hit.code is not None
+
+
 def _cursor_over(hit: Hit | None) -> Qt.CursorShape:
-    if hit is not None and (hit.button is not None or hit.link is not None):
+    if hit is not None and (_is_button(hit) or hit.link is not None):
         return Qt.CursorShape.PointingHandCursor
     if hit is not None and hit.over_text:
         return Qt.CursorShape.IBeamCursor

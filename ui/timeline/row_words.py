@@ -17,6 +17,7 @@ from ui.conversation_words import kind_words
 from ui.foreign_text import one_line
 from ui.glyphs import delivery_words
 from ui.history_words import earlier_words, short_address
+from ui.marked_text import spoken_text
 from ui.people import JOIN_PREFIX
 from ui.timeline.rows import (
     DayRow,
@@ -63,6 +64,11 @@ def body_words(message: MessageView) -> str:
     if message.kind is MessageKind.UNSUPPORTED:
         return tr("Sent with a newer version of Causerie. Update to see it.")
     return message.text
+
+
+def spoken_words(message: MessageView) -> str:
+    """As it is read aloud: without marks, and code is said to be code."""
+    return spoken_text(message) if message.kind is MessageKind.TEXT else body_words(message)
 
 
 def link_words(target: str) -> str:
@@ -375,7 +381,7 @@ def spoken_message(
     pair: bool = False,
 ) -> str:
     """Sender, text, time, state: the order in which it is read aloud."""
-    parts = [sender_words(message), body_words(message), time_words(message.sent_ms)]
+    parts = [sender_words(message), spoken_words(message), time_words(message.sent_ms)]
     if message.delivery is not None:
         parts.append(delivery_words(message.delivery, others, names, pair=pair).rstrip("."))
     if message.waiting:
@@ -429,6 +435,6 @@ def _spoken_held(row: HeldTitleRow | HeldRow, now_ms: UnixMs) -> str:
     message = row.message
     said = kind_words(message)
     if not is_system(message):
-        said = f"{sender_words(message)}, {body_words(message)}"
+        said = f"{sender_words(message)}, {spoken_words(message)}"
     claimed = claimed_words(message, now_ms)
     return tr("{said}, {claimed}, held").format(said=said, claimed=claimed)

@@ -9,8 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from msgspec import Struct
-from PySide6.QtCore import QPointF, QRectF, QTextBoundaryFinder
-from PySide6.QtGui import QTextLine
+from PySide6.QtCore import QPointF, QRectF
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.events import ConversationView, MessageView, SpanKind
@@ -20,6 +19,7 @@ from ui.timeline.bodies import BodyLayouts
 from ui.timeline.boxes import Box, BubbleBox, Measure
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
+from ui.timeline.code_block import CodeBlock
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.layout import PlacedRow, ViewportLayout
 from ui.timeline.loaded import LoadedMessages
@@ -46,6 +46,8 @@ class Hit(Struct, frozen=True):
     message: MessageView | None = None
     button: RowButton | None = None
     link: str | None = None
+    code: int | None = None
+    """Over the button that copies a block of code: where the block begins."""
     over_text: bool = False
     over_meta: bool = False
 
@@ -226,6 +228,9 @@ class Scene:
                     return Hit(key, message, button=button)
         if not isinstance(box, BubbleBox) or message is None:
             return Hit(key, message)
+        code = box.body.code_at(inside - box.body_at)
+        if code is not None and code.copy_rect.contains(inside - box.body_at):
+            return Hit(key, message, code=code.shape.start)
         text = QRectF(box.body_at.x(), box.body_at.y(), box.body.width, box.body.height)
         return Hit(
             key,
@@ -234,6 +239,16 @@ class Scene:
             over_text=text.contains(inside) and not isinstance(placed.row, HeldRow),
             over_meta=box.meta.rect.adjusted(-6, -4, 8, 6).contains(inside),
         )
+
+    def code_at(self, point: QPointF, *, over_bar: bool = False) -> CodeBlock | None:
+        """The block of code under a point, or whose bar is there."""
+        placed = self.layout.at(point.y())
+        box = None if placed is None else self.box(placed.row)
+        if placed is None or not isinstance(box, BubbleBox):
+            return None
+        inside = point - QPointF(0, placed.y) - box.body_at
+        code = box.body.code_at(inside)
+        return None if code is None or (over_bar and not code.is_over_bar(inside)) else code
 
     def caret(self, point: QPointF) -> Caret | None:
         """The place in the text nearest to a point, for selecting."""
@@ -248,7 +263,7 @@ class Scene:
             return None
         placed, box, message = found
         inside = point - QPointF(0, placed.y) - box.body_at
-        return Caret(message.message_id, _index_at(box, inside))
+        return Caret(message.message_id, box.body.index_at(inside))
 
     def word_at(self, caret: Caret) -> tuple[int, int]:
         """Begin and end of the word around a caret, in UTF-16 units."""
@@ -257,56 +272,16 @@ class Scene:
             if message is not None and message.message_id == caret.message_id:
                 if not isinstance(box, BubbleBox):
                     break
-                return _word_around(box.body.layout.text(), caret.index)
+                return box.body.word_at(caret.index)
         return caret.index, caret.index
-
-
-def _word_around(text: str, index: int) -> tuple[int, int]:
-    finder = QTextBoundaryFinder(QTextBoundaryFinder.BoundaryType.Word, text)
-    finder.setPosition(index)
-    end = finder.toNextBoundary()
-    begin = finder.toPreviousBoundary()
-    return max(begin, 0), max(end, index)
-
-
-def _line_at(box: BubbleBox, y: float) -> QTextLine | None:
-    layout = box.body.layout
-    line = None
-    for index in range(layout.lineCount()):
-        line = layout.lineAt(index)
-        if y < line.y() + line.height():
-            break
-    return line
-
-
-def _index_at(box: BubbleBox, inside: QPointF) -> int:
-    if inside.y() < 0:
-        return 0
-    line = _line_at(box, inside.y())
-    if line is None:
-        return 0
-    if inside.y() > box.body.height:
-        return line.textStart() + line.textLength()
-    return _cursor(line, inside.x())
-
-
-def _cursor(line: QTextLine, x: float, *, on_character: bool = False) -> int:
-    where = (
-        QTextLine.CursorPosition.CursorOnCharacter
-        if on_character
-        else QTextLine.CursorPosition.CursorBetweenCharacters
-    )
-    return line.xToCursor(x, where)
 
 
 def _link_at(message: MessageView, box: BubbleBox, inside: QPointF) -> str | None:
     if not message.spans:
         return None
-    at = inside - box.body_at
-    line = _line_at(box, at.y())
-    if line is None or not line.naturalTextRect().contains(at):
+    index = box.body.character_at(inside - box.body_at)
+    if index is None:
         return None
-    index = _cursor(line, at.x(), on_character=True)
     for span in message.spans:
         if span.kind is SpanKind.LINK and span.start <= index < span.start + span.length:
             return span.target

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.core.ids import MessageId
 from engine.events import MessageView
 from ui.conversation_words import kind_words
-from ui.timeline.bodies import utf16, utf16_slice
+from ui.marked_text import copied_text, utf16
 from ui.timeline.row_words import body_words, copied_time, sender_words
 from ui.timeline.rows import is_system
 
@@ -83,7 +83,7 @@ class Selection:
         ranges = self.ranges(messages)
         touched = [m for m in messages if m.message_id in ranges]
         if len(touched) == 1:
-            return utf16_slice(body_words(touched[0]), *ranges[touched[0].message_id])
+            return _part_of(touched[0], *ranges[touched[0].message_id])
         return "\n\n".join(quoted(m, ranges[m.message_id]) for m in touched)
 
 
@@ -92,7 +92,9 @@ def quoted(message: MessageView, part: tuple[int, int] | None = None) -> str:
     when = copied_time(message.sent_ms)
     if is_system(message):
         return f"[{when}] {kind_words(message)}"
-    text = body_words(message)
-    if part is not None:
-        text = utf16_slice(text, *part)
+    text = body_words(message) if part is None else _part_of(message, *part)
     return f"{sender_words(message)}, {when}\n{text}"
+
+
+def _part_of(message: MessageView, start: int, end: int) -> str:
+    return copied_text(body_words(message), message.spans, start, end)

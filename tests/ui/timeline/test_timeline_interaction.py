@@ -28,6 +28,7 @@ from ui.timeline.boxes import BubbleBox
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
 from ui.timeline.rows import message_key, message_of, row_key
+from ui.timeline.text_block import TextBlock
 from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -83,8 +84,11 @@ def bubble(view: TimelineView, shown: MessageView) -> tuple[BubbleBox, float]:
 def text_point(view: TimelineView, shown: MessageView, index: int) -> QPoint:
     """Just inside the character at a UTF-16 index."""
     box, y = bubble(view, shown)
-    for number in range(box.body.layout.lineCount()):
-        line = box.body.layout.lineAt(number)
+    text = box.body.blocks[0]
+    assert isinstance(text, TextBlock)
+    layout = text.shape.layout
+    for number in range(layout.lineCount()):
+        line = layout.lineAt(number)
         if line.textStart() <= index <= line.textStart() + line.textLength():
             x = line.cursorToX(index)
             assert isinstance(x, tuple)

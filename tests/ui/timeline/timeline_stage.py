@@ -21,6 +21,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.markup import find_spans
 from engine.core.problems import FailureReason
 from engine.events import (
     ConversationView,
@@ -30,6 +31,7 @@ from engine.events import (
     MemberView,
     MessageKind,
     MessageView,
+    SpanKind,
     TextSpan,
 )
 from ui.timeline.rows import message_of
@@ -62,7 +64,7 @@ def message(  # noqa: PLR0913 - every field matters to some test
     sent_ms: UnixMs = NOW,
     delivery: DeliveryView | None = None,
     kind: MessageKind = MessageKind.TEXT,
-    spans: tuple[TextSpan, ...] = (),
+    spans: tuple[TextSpan, ...] | None = None,
     waiting: bool = False,
     late: bool = False,
     name: str | None = None,
@@ -77,11 +79,19 @@ def message(  # noqa: PLR0913 - every field matters to some test
         is_own=who == "Ines",
         kind=kind,
         text=text,
-        spans=spans,
+        spans=spans_of(text) if spans is None else spans,
         sent_ms=sent_ms,
         delivery=delivery,
         waiting=waiting,
         late=late,
+    )
+
+
+def spans_of(text: str) -> tuple[TextSpan, ...]:
+    """As they are found when a message is stored."""
+    return tuple(
+        TextSpan(kind=SpanKind(s.kind), start=s.start, length=s.length, target=s.target)
+        for s in find_spans(text)
     )
 
 
