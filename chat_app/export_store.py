@@ -24,16 +24,24 @@ from chat_app.paths import profile_paths
 from chat_app.settings import Settings, load_settings
 from chat_app.table_export import Row, export_tables, writer_of
 from engine.codec.waku import decode_waku_message
-from engine.core.errors import ChatError, ConfigError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    AddressError,
+    ChatError,
+    ConfigError,
+    RemoteProtocolError,
+    TransportError,
+)
 from engine.core.history.progress import StoreRef
 from engine.core.history.queries import MAX_QUERY_TOPICS, Candidate, HistoryMessage, Window
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.delivery.check import problem_of
 from engine.delivery.contract import SCHEMA_VERSION, STORE_MESSAGE
 from engine.network.libp2p.host import TcpHost
-from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
+from engine.network.libp2p.ports import PeerId
 from engine.network.stores.asking import HostStores
 from engine.network.waku.topics import Sharding
+from ui.address_words import address_words
 
 NS_PER_MS: Final = 1_000_000
 DIAL_WITHIN_S: Final = 15.0
@@ -96,12 +104,19 @@ class Judged:
 # --- a node that is asked -------------------------------------------------------------------------
 
 
+def _address_of_store(multiaddr: str) -> tuple[Multiaddr, PeerId]:
+    try:
+        address = parse_multiaddr(multiaddr)
+    except AddressError as error:
+        raise ConfigError(f"--store: {address_words(error)}") from error
+    if address.peer_id is None:
+        raise ConfigError(f"--store {multiaddr}: /p2p/ and the peer id are missing")
+    return address, address.peer_id
+
+
 async def asked_rows(multiaddr: str, settings: Settings, query: StoreQuery) -> list[Row]:
     """Raises ConfigError for the address, TransportError for the Store."""
-    address = parse_multiaddr(multiaddr)
-    source = address.peer_id
-    if source is None:
-        raise ConfigError(f"--store {multiaddr}: /p2p/ and the peer id are missing")
+    address, source = _address_of_store(multiaddr)
     network = settings.network
     sharding = Sharding(cluster_id=network.cluster, shard_count=network.shards)
     host = TcpHost(os.urandom(KEY_BYTES), [], proxy=proxy_of(settings))

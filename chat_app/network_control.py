@@ -8,20 +8,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chat_app.settings import NetworkSettings, find_key
-from engine.core.errors import ConfigError
+from engine.core.errors import AddressError, ConfigError
 from engine.network.node.roles import Role, RoleTransport
 
 
-def problem_of(name: str, value: object) -> str:
-    """Why a value cannot be that of ``[network] name``; empty if it can."""
+def problem_of(name: str, value: object) -> ConfigError | None:
+    """Why a value cannot be that of ``[network] name``; None if it can."""
     key = find_key("network", name)
     if key is None:
-        return f"{name}: there is no such setting"
+        return ConfigError(f"{name}: there is no such setting")
     try:
         key.rule.read(value)
+    except AddressError as error:
+        return error
     except ValueError as error:
-        return str(error)
-    return ""
+        return ConfigError(str(error))
+    return None
 
 
 class NetworkControl:
@@ -51,7 +53,7 @@ class NetworkControl:
         nodes = list(service_nodes)
         for name, value in (("role", role), ("service_nodes", nodes)):
             if problem := problem_of(name, value):
-                raise ConfigError(problem)
+                raise problem
         if self._transport is not None:
             await self._put_into_force(self._transport, Role(role), nodes)
         self._settings = replace(self._settings, role=role, service_nodes=tuple(nodes))
@@ -62,5 +64,5 @@ class NetworkControl:
         Raises ConfigError.
         """
         if problem := problem_of("proxy", proxy):
-            raise ConfigError(problem)
+            raise problem
         self._settings = replace(self._settings, discovery=discovery, proxy=proxy)

@@ -30,7 +30,7 @@ from chat_app.settings_rules import (
     ServiceNodes,
     Whole,
 )
-from engine.core.errors import ConfigError
+from engine.core.errors import AddressError, ConfigError
 
 MAX_FILE_BYTES: Final = 256 * 1024
 MAX_SERVICE_NODES: Final = 8
@@ -364,6 +364,10 @@ class _Reader:
                 values[key_name] = key.rule.read(value)
             except ValueError as error:
                 raise self._complaint(name, key_name, str(error)) from error
+            except AddressError as error:
+                from ui.address_words import address_words  # noqa: PLC0415 - only to complain
+
+                raise self._complaint(name, key_name, address_words(error)) from error
         return replace(defaults, **values)
 
     def _complaint(self, section: str, key: str, problem: str) -> ConfigError:

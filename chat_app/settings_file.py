@@ -23,7 +23,7 @@ from chat_app.settings import (
     parse_settings,
     sections_of,
 )
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, SettingsUnwritableError
 
 _WIDTH: Final = 88
 _PRIVATE: Final = 0o600
@@ -81,7 +81,7 @@ def write_default(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _replace(path, default_text())
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+        raise SettingsUnwritableError(str(path), str(error.strerror)) from error
 
 
 def change_setting(path: Path, section: str, name: str, value: object) -> None:
@@ -100,7 +100,7 @@ def change_setting(path: Path, section: str, name: str, value: object) -> None:
         parse_settings(new, path)
         _replace(path, new)
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be written: {error.strerror}") from error
+        raise SettingsUnwritableError(str(path), str(error.strerror)) from error
 
 
 def _changed(text: str, key: Key, value: str) -> str:

@@ -7,7 +7,7 @@ Python's, and Python's are integers, so types are compared exactly.
 import ipaddress
 from typing import Final, Protocol
 
-from engine.core.errors import ConfigError
+from engine.core.errors import AddressError, AddressFlaw, ConfigError
 from engine.delivery.pseudonym import parse_key
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.proxy import EXAMPLE, parse_proxy
@@ -37,7 +37,7 @@ class Rule(Protocol):
         """What is allowed, to follow "must be"."""
 
     def read(self, value: object) -> object:
-        """The setting's value.  Raises ValueError with the complaint."""
+        """The setting's value.  Raises ValueError with the complaint, or AddressError."""
 
 
 def _refuse(value: object, rule: Rule) -> ValueError:
@@ -127,10 +127,7 @@ class Multiaddrs:
     def _one(self, entry: object) -> str:
         if not isinstance(entry, str):
             raise _refuse(entry, self)
-        try:
-            return str(parse_multiaddr(entry))
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
+        return str(parse_multiaddr(entry))
 
 
 class ServiceNodes(Multiaddrs):
@@ -144,7 +141,7 @@ class ServiceNodes(Multiaddrs):
         found = super().read(value)
         for address in found:
             if parse_multiaddr(address).peer_id is None:
-                raise ValueError(f'address "{address}": /p2p/ and the peer id are missing')
+                raise AddressError(AddressFlaw.PEER_NOT_NAMED, shown=address)
         return found
 
 
@@ -175,8 +172,5 @@ class ProxyAddress:
         if not isinstance(value, str):
             raise _refuse(value, self)
         if value:
-            try:
-                parse_proxy(value)
-            except ConfigError as error:
-                raise ValueError(str(error)) from error
+            parse_proxy(value)
         return value

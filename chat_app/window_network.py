@@ -5,17 +5,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from chat_app.network_control import NetworkControl, problem_of
+from chat_app.settings import MAX_SERVICE_NODES
 from chat_app.settings_file import change_setting
+from engine.core.errors import AddressError, AddressFlaw, ConfigError
 from ui.network_choice import NetworkChoice
 
 
-def store_problem(address: str) -> str:
-    """Why a text is no address of a Store, as a sentence; the rules are those of service nodes."""
-    return _sentence(problem_of("service_nodes", [address]))
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+def store_problem(address: str) -> ConfigError | None:
+    """Why a text is no address of a Store; the rules are those of service nodes."""
+    return problem_of("service_nodes", [address])
 
 
 class WindowNetwork(Struct, frozen=True):
@@ -33,8 +31,10 @@ class WindowNetwork(Struct, frozen=True):
             proxy=settings.proxy,
         )
 
-    def problem(self, choice: NetworkChoice) -> str:
-        return _sentence(
+    def problem(self, choice: NetworkChoice) -> ConfigError | None:
+        if len(choice.service_nodes) > MAX_SERVICE_NODES:
+            return AddressError(AddressFlaw.TOO_MANY, allowed=MAX_SERVICE_NODES)
+        return (
             problem_of("role", choice.role)
             or problem_of("service_nodes", list(choice.service_nodes))
             or problem_of("proxy", choice.proxy)

@@ -1,7 +1,7 @@
 """What is said of an error that a person meets: a sentence for each code, and what to do.
 
-An error without a code is one of the command line, of the settings or of the network: its text
-names files, keys and addresses, and is shown as it is.
+An error without a code is one of the command line, of the settings file or of the network: its text
+names files, keys and peers, and is shown as it is.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,6 +10,7 @@ from typing import Final
 
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.errors import (
+    AddressError,
     ChatError,
     CommandError,
     CommandRefusal,
@@ -18,10 +19,12 @@ from engine.core.errors import (
     InviteError,
     LinkFlaw,
     LinkKind,
+    SettingsUnwritableError,
     StorageError,
     StorageFault,
 )
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
+from ui.address_words import address_words
 from ui.foreign_text import one_line
 from ui.times import LATEST_MS, date_words
 from ui.translate import tr
@@ -77,9 +80,6 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
     InputFlaw.TEXT_EMPTY: lambda: tr("A message needs some text."),
     InputFlaw.TEXT_TOO_LONG: lambda: tr(
         "This message has {given} bytes; at most {limit} can be sent at once."
-    ),
-    InputFlaw.STORE_WITHOUT_PEER: lambda: tr(
-        'address "{given}": it must end in /p2p/ and a peer id'
     ),
     InputFlaw.STORE_LISTED: lambda: tr("This Store is in the list already."),
     InputFlaw.STORES_FULL: lambda: tr("There can be {limit} Stores."),
@@ -171,7 +171,7 @@ _INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
 }
 
 
-def error_words(error: ChatError) -> str:
+def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
     match error:
         case CommandError(refusal=refusal):
             return _REFUSALS[refusal]()
@@ -181,6 +181,10 @@ def error_words(error: ChatError) -> str:
             return _INPUT[flaw]().format(given=given, limit=limit)
         case InviteError():
             return _link_words(error)
+        case AddressError():
+            return address_words(error)
+        case SettingsUnwritableError(path=path, reason=reason):
+            return tr("{path} cannot be written: {reason}.").format(path=path, reason=reason)
         case _:
             return str(error)
 

@@ -4,6 +4,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from engine.core.errors import ConfigError
+
 
 class NetworkChoice(Struct, frozen=True, kw_only=True):
     """``role`` is "auto", "relay" or "edge"; the nodes are multiaddrs."""
@@ -20,8 +22,8 @@ class NetworkPort(Protocol):
 
     def chosen(self) -> NetworkChoice: ...
 
-    def problem(self, choice: NetworkChoice, /) -> str:
-        """Why it is not possible, as a sentence; empty if it is."""
+    def problem(self, choice: NetworkChoice, /) -> ConfigError | None:
+        """Why it is not possible; None if it is."""
 
     async def change(self, choice: NetworkChoice, /) -> None:
         """Raises ChatError if it cannot be."""

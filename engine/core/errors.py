@@ -107,7 +107,6 @@ class InputFlaw(StrEnum):
     """It is neither PNG nor JPEG."""
     TEXT_EMPTY = "text_empty"
     TEXT_TOO_LONG = "text_too_long"
-    STORE_WITHOUT_PEER = "store_without_peer"
     STORE_LISTED = "store_listed"
     STORES_FULL = "stores_full"
     STORE_UNKNOWN = "store_unknown"
@@ -123,6 +122,76 @@ class InputError(ConfigError):
         self.flaw = flaw
         self.given = given
         self.limit = limit
+
+
+class AddressFlaw(StrEnum):
+    """What is wrong with a multiaddr."""
+
+    TOO_LONG = "too_long"
+    NO_SLASH = "no_slash"
+    """It does not start with one."""
+    TOO_MANY_PARTS = "too_many_parts"
+    BAD_KIND = "bad_kind"
+    ENDS_WITH_SLASH = "ends_with_slash"
+    NO_TCP = "no_tcp"
+    """Something else follows the host."""
+    NO_PORT = "no_port"
+    BAD_IP = "bad_ip"
+    ZONE = "zone"
+    BAD_HOST = "bad_host"
+    BAD_PORT = "bad_port"
+    BARE_TLS = "bare_tls"
+    UNSUPPORTED = "unsupported"
+    NO_PEER_ID = "no_peer_id"
+    BAD_PEER_ID = "bad_peer_id"
+    AFTER_PEER_ID = "after_peer_id"
+    PEER_NOT_NAMED = "peer_not_named"
+    """It is one where any peer may answer, and one peer was wanted."""
+    TOO_MANY = "too_many"
+    """Of a list of addresses: it is too long."""
+
+
+class ProxyFlaw(StrEnum):
+    """What is wrong with the address of a SOCKS5 proxy."""
+
+    TOO_LONG = "too_long"
+    SHAPE = "shape"
+    SCHEME = "scheme"
+    HOST = "host"
+    NO_PORT = "no_port"
+    BAD_PORT = "bad_port"
+    CREDENTIALS = "credentials"
+
+
+class AddressError(ConfigError):
+    """A multiaddr or a proxy that cannot be used, and which part of it is to blame.
+
+    ``shown``: the address, printable and without secrets; ``allowed``: a limit, an example, or the
+    names that are known.
+    """
+
+    def __init__(
+        self,
+        flaw: AddressFlaw | ProxyFlaw,
+        *,
+        shown: str = "",
+        part: str = "",
+        allowed: int | str = "",
+    ) -> None:
+        super().__init__(f"address {shown!r}: {flaw} {part!r}")
+        self.flaw = flaw
+        self.shown = shown
+        self.part = part
+        self.allowed = allowed
+
+
+class SettingsUnwritableError(ConfigError):
+    """``reason``: the operating system's, in its own words."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: cannot be written: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 class LinkKind(StrEnum):

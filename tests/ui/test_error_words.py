@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import (
+    AddressError,
+    AddressFlaw,
     ChatError,
     CommandError,
     CommandRefusal,
@@ -16,6 +18,8 @@ from engine.core.errors import (
     InviteError,
     LinkFlaw,
     LinkKind,
+    ProxyFlaw,
+    SettingsUnwritableError,
     StorageError,
     StorageFault,
 )
@@ -57,6 +61,10 @@ ERRORS: list[ChatError] = [
     *map(CommandError, CommandRefusal),
     *(StorageError("The key is gone.", fault) for fault in StorageFault),
     *(InputError(flaw, given=70_000, limit=65_536) for flaw in InputFlaw),
+    *(
+        AddressError(flaw, shown="/ip4/x", part="x", allowed=9)
+        for flaw in (*AddressFlaw, *ProxyFlaw)
+    ),
     *(InviteError(flaw, kind, name="Bob") for flaw, kind in itertools.product(LinkFlaw, LinkKind)),
 ]
 
@@ -87,8 +95,20 @@ def test_an_error_without_a_code_says_what_it_says() -> None:
             "This name cannot be used: the name is longer than 60 characters.",
         ),
         (
-            InputError(InputFlaw.STORE_WITHOUT_PEER, given="/ip4/127.0.0.1/tcp/9"),
-            'address "/ip4/127.0.0.1/tcp/9": it must end in /p2p/ and a peer id',
+            AddressError(AddressFlaw.PEER_NOT_NAMED, shown="/ip4/127.0.0.1/tcp/9"),
+            'address "/ip4/127.0.0.1/tcp/9": /p2p/ and the peer id are missing',
+        ),
+        (
+            AddressError(AddressFlaw.BAD_PORT, shown="/x", part="y\nz", allowed=65_535),
+            'address "/x": "y z" is no port (0 to 65535)',
+        ),
+        (
+            AddressError(ProxyFlaw.NO_PORT, shown="socks5://***@b:1"),
+            'proxy "socks5://***@b:1": the port is missing, as in :9050',
+        ),
+        (
+            SettingsUnwritableError("settings.toml", "Read-only file system"),
+            "settings.toml cannot be written: Read-only file system.",
         ),
         (
             InviteError(LinkFlaw.BLOCKED, LinkKind.CONTACT, name="Bo\nb"),

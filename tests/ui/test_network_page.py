@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, load_settings
 from chat_app.window_network import WindowNetwork
-from engine.core.errors import TransportError
+from engine.core.errors import ConfigError, TransportError
 from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from tests.ui.driving import play, until
@@ -76,9 +76,9 @@ def test_what_cannot_be_is_said_in_place_and_nothing_is_closed() -> None:
         def chosen(self) -> NetworkChoice:
             return NetworkChoice(role="edge", service_nodes=(NODE,))
 
-        def problem(self, choice: NetworkChoice, /) -> str:
+        def problem(self, choice: NetworkChoice, /) -> ConfigError | None:
             del choice
-            return ""
+            return None
 
         async def change(self, choice: NetworkChoice, /) -> None:
             raise TransportError(f"cannot listen for {choice.role}")
@@ -88,7 +88,7 @@ def test_what_cannot_be_is_said_in_place_and_nothing_is_closed() -> None:
         sheet.open()
         sheet.roles.choose(1)
         sheet.confirm.click()
-        await until(lambda: sheet.problem.text() == "cannot listen for relay")
+        await until(lambda: sheet.problem.text() == "Cannot listen for relay.")
         assert sheet.isVisible()
         assert sheet.confirm.isEnabled()
         sheet.reject()

@@ -14,6 +14,7 @@ from ui.dialogs.outward import Outward
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.error_words import error_words
 from ui.network_choice import NetworkChoice, NetworkPort
+from ui.problem_words import sentence
 from ui.segments import Segments
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -105,9 +106,9 @@ class Network(Sheet):
             words = tr("{words} Name one, or nothing can be sent or received.").format(words=words)
         self._role_words.setText(words)
         problem = self._port.problem(choice)
-        say_problem(self.problem, problem)
+        say_problem(self.problem, "" if problem is None else sentence(error_words(problem)))
         self.confirm.rename(tr("Save"))
-        self.confirm.setEnabled(not problem)
+        self.confirm.setEnabled(problem is None)
 
     def _submit(self) -> None:
         self.confirm.setEnabled(False)
@@ -119,6 +120,6 @@ class Network(Sheet):
             await self._port.change(self.choice())
         except ChatError as error:
             self._judge()
-            say_problem(self.problem, error_words(error))
+            say_problem(self.problem, sentence(error_words(error)))
         else:
             self.accept()

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBox
 from shiboken6 import isValid
 
 from engine.api import ChatEngine
-from engine.core.errors import ChatError
+from engine.core.errors import ChatError, ConfigError
 from engine.history_views import StoreOrigin, StoresChanged, StoreTestView, StoreView
 from ui.controls import Area, Button, Text
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
@@ -73,7 +73,7 @@ class Stores(Sheet):
         tasks: Tasks,
         parent: QWidget | None = None,
         *,
-        problem_of: Callable[[str], str],
+        problem_of: Callable[[str], ConfigError | None],
         now: Callable[[], datetime],
     ) -> None:
         super().__init__(tr("Stores"), _words(), parent=parent)
@@ -300,7 +300,8 @@ class Stores(Sheet):
 
     def _judge(self) -> None:
         address = self.address()
-        problem = self._problem_of(address) if address else ""
+        error = self._problem_of(address) if address else None
+        problem = "" if error is None else sentence(error_words(error))
         own = (store.multiaddr for store in self._stores if store.origin is StoreOrigin.USER)
         if not problem and address in own:
             problem = tr("This Store is in the list already.")

@@ -64,7 +64,7 @@ class Flows(QObject):
         self._one = one_sheet
         self._start = one_sheet.start
         self._ask = one_sheet.ask
-        self._address_problem: Callable[[str], str] = lambda _: ""
+        self._address_problem = WindowContext().store_problem
 
     @property
     def sheet(self) -> Sheet | None:

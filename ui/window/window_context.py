@@ -7,6 +7,7 @@ from msgspec import Struct
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
+from engine.core.errors import ConfigError
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.network_choice import NetworkPort
 from ui.screen import GrabScreens, grab_screens
@@ -24,7 +25,7 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     grab_screens: GrabScreens = grab_screens
     network: NetworkPort | None = None
     """None: the window offers no page for it."""
-    store_problem: Callable[[str], str] = lambda _: ""
-    """Why a text is no address of a Store, as a sentence; empty if it is one."""
+    store_problem: Callable[[str], ConfigError | None] = lambda _: None
+    """Why a text is no address of a Store; None if it is one."""
     earlier_profile: str = ""
     """The file in which a profile of a format that is not used any more is kept; "" = none is."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final, assert_never
 
 from engine.core.counters import Counters
-from engine.core.errors import ConfigError, OwnWords
+from engine.core.errors import AddressError, AddressFlaw, OwnWords
 from engine.core.problems import (
     AnswersWrongly,
     NodeFailed,
@@ -57,12 +57,10 @@ def offers(protocols: Collection[ProtocolId], service: Service) -> bool:
 
 
 def service_address(text: str) -> Multiaddr:
-    """Raises ConfigError that quotes the address and says what is wrong with it."""
+    """A multiaddr that names its peer.  Raises AddressError."""
     address = parse_multiaddr(text)
     if address.peer_id is None:
-        raise ConfigError(
-            f'address "{address}": a service node\'s address must end in /p2p/ and its peer id'
-        )
+        raise AddressError(AddressFlaw.PEER_NOT_NAMED, shown=str(address))
     return address
 
 
@@ -140,7 +138,7 @@ class ServiceNodes:
         for text in texts:
             try:
                 address = service_address(text)
-            except ConfigError as error:
+            except AddressError as error:
                 self._counters.add("edge.service_node_unusable")
                 self._log_once(f"left out: {error}")
                 continue

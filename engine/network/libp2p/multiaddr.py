@@ -1,8 +1,8 @@
 """Multiaddrs of the shape that this node can listen on or dial.
 
 ``/(ip4|ip6|dns|dns4|dns6)/host/tcp/port[/ws|/wss|/tls/ws][/p2p/peer-id]``; ``/tls/ws`` is another
-spelling of ``/wss``.  Users type the text form, and invitations carry it: an error there is a
-ConfigError that names the part and what is allowed.  Identify carries the binary form from peers:
+spelling of ``/wss``.  Users type the text form, and invitations carry it: an error there is an
+AddressError that names the part and what is allowed.  Identify carries the binary form from peers:
 an error there is a RemoteProtocolError.  Other shapes (QUIC, relays) are refused.
 """
 
@@ -13,7 +13,7 @@ from enum import StrEnum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.core.errors import ConfigError, RemoteProtocolError
+from engine.core.errors import AddressError, AddressFlaw, RemoteProtocolError
 from engine.network.libp2p.peer_id import (
     parse_peer_id,
     peer_id_from_bytes,
@@ -112,38 +112,39 @@ class Multiaddr(Struct, frozen=True, kw_only=True):
 
 
 def parse_multiaddr(text: str) -> Multiaddr:
-    """Raises ConfigError that quotes the address and says what is wrong with it."""
+    """Raises AddressError, with the address and what is wrong with it."""
     if len(text) > MAX_MULTIADDR_TEXT:
-        raise ConfigError(f"the address is longer than {MAX_MULTIADDR_TEXT} characters")
+        raise AddressError(AddressFlaw.TOO_LONG, allowed=MAX_MULTIADDR_TEXT)
     try:
         return _parse_parts(text.split("/"))
-    except _BadPartError as error:
+    except _BadPartError as bad:
         shown = "".join(character if character.isprintable() else "?" for character in text)
-        raise ConfigError(f'address "{shown}": {error}') from None
+        raise AddressError(bad.flaw, shown=shown, part=bad.part, allowed=bad.allowed) from None
 
 
 class _BadPartError(Exception):
-    pass
+    def __init__(self, flaw: AddressFlaw, part: str = "", *, allowed: int | str = "") -> None:
+        super().__init__(flaw)
+        self.flaw = flaw
+        self.part = part
+        self.allowed = allowed
 
 
 def _parse_parts(parts: list[str]) -> Multiaddr:
     if parts[0] or len(parts) == 1:
-        raise _BadPartError(f'it must start with "/", as in {_EXAMPLE}')
+        raise _BadPartError(AddressFlaw.NO_SLASH, allowed=_EXAMPLE)
     parts = parts[1:]
     if len(parts) > _MAX_PARTS:
-        raise _BadPartError(f"it has too many parts ({_MAX_PARTS} at most)")
-    kinds = ", ".join(HostKind)
+        raise _BadPartError(AddressFlaw.TOO_MANY_PARTS, allowed=_MAX_PARTS)
     if parts[0] not in tuple(HostKind):
-        raise _BadPartError(f'"{parts[0]}" is not one of {kinds}')
+        raise _BadPartError(AddressFlaw.BAD_KIND, parts[0], allowed=", ".join(HostKind))
     if len(parts) > 1 and not parts[-1]:
-        raise _BadPartError('it must not end in "/"')
+        raise _BadPartError(AddressFlaw.ENDS_WITH_SLASH)
     kind = HostKind(parts[0])
     if len(parts) > 2 and parts[2] != "tcp":  # noqa: PLR2004 - /kind/host/tcp/port
-        raise _BadPartError(
-            f'"/{parts[2]}" is unsupported after the host, where /tcp/PORT is needed'
-        )
+        raise _BadPartError(AddressFlaw.NO_TCP, parts[2])
     if len(parts) < 4:  # noqa: PLR2004 - /kind/host/tcp/port
-        raise _BadPartError("after the host /tcp/PORT is needed")
+        raise _BadPartError(AddressFlaw.NO_PORT)
     layer, rest = _parse_layer(parts[4:])
     return Multiaddr(
         host_kind=kind,
@@ -161,19 +162,19 @@ def _parse_host(kind: HostKind, text: str) -> str:
             try:
                 address = parse(text)
             except ValueError:
-                raise _BadPartError(f'"{text}" is no {kind} address') from None
+                raise _BadPartError(AddressFlaw.BAD_IP, text, allowed=kind) from None
             if "%" in text:
-                raise _BadPartError(f'"{text}": an address with a zone is unsupported')
+                raise _BadPartError(AddressFlaw.ZONE, text)
             return str(address)
         case HostKind.DNS | HostKind.DNS4 | HostKind.DNS6:
             if not _HOST_NAME.fullmatch(text):
-                raise _BadPartError(f'"{text}" is no host name')
+                raise _BadPartError(AddressFlaw.BAD_HOST, text)
             return text
 
 
 def _parse_port(text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) <= _MAX_PORT):  # noqa: PLR2004 - five digits
-        raise _BadPartError(f'"{text}" is no port (0 to {_MAX_PORT})')
+        raise _BadPartError(AddressFlaw.BAD_PORT, text, allowed=_MAX_PORT)
     return int(text)
 
 
@@ -181,7 +182,7 @@ def _parse_layer(parts: list[str]) -> tuple[Layer, list[str]]:
     if parts[:2] == ["tls", "ws"]:
         return Layer.WSS, parts[2:]
     if parts[:1] == ["tls"]:
-        raise _BadPartError("/tls is supported only in /tls/ws, which is the same as /wss")
+        raise _BadPartError(AddressFlaw.BARE_TLS)
     if parts[:1] == ["wss"]:
         return Layer.WSS, parts[1:]
     if parts[:1] == ["ws"]:
@@ -193,18 +194,15 @@ def _parse_peer(parts: list[str]) -> PeerId | None:
     if not parts:
         return None
     if parts[0] not in ("p2p", "ipfs"):  # "ipfs" is the old name of the same part
-        raise _BadPartError(
-            f'"/{parts[0]}" is unsupported: after the port there may be one of /ws, /wss and'
-            " /tls/ws, and then /p2p/PEER"
-        )
+        raise _BadPartError(AddressFlaw.UNSUPPORTED, parts[0])
     if len(parts) == 1:
-        raise _BadPartError(f"/{parts[0]} needs a peer id")
+        raise _BadPartError(AddressFlaw.NO_PEER_ID, parts[0])
     if len(parts) > 2:  # noqa: PLR2004 - /p2p/id
-        raise _BadPartError(f'"/{parts[2]}" is unsupported: nothing may follow the peer id')
+        raise _BadPartError(AddressFlaw.AFTER_PEER_ID, parts[2])
     try:
         return parse_peer_id(parts[1])
     except RemoteProtocolError:
-        raise _BadPartError(f'"{parts[1]}" is no peer id') from None
+        raise _BadPartError(AddressFlaw.BAD_PEER_ID, parts[1]) from None
 
 
 def multiaddr_from_bytes(data: bytes) -> Multiaddr:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from engine.core.errors import ConfigError
+from engine.core.errors import AddressError, ProxyFlaw
 
 EXAMPLE: Final = "socks5://127.0.0.1:9050"
 MAX_PROXY_CHARACTERS: Final = 1_024
@@ -38,28 +38,30 @@ class Proxy:
 
 
 def parse_proxy(text: str) -> Proxy:
-    """Raises ConfigError that quotes the proxy, without its secrets, and says what is wrong."""
+    """Raises AddressError, with the proxy but not its secrets, and what is wrong with it."""
     try:
         return _parse(text)
-    except _BadPartError as error:
-        raise ConfigError(f'proxy "{_without_secret(text)}": {error}') from None
+    except _BadPartError as bad:
+        shown = _without_secret(text)
+        raise AddressError(bad.flaw, shown=shown, part=bad.part, allowed=bad.allowed) from None
 
 
 class _BadPartError(Exception):
-    pass
+    def __init__(self, flaw: ProxyFlaw, part: str = "", *, allowed: int | str = "") -> None:
+        super().__init__(flaw)
+        self.flaw = flaw
+        self.part = part
+        self.allowed = allowed
 
 
 def _parse(text: str) -> Proxy:
     if len(text) > MAX_PROXY_CHARACTERS:
-        raise _BadPartError(f"it is longer than {MAX_PROXY_CHARACTERS} characters")
+        raise _BadPartError(ProxyFlaw.TOO_LONG, allowed=MAX_PROXY_CHARACTERS)
     parts = _SHAPE.fullmatch(text)
     if parts is None:
-        raise _BadPartError(
-            f"it must look like {EXAMPLE} or socks5://USER:PASSWORD@127.0.0.1:9050"
-            " (in a name or password write @ as %40, : as %3A and / as %2F)"
-        )
+        raise _BadPartError(ProxyFlaw.SHAPE, allowed=EXAMPLE)
     if parts["scheme"].lower() not in ("socks5", "socks5h"):
-        raise _BadPartError(f'"{parts["scheme"][:20]}" is no kind of proxy known here, only socks5')
+        raise _BadPartError(ProxyFlaw.SCHEME, parts["scheme"][:20])
     username, password = _credentials(parts["user"], parts["password"])
     return Proxy(
         host=_host(parts["host"]),
@@ -75,16 +77,14 @@ def _host(text: str) -> str:
     try:
         return str(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
     except ValueError:
-        raise _BadPartError(
-            f'"{text[:60]}" is no IP address; a name would have to be looked up beside the proxy'
-        ) from None
+        raise _BadPartError(ProxyFlaw.HOST, text[:60]) from None
 
 
 def _port(text: str | None) -> int:
     if not text:
-        raise _BadPartError("the port is missing, as in :9050")
+        raise _BadPartError(ProxyFlaw.NO_PORT)
     if not (text.isascii() and text.isdecimal() and len(text) <= 5 and 0 < int(text) <= _MAX_PORT):  # noqa: PLR2004 - five digits
-        raise _BadPartError(f'"{text[:20]}" is no port (1 to {_MAX_PORT})')
+        raise _BadPartError(ProxyFlaw.BAD_PORT, text[:20], allowed=_MAX_PORT)
     return int(text)
 
 
@@ -93,9 +93,7 @@ def _credentials(username: str | None, password: str | None) -> tuple[bytes, byt
         return b"", b""
     found = unquote_to_bytes(username), unquote_to_bytes(password or "")
     if not all(0 < len(part) <= MAX_CREDENTIAL_BYTES for part in found):
-        raise _BadPartError(
-            f"user and password must both be there, with 1 to {MAX_CREDENTIAL_BYTES} bytes each"
-        )
+        raise _BadPartError(ProxyFlaw.CREDENTIALS, allowed=MAX_CREDENTIAL_BYTES)
     return found
 
 

@@ -17,7 +17,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.core.errors import ChatError, InputError, InputFlaw, LocalProtocolError
+from engine.core.errors import (
+    AddressError,
+    AddressFlaw,
+    ChatError,
+    InputError,
+    InputFlaw,
+    LocalProtocolError,
+)
 from engine.core.history.progress import MAX_STORES, StoreRecord, StoreRef
 from engine.core.history.queries import Candidate, End, StoreEnded, StoreNote
 from engine.core.ids import ContentTopic, UnixMs
@@ -107,7 +114,7 @@ class StoreRegistry:
         """Append a Store.  It must be new, its address name a peer, and the list have room."""
         address = parse_multiaddr(multiaddr)
         if address.peer_id is None:
-            raise InputError(InputFlaw.STORE_WITHOUT_PEER, given=multiaddr)
+            raise AddressError(AddressFlaw.PEER_NOT_NAMED, shown=str(address))
         store = StoreRef(str(address))
         if any(record.store == store for record in self._records):
             raise InputError(InputFlaw.STORE_LISTED)

@@ -362,8 +362,8 @@ def test_wrong_addresses_are_named_in_the_reason_and_logged_once(
         asyncio.run(scenario())
     lines = [str(vars(record).get("problem")) for record in caplog.records]
     assert len([line for line in lines if "expected was" in line]) == 1
-    assert len([line for line in lines if "must end in /p2p/" in line]) == 1
-    assert len([line for line in lines if "unsupported" in line]) == 1
+    assert len([line for line in lines if "peer_not_named" in line]) == 1
+    assert len([line for line in lines if "no_tcp" in line]) == 1
 
 
 def test_a_bad_certificate_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -35,7 +35,7 @@ async def test_the_list_and_its_order_outlive_a_restart(tmp_path: Path) -> None:
     await ann.engine.history.remove_store(SECOND)
     for address, problem in [
         (FIRST, "store_listed"),
-        ("/ip4/127.0.0.1/tcp/9", "store_without_peer"),
+        ("/ip4/127.0.0.1/tcp/9", "peer_not_named"),
         ("http://example.org", "address"),
     ]:
         with pytest.raises(ConfigError, match=problem):
