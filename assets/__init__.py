@@ -1,6 +1,7 @@
-"""Pictures that travel with the program: the app's icon and the interface's SVG icons.
+"""What travels with the program: the app's icon, the interface's SVG icons, the table of emoji.
 
-The interface icons are our own: a 20 grid, strokes of 1.6 in ``currentColor``, no fills.
+The interface icons are our own: a 20 grid, strokes of 1.6 in ``currentColor``, no fills.  The table
+of emoji is made by ``scripts/emoji.py``; ``emoji-licences.txt`` says whose its data are.
 """
 
 from pathlib import Path
@@ -29,3 +30,7 @@ def app_icon_path() -> Path:
 def app_icon_pictures() -> tuple[Path, ...]:
     """The same as PNG files, one for each size that desktops ask for."""
     return tuple(sorted(_HERE.glob("icon-*.png")))
+
+
+def emoji_path() -> Path:
+    return _HERE / "emoji.txt"

@@ -1,0 +1,1 @@
+"""Emoji: the table of them, what was used last, the picker, and ``:name:`` in the composer."""
