@@ -1,8 +1,8 @@
 """What the window remembers: settings in the settings file, the rest in a file of its own.
 
-Where the window stood, what was open and what was told once is nobody's setting, so it lies in
-``window.json`` in the profile directory.  A file that cannot be read counts as empty; one that
-cannot be written is logged and forgotten at the end.
+Where the window stood, what was open, what was told once and which emoji were used last is nobody's
+setting, so it lies in ``window.json`` in the profile directory.  A file that cannot be read counts
+as empty; one that cannot be written is logged and forgotten at the end.
 """
 
 import json
@@ -14,7 +14,16 @@ from typing import Final
 from chat_app.window_settings import WindowSettings
 from engine.persistence.profile_directory import write_private_file
 
-KEPT_HERE: Final = frozenset({"geometry", "list_width", "conversation", "earlier_profile"})
+KEPT_HERE: Final = frozenset(
+    {
+        "geometry",
+        "list_width",
+        "conversation",
+        "earlier_profile",
+        "recent_emoji",
+        "skin_tone",
+    }
+)
 MAX_FILE_BYTES: Final = 64 * 1024
 
 logger = logging.getLogger(__name__)

@@ -54,8 +54,8 @@ _ROW = 32
 _SIGN = 20
 _FROM_BOX = 4
 _EDGE = 4
-_OPENING = " \t([{\"'\u201c\u2018\u00ab\u00bf\u00a1\u00a0"
-"""After one of these, or at the start of a line, a sign begins a word."""
+_GOES_ON = "_-./:@\\"
+"""Behind a letter, a digit or one of these, a sign does not begin a word."""
 _Index = QModelIndex | QPersistentModelIndex
 DrawSign = Callable[[QPainter, QRectF], None]
 
@@ -276,7 +276,7 @@ class CompletionPopup(Card):
         text = before.decode("utf-16-le", "replace")
         for completion in self._completions:
             at = text.rfind(completion.trigger, 0, len(text) - 1 if completion.closing else None)
-            if at < 0 or (at > 0 and text[at - 1] not in _OPENING):
+            if at < 0 or (at > 0 and (text[at - 1].isalnum() or text[at - 1] in _GOES_ON)):
                 continue
             query = text[at + 1 :]
             if completion.query.fullmatch(query):

@@ -47,6 +47,7 @@ def _keys() -> tuple[tuple[str, str], ...]:
         (tr("Ctrl K"), tr("Search people and groups")),
         (tr("Alt ↑ ↓"), tr("Conversation above or below")),
         (tr("Enter"), tr("Send; with Shift a new line")),
+        (tr("Ctrl E"), tr("Emoji; or write :name:")),
         ("F6", tr("To the next area")),
         (tr("Ctrl + - 0"), tr("Larger, smaller, normal text")),
         ("F1", tr("This page")),

@@ -107,11 +107,14 @@ class Composer(Area):
     submitted = Signal(str)
     draft_changed = Signal(str)
     typing_changed = Signal(bool)
+    emoji_requested = Signal()
 
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
         self.box = MessageBox()
         self.completions = CompletionPopup(self.box)
+        self.emoji = IconButton("emoji", tr("Emoji (Ctrl+E)"), side=_BOX)
+        self.emoji.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves it where one writes
         self.send = IconButton("send", tr("Send (Enter)"), side=_BOX, colour="onAccent")
         self.send.setProperty("kind", "send")
         self.box.wrapped.connect(self.refit)
@@ -127,6 +130,7 @@ class Composer(Area):
         self.box.submitted.connect(self.submit)
         self.box.paste_refused.connect(self._refuse_paste)
         self.send.clicked.connect(self.submit)
+        self.emoji.clicked.connect(self.emoji_requested)
         self._draft_timer.timeout.connect(self._tell_draft)
         theme_changed.connect(self._dress)
         self._dress()
@@ -136,6 +140,7 @@ class Composer(Area):
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.box, 1)
+        row.addWidget(self.emoji, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.send, 0, Qt.AlignmentFlag.AlignBottom)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(14, 8, 14, 8)
@@ -182,6 +187,11 @@ class Composer(Area):
         self.box.blockSignals(False)
         self._judge()
         self.refit()
+
+    def insert(self, text: str) -> None:
+        """At the caret, as if it had been typed."""
+        self.box.insertPlainText(text)
+        self.box.ensureCursorVisible()
 
     def flush_draft(self) -> None:
         if self._draft_timer.isActive():
@@ -246,6 +256,7 @@ class Composer(Area):
             self._say("")
         can_send = not self._blocked and not self._over and bool(text.strip())
         self.send.setEnabled(can_send)
+        self.emoji.setEnabled(not self._blocked)
 
     def _refuse_paste(self) -> None:
         self._say(

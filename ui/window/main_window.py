@@ -17,6 +17,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
+from ui.emoji.asking import EmojiAsking
 from ui.foreign_text import one_line
 from ui.icons import app_icon
 from ui.list.model import ConversationModel
@@ -69,11 +70,13 @@ class MainWindow(QMainWindow):
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)
         self.model = ConversationModel()
         self.panel = LeftPanel(self.model, surroundings.now)
+        self.emoji = EmojiAsking(settings, self)
         self.pane = ConversationPane(
             engine,
             self.tasks,
             self.outbox,
             surroundings.now,
+            emoji=self.emoji,
             conversations=self.model.conversations,
         )
         self.empty = EmptyPage()
@@ -166,6 +169,7 @@ class MainWindow(QMainWindow):
         menu.add(tr("Quit"), ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
         menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
         menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
+        menu.add_hidden(tr("Emoji"), ("Ctrl+E",), self.pane.ask_emoji)
         menu.add_hidden(tr("Next area"), ("F6",), self._next_area)
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self._back)
         self.panel.set_menu(menu)

@@ -16,6 +16,7 @@ from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
 from ui.conversation_words import is_group
+from ui.emoji.asking import EmojiAsking
 from ui.foreign_text import one_line
 from ui.people import Answer, cannot_write_words, faces_of, lost_request
 from ui.tasks import Tasks
@@ -72,13 +73,14 @@ class ConversationPane(QWidget):
     block_requested = Signal()
     stores_requested = Signal()
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a conversation needs around it
         self,
         engine: ChatEngine,
         tasks: Tasks,
         outbox: UnsentTexts,
         now: Callable[[], datetime],
         *,
+        emoji: EmojiAsking,
         conversations: Callable[[], Iterable[ConversationView]] = tuple,
     ) -> None:
         """``conversations``: all that there are; whom one talks to has a picture in groups, too."""
@@ -86,6 +88,7 @@ class ConversationPane(QWidget):
         self._engine = engine
         self._tasks = tasks
         self._outbox = outbox
+        self._emoji = emoji
         self._conversation: ConversationView | None = None
         self._recent = Recent()
         self.header = ConversationHeader(now)
@@ -99,6 +102,7 @@ class ConversationPane(QWidget):
         self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()
         self.composer = Composer()
+        self.composer.completions.add(emoji.completion())
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -118,6 +122,7 @@ class ConversationPane(QWidget):
         self.composer.submitted.connect(self._send)
         self.composer.draft_changed.connect(self._save_draft)
         self.composer.typing_changed.connect(self._tell_typing)
+        self.composer.emoji_requested.connect(self.ask_emoji)
         self._outbox.returned.connect(self._take_back)
         self.header.mute_requested.connect(self._mute)
         self.muted_bar.show_requested.connect(self._unmute_member)
@@ -227,6 +232,15 @@ class ConversationPane(QWidget):
             self.composer.box.setFocus()
         elif self.contact_bar.isVisibleTo(self):
             self.contact_bar.setFocus()
+
+    def ask_emoji(self) -> None:
+        """For the text that one writes."""
+        if self.composer.emoji.isEnabled() and self.composer.isVisible():
+            self._emoji.ask(self.composer.emoji, self._insert_emoji)
+
+    def _insert_emoji(self, emoji: str) -> None:
+        self.composer.insert(emoji)
+        self.composer.box.setFocus()
 
     def _share_room(self) -> None:
         """Large letters in a narrow window: the bar says all that the composer would."""
