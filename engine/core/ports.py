@@ -21,6 +21,7 @@ from engine.core.ids import (
 )
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.records import (
+    AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
     GroupRecord,
@@ -32,16 +33,95 @@ from engine.core.records import (
     OwnSequence,
     PairState,
     ProfileRecord,
+    SpanRecord,
     WaitingContent,
 )
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import ChannelState, HolderEntry, Write
 
 
+class StoredQuote(Struct, frozen=True, kw_only=True):
+    """The beginning of a message that another one answers, as it is shown now."""
+
+    position: Position
+    sender_id: ParticipantId
+    is_own: bool
+    text: str
+    """Of a text, else empty; cut off somewhere beyond ``rules.QUOTED_CHARACTERS``."""
+    spans: tuple[SpanRecord, ...]
+    retracted: bool
+    hidden: bool
+    """It is in no page: deleted here, or its sender is muted."""
+
+
+class StoredReaction(Struct, frozen=True, kw_only=True):
+    """Everybody who chose one emoji for a message, without muted members."""
+
+    emoji: str
+    count: int
+    participant_ids: tuple[ParticipantId, ...]
+    """At most ``rules.MAX_REACTORS_NAMED`` of the others, the earliest first."""
+    mine: bool
+    pending: bool
+    """Ours, and only saved so far."""
+
+
 class StoredMessage(Struct, frozen=True, kw_only=True):
+    """A row.  ``record`` has the text shown now; delivery and holders are of ``shown_id``."""
+
     record: MessageRecord
     delivery: DeliveryRecord | None
     holders: tuple[HolderEntry, ...]
+    shown_id: MessageId | None = None
+    """The edit or the retraction that decides what is shown; None: nobody changed the message."""
+    edited_ms: UnixMs | None = None
+    """When ``shown_id`` was said, by its author's clock, if it is an edit."""
+    retracted: bool = False
+    quote: StoredQuote | None = None
+    """What ``record.reply_to`` names, if it is here."""
+    reactions: tuple[StoredReaction, ...] = ()
+    """The most frequent first, then the earliest.  None of a retracted message."""
+    more_reactions: int = 0
+    """Further emoji, beyond ``rules.MAX_REACTIONS_SHOWN``."""
+
+
+class StoredVersion(Struct, frozen=True, kw_only=True):
+    """A text that a message had or has; empty once the message is retracted."""
+
+    message_id: MessageId
+    """Of the message itself, or of the edit."""
+    text: str
+    spans: tuple[SpanRecord, ...]
+    sent_ms: UnixMs
+    received_ms: UnixMs
+    is_own: bool
+    is_shown: bool
+    delivery: DeliveryRecord | None
+    holders: tuple[HolderEntry, ...]
+
+
+class StoredReactor(Struct, frozen=True, kw_only=True):
+    message_id: MessageId
+    """Of the reaction."""
+    participant_id: ParticipantId
+    emoji: str
+    sent_ms: UnixMs
+    is_own: bool
+    delivery: DeliveryRecord | None
+    holders: tuple[HolderEntry, ...]
+
+
+class StoredAnnotation(Struct, frozen=True, kw_only=True):
+    """The newest of what was said about messages, and the beginning of its target."""
+
+    kind: str
+    message_id: MessageId
+    target_id: MessageId
+    sender_id: ParticipantId
+    is_own: bool
+    sent_ms: UnixMs
+    emoji: str
+    target: StoredQuote
 
 
 class StoredPage(Struct, frozen=True, kw_only=True):
@@ -67,6 +147,11 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     """Own text rows that are only saved; a notice such as a join is nothing to wait for."""
     failed: int
     """Own text rows that were given up."""
+    mentions: int = 0
+    """How many of the unread ones mention us."""
+    first_mention: Position | None = None
+    last_annotation: StoredAnnotation | None = None
+    """The newest one that counts, if it is later than ``last_message``."""
 
 
 # --- writes -------------------------------------------------------------------------------------
@@ -174,6 +259,17 @@ class PutMessage(Struct, frozen=True, kw_only=True):
     message: MessageRecord
 
 
+class PutAnnotation(Struct, frozen=True, kw_only=True):
+    """Insert; one that is known already changes nothing, and so does one that counts nothing.
+
+    It waits if its target is not here.  What is shown depends only on which annotations were put,
+    not on their order: of one sender's reactions with one emoji the newest counts, and the newest
+    edit by the target's own author, unless that author retracted it.  Newest is by position.
+    """
+
+    annotation: AnnotationRecord
+
+
 class HideMessage(Struct, frozen=True, kw_only=True):
     """Delete on this device only: it leaves every page and count; the log keeps it for others."""
 
@@ -271,6 +367,7 @@ StoreWrite: TypeAlias = (
     | PutMember
     | ApplyChannel
     | PutMessage
+    | PutAnnotation
     | HideMessage
     | PutDelivery
     | SaveOwnSequence
@@ -376,6 +473,28 @@ class ProfileStore(Protocol):
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> Mapping[MessageId, StoredMessage]:
         """The messages that exist and are visible."""
+
+    def concerned(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> list[MessageId]:
+        """Other rows that look different when these messages change.
+
+        Those of which our own annotations among them speak, and the newest that quote them, at most
+        ``rules.MAX_QUOTING``.
+        """
+
+    def versions(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[StoredVersion]:
+        """The message's texts, oldest first; one if it was never edited.  The newest are kept."""
+
+    def reactors(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[StoredReactor]:
+        """Who reacted and was not muted, the earliest first."""
+
+    def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
+        """The size of a logged message's raw bytes; 0 for any other."""
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage: ...
 

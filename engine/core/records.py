@@ -140,6 +140,33 @@ class MessageRecord(Struct, frozen=True, kw_only=True):
     received_ms: UnixMs
     waiting: bool = False
     late: bool = False
+    reply_to: MessageId | None = None
+    forwarded: bool = False
+    mentions_me: bool = False
+    arrival: str = "unknown"
+    """``engine.answers.Arrival``: by which way it came here first."""
+    repaired_by: ParticipantId | None = None
+    """The member who sent it again, if it came by repair."""
+
+
+class AnnotationRecord(Struct, frozen=True, kw_only=True):
+    """A reaction, edit or retraction.  Stores merge them with what they speak of."""
+
+    conversation_id: ConversationId
+    position: Position
+    """Its own."""
+    kind: str
+    """One of ``engine.core.content.ANNOTATION_KINDS``."""
+    target_id: MessageId
+    sender_id: ParticipantId
+    is_own: bool
+    sent_ms: UnixMs
+    received_ms: UnixMs
+    emoji: str = ""
+    removed: bool = False
+    text: str = ""
+    spans: tuple[SpanRecord, ...] = ()
+    mentions_me: bool = False
 
 
 class DeliveryRecord(Struct, frozen=True, kw_only=True):
@@ -156,6 +183,7 @@ class LoggedMessage(Struct, frozen=True, kw_only=True):
     position: Position
     sender_id: ParticipantId
     sent_ms: UnixMs
+    """Of what makes no row, such as a reaction: its Lamport timestamp, which is about the time."""
 
 
 class KeptAside(NamedTuple):

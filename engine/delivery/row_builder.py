@@ -15,7 +15,7 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.ports import PutMember, PutMessage, StoreWrite
+from engine.core.ports import PutAnnotation, PutMember, PutMessage, StoreWrite
 from engine.core.records import LoggedMessage, MemberRecord
 from engine.core.sds.vocabulary import SendPurpose
 from engine.delivery.channel_rows import ChannelRows
@@ -75,7 +75,7 @@ class RowBuilder:
         self,
         which: Which,
         steps: Iterable[Step],
-        writes: Iterable[StoreWrite],
+        writes: Sequence[StoreWrite],
         *,
         mono_ns: int,
         via: Via,
@@ -85,6 +85,8 @@ class RowBuilder:
         channel.mono_ns, channel.via, channel.arrived = mono_ns, via, None
         placed = [w.message for w in writes if isinstance(w, PutMessage) and not w.message.waiting]
         sent_ms = {row.position.message_id: row.sent_ms for row in placed}
+        annotations = [w.annotation for w in writes if isinstance(w, PutAnnotation)]
+        sent_ms |= {each.position.message_id: each.sent_ms for each in annotations}
         at_ms = UnixMs(0)
         for step in steps:
             at_ms = step.at_ms

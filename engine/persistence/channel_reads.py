@@ -127,6 +127,15 @@ def read_raw(
     return read_raw_of_key(connection, conversation, row[0]) if row else None
 
 
+def read_size(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> int:
+    """The size of a logged message's raw bytes; 0 for any other."""
+    row: tuple[int] | None = connection.execute(
+        "SELECT size FROM log_entry WHERE conversation_key = ? AND message_id = ?",
+        (conversation, stored_id(message_id)),
+    ).fetchone()
+    return row[0] if row else 0
+
+
 def read_kept_aside(
     connection: sqlite3.Connection, conversation: int, sender_id: ParticipantId, limit: int
 ) -> list[KeptAside]:

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, assert_never
 
-from engine.core.ids import AuthorSequence, MessageId
+from engine.core.ids import AuthorSequence, MessageId, Position
 from engine.core.sds.floods import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
 from engine.core.sds.forks import Fork, PutFork
 from engine.core.sds.vocabulary import (
@@ -37,6 +37,7 @@ from engine.core.sds.vocabulary import (
     SaveStoreQueried,
     Write,
 )
+from engine.persistence.annotation_tables import remove_annotation
 from engine.persistence.many_rows import insert, with_rows
 from engine.persistence.raw_blocks import next_raw_key, put_raw, remove_raw
 from engine.persistence.short_keys import instance_keys, participant_keys
@@ -230,9 +231,15 @@ def _remove_from_log(
     connection: sqlite3.Connection, conversation: int, message_id: MessageId
 ) -> None:
     stored = stored_id(message_id)
-    raw_key: tuple[int] | None = connection.execute(RAW_KEY, (conversation, stored)).fetchone()
-    if raw_key is not None:
-        remove_raw(connection, conversation, raw_key[0])
+    entry: tuple[int, int] | None = connection.execute(
+        "SELECT raw_key, lamport_timestamp FROM log_entry "
+        "WHERE conversation_key = ? AND message_id = ?",
+        (conversation, stored),
+    ).fetchone()
+    if entry is not None:
+        raw_key, lamport = entry
+        remove_raw(connection, conversation, raw_key)
+        remove_annotation(connection, conversation, Position(lamport, message_id))
     for table, id_ in (("log_entry", stored), ("outgoing", message_id), ("holder", stored)):
         connection.execute(
             f"DELETE FROM {table} WHERE conversation_key = ? AND message_id = ?",  # noqa: S608

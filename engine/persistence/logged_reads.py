@@ -14,7 +14,7 @@ from engine.persistence.stored_ids import position_of, stored_place
 MAX_PAGE: Final = 20_000
 
 _GROUP: Final = """
-SELECT l.lamport_timestamp, l.message_id, p.participant_id, coalesce(m.sent_ms, 0)
+SELECT l.lamport_timestamp, l.message_id, p.participant_id, coalesce(m.sent_ms, l.lamport_timestamp)
 FROM log_entry AS l CROSS JOIN participant AS p ON p.participant_key = l.sender_key
 LEFT JOIN message AS m
   ON m.conversation_key = l.conversation_key AND m.message_id = l.message_id

@@ -1,4 +1,4 @@
-"""Rows that one transaction adds to a log and to a timeline, written many at a time.
+"""What one transaction adds to a log and to a timeline, written many rows at a time.
 
 Backfilled history comes by the hundred, and one statement per row would cost more than the row.
 Rows wait here, in order, until another step of the transaction might read them, or until the
@@ -7,8 +7,9 @@ commit.  Nothing outlives the transaction.
 
 import sqlite3
 
-from engine.core.records import MessageRecord
+from engine.core.records import AnnotationRecord, MessageRecord
 from engine.core.sds.vocabulary import AppendToLog
+from engine.persistence.annotation_tables import put_annotations
 from engine.persistence.channel_tables import append_to_log
 from engine.persistence.timeline_tables import put_messages
 
@@ -21,6 +22,7 @@ class PendingRows:
         self._conversation = 0
         self._logged: list[AppendToLog] = []
         self._messages: list[MessageRecord] = []
+        self._annotations: list[AnnotationRecord] = []
 
     def log(self, conversation: int, appended: AppendToLog) -> None:
         self._turn_to(conversation)
@@ -30,6 +32,10 @@ class PendingRows:
         self._turn_to(conversation)
         self._messages.append(message)
 
+    def annotate(self, conversation: int, annotation: AnnotationRecord) -> None:
+        self._turn_to(conversation)
+        self._annotations.append(annotation)
+
     def write(self) -> None:
         if self._logged:
             append_to_log(self._connection, self._conversation, self._logged)
@@ -37,11 +43,15 @@ class PendingRows:
         if self._messages:
             put_messages(self._connection, self._conversation, self._messages)
             self._messages.clear()
+        if self._annotations:
+            put_annotations(self._connection, self._conversation, self._annotations)
+            self._annotations.clear()
 
     def forget(self) -> None:
         """Call when the transaction has failed."""
         self._logged.clear()
         self._messages.clear()
+        self._annotations.clear()
 
     def _turn_to(self, conversation: int) -> None:
         if conversation != self._conversation:

@@ -43,6 +43,8 @@ GROWING: Final = (
     _Growing("raw_block", "block_key", cost=5),
     _Growing("holder", "conversation_key, message_id, participant_key"),
     _Growing("delivery", "conversation_key, message_id"),
+    _Growing("reaction", "conversation_key, target_id, sender_key, emoji_key"),
+    _Growing("version", "version_key"),
     _Growing("ordinal_block", "conversation_key, first_lamport, first_message_id"),
     _Growing("outgoing", "outgoing_key"),
     _Growing("incoming", "incoming_key"),

@@ -26,6 +26,7 @@ from engine.core.ports import (
     ApplyChannel,
     ApplyMvds,
     ConversationSummary,
+    PutAnnotation,
     PutDelivery,
     PutGroup,
     PutLost,
@@ -56,6 +57,19 @@ MAX_COVERED_STORES: Final = 64
 """Per conversation, the latest: Stores on a local network come and go."""
 TEXT_KIND: Final = "text"
 """The kind of row that counts as unread, as waiting to be sent, and as failed."""
+
+
+MAX_EMOJI_EACH: Final = 16
+"""Different emoji of one member for one message, also those taken back; the newest count."""
+MAX_VERSIONS: Final = 256
+"""Edits kept of one message and member, the newest, beside the original."""
+MAX_REACTIONS_SHOWN: Final = 32
+MAX_REACTORS_NAMED: Final = 8
+MAX_QUOTING: Final = 64
+QUOTED_CHARACTERS: Final = 280
+"""Of a text that is quoted; a mention in it may have a shorter name now, so more is read."""
+MAX_LATE_LOOKED_AT: Final = 64
+"""Annotations looked at for the newest that counts."""
 
 
 def page_limit(limit: int) -> int:
@@ -98,7 +112,9 @@ GroupWrite: TypeAlias = PutMember | ApplyChannel
 PairWrite: TypeAlias = (
     ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting | PutLost | RemoveLost
 )
-DataWrite: TypeAlias = GroupWrite | PairWrite | PutMessage | PutDelivery | SaveOwnSequence
+DataWrite: TypeAlias = (
+    GroupWrite | PairWrite | PutMessage | PutAnnotation | PutDelivery | SaveOwnSequence
+)
 """Writes that must not be lost: refused for a missing conversation."""
 
 
@@ -117,6 +133,8 @@ def conversation_of(write: DataWrite) -> ConversationId:
             return member.conversation_id
         case PutMessage(message=message):
             return message.conversation_id
+        case PutAnnotation(annotation=annotation):
+            return annotation.conversation_id
         case _:
             return write.conversation_id
 

@@ -1,7 +1,7 @@
 """The tables of a profile, their migrations, and the check of a file's origin.
 
-All tables are made in one transaction, together with ``application_id`` and the version
-(``user_version``).  A database of version 1, which testers have, is carried over by a migration.
+The first tables are made in one transaction, together with ``application_id`` and the version
+(``user_version``); migrations bring a database of version 1 or 2 to the present one.
 One with a higher version belongs to a newer version of the application, one without our
 ``application_id`` to a test version from before this schema.  Both are left untouched.  The schema
 freezes at the first tagged release: afterwards only migrations change it.
@@ -24,7 +24,7 @@ from engine.persistence.from_version_1 import carry_over, give_back
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -383,6 +383,66 @@ _HISTORY_TABLES: Final = (
 )
 
 
+# What speaks of messages, also of some that are not here.
+_ANNOTATIONS: Final = (
+    "ALTER TABLE message ADD COLUMN reply_to ANY",
+    "ALTER TABLE message ADD COLUMN forwarded INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE message ADD COLUMN mentions_me INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE message ADD COLUMN arrival INTEGER",
+    "ALTER TABLE message ADD COLUMN repaired_by TEXT",
+    # Which edit or retraction is shown; ``text`` and ``spans`` are its own.
+    "ALTER TABLE message ADD COLUMN shown_id ANY",
+    "ALTER TABLE message ADD COLUMN edited_ms INTEGER",
+    "ALTER TABLE message ADD COLUMN retracted INTEGER NOT NULL DEFAULT 0",
+    # Whether ``reaction`` has anything about it, so that a page looks nothing up for other rows.
+    "ALTER TABLE message ADD COLUMN reacted INTEGER NOT NULL DEFAULT 0",
+    """
+    CREATE INDEX message_quoting ON message (conversation_key, reply_to, lamport_timestamp)
+    WHERE reply_to IS NOT NULL
+    """,
+    """
+    CREATE INDEX mention_order
+    ON message (conversation_key, waiting, lamport_timestamp, message_id)
+    WHERE hidden = 0 AND is_own = 0 AND kind = 'text' AND mentions_me = 1
+    """,
+    # The newest of each sender, target and emoji (as ``without_selectors`` writes it).
+    f"""
+    CREATE TABLE reaction (
+      {_OF_CONVERSATION}, target_id ANY NOT NULL, sender_key INTEGER NOT NULL,
+      emoji_key TEXT NOT NULL, emoji TEXT NOT NULL, removed INTEGER NOT NULL,
+      lamport_timestamp INTEGER NOT NULL, message_id ANY NOT NULL, is_own INTEGER NOT NULL,
+      sent_ms INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, target_id, sender_key, emoji_key)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE INDEX reaction_order ON reaction (conversation_key, lamport_timestamp, message_id)
+    """,
+    """
+    CREATE INDEX own_reaction ON reaction (conversation_key, message_id) WHERE is_own = 1
+    """,
+    # Edits, retractions, and the original of each message that was edited or retracted.
+    f"""
+    CREATE TABLE version (
+      version_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, target_id ANY NOT NULL,
+      sender_key INTEGER NOT NULL, kind TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL,
+      message_id ANY NOT NULL, is_own INTEGER NOT NULL, sent_ms INTEGER NOT NULL,
+      received_ms INTEGER NOT NULL, text TEXT NOT NULL, spans TEXT NOT NULL,
+      mentions_me INTEGER NOT NULL,
+      UNIQUE (conversation_key, target_id, sender_key, kind, lamport_timestamp, message_id)
+    ) STRICT
+    """,
+    """
+    CREATE INDEX version_order ON version (conversation_key, lamport_timestamp, message_id)
+    WHERE kind <> 'original'
+    """,
+    """
+    CREATE INDEX own_version ON version (conversation_key, message_id)
+    WHERE is_own = 1 AND kind <> 'original'
+    """,
+)
+
+
 def create_first_tables(connection: sqlite3.Connection) -> None:
     for statement in (
         *_PROFILE_TABLES,
@@ -405,6 +465,12 @@ def carry_over_version_1(connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA user_version = 2")
 
 
+def add_annotations(connection: sqlite3.Connection) -> None:
+    for statement in _ANNOTATIONS:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 3")
+
+
 def give_back_room(connection: sqlite3.Connection) -> None:
     """A step of its own, so that it is done at the next start if the process is killed before."""
     give_back(connection)
@@ -424,6 +490,7 @@ class Migration(Struct, frozen=True):
 MIGRATIONS: Final = (
     Migration(create_first_tables),
     Migration(carry_over_version_1),
+    Migration(add_annotations),
     Migration(give_back_room, transactional=False),
 )
 

@@ -20,6 +20,7 @@ from engine.core.ports import (
     ApplyHistory,
     ConversationSummary,
     HideMessage,
+    PutAnnotation,
     PutContact,
     PutDelivery,
     PutGroup,
@@ -39,6 +40,8 @@ from engine.core.ports import (
     SaveValue,
     StoredMessage,
     StoredPage,
+    StoredReactor,
+    StoredVersion,
     StoreWrite,
 )
 from engine.core.records import (
@@ -61,6 +64,7 @@ from engine.core.sds.vocabulary import (
     Write,
 )
 from engine.persistence import (
+    annotation_reads,
     channel_reads,
     history_tables,
     muted_members,
@@ -135,7 +139,7 @@ class SqliteProfileStore:
     # --- writes ---------------------------------------------------------------------------------
 
     def _apply_one(self, write: StoreWrite) -> None:
-        if isinstance(write, ApplyChannel | PutMessage):
+        if isinstance(write, ApplyChannel | PutMessage | PutAnnotation):
             self._apply_data(write)
             return
         self._pending.write()
@@ -220,6 +224,8 @@ class SqliteProfileStore:
                     self._apply_to_channel(key, channel_write)
             case PutMessage(message=message):
                 self._pending.put(key, message)
+            case PutAnnotation(annotation=annotation):
+                self._pending.annotate(key, annotation)
             case PutDelivery(message_id=message_id, delivery=delivery):
                 timeline_tables.put_delivery(connection, key, message_id, delivery)
             case SaveOwnSequence(own_sequence=own_sequence):
@@ -378,6 +384,38 @@ class SqliteProfileStore:
         with translated("read messages"):
             timeline = self._timeline(conversation_id)
             return {} if timeline is None else timeline.messages(message_ids)
+
+    def concerned(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> list[MessageId]:
+        with translated("read messages"):
+            key = self._key(conversation_id)
+            if key is None or not message_ids:
+                return []
+            return annotation_reads.concerned(self._connection, key, message_ids)
+
+    def versions(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[StoredVersion]:
+        with translated("read a message"):
+            key = self._key(conversation_id)
+            if key is None:
+                return []
+            return annotation_reads.versions(self._connection, key, message_id)
+
+    def reactors(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[StoredReactor]:
+        with translated("read a message"):
+            key = self._key(conversation_id)
+            if key is None:
+                return []
+            return annotation_reads.reactors(self._connection, key, message_id)
+
+    def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
+        with translated("read a message"):
+            key = self._key(conversation_id)
+            return 0 if key is None else channel_reads.read_size(self._connection, key, message_id)
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         with translated("read messages"):

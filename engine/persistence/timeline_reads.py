@@ -5,12 +5,10 @@ to page from is a waiting row's place if a waiting row has exactly this position
 the place in the log, whether a row is there or not.
 """
 
-import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
-from engine.core.errors import StorageError
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -19,33 +17,49 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
-from engine.core.records import DeliveryRecord, MessageRecord, SpanRecord
+from engine.core.ports import (
+    ConversationSummary,
+    StoredAnnotation,
+    StoredMessage,
+    StoredPage,
+    StoredQuote,
+    StoredReaction,
+)
+from engine.core.records import MessageRecord
 from engine.core.sds.vocabulary import HolderEntry
+from engine.persistence.annotation_reads import delivery_of, last_annotation, quotes, reactions
 from engine.persistence.channel_reads import read_holders
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before
-from engine.persistence.rules import page, page_limit
+from engine.persistence.rules import MAX_REACTIONS_SHOWN, page, page_limit
 from engine.persistence.stored_ids import (
     StoredId,
+    message_id_of,
     position_of,
     stored_id,
     stored_ids,
     stored_place,
 )
+from engine.persistence.stored_spans import spans_of
+from engine.persistence.timeline_tables import ARRIVALS, read_mark
 
 _Row: TypeAlias = tuple[
-    StoredId, int, int, int, int, str, str, int, int, str, str, str | None, int | None, str | None
-]
+    StoredId, int, int, int, int, str, str, int, int, str, str, StoredId | None, int, int,
+    int | None, str | None, StoredId | None, int | None, int, int,
+    str | None, int | None, str | None,
+]  # fmt: skip
 _Place: TypeAlias = tuple[int, int, StoredId]
 """(waiting, lamport, message id): the order of rows."""
 
 _COLUMNS: Final = """
 SELECT m.message_id, m.lamport_timestamp, m.waiting, m.is_own, m.late, m.kind, p.participant_id,
-       m.sent_ms, m.received_ms, m.text, m.spans, d.state, d.attempts, d.failure
+       m.sent_ms, m.received_ms, m.text, m.spans, m.reply_to, m.forwarded, m.mentions_me,
+       m.arrival, m.repaired_by, m.shown_id, m.edited_ms, m.retracted, m.reacted, d.state,
+       d.attempts, d.failure
 FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
 LEFT JOIN delivery AS d
-  ON m.is_own = 1 AND d.conversation_key = m.conversation_key AND d.message_id = m.message_id
+  ON m.is_own = 1 AND d.conversation_key = m.conversation_key
+    AND d.message_id = coalesce(m.shown_id, m.message_id)
 """
 _NEWEST_FIRST: Final = (
     "ORDER BY m.waiting DESC, m.lamport_timestamp DESC, m.message_id DESC LIMIT ?"
@@ -70,6 +84,17 @@ SELECT lamport_timestamp, message_id FROM message
 WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
   AND (lamport_timestamp, message_id) > (?, ?)
 ORDER BY waiting, lamport_timestamp, message_id LIMIT 1
+"""
+_UNREAD_MENTIONS: Final = """
+FROM message
+WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
+  AND mentions_me = 1
+  AND (lamport_timestamp, message_id) > (?, ?)
+"""
+_MENTIONS: Final = f"SELECT count(*) {_UNREAD_MENTIONS}"
+FIRST_MENTION: Final = f"""
+SELECT lamport_timestamp, message_id {_UNREAD_MENTIONS}
+ORDER BY lamport_timestamp, message_id LIMIT 1
 """
 _UNSETTLED: Final = """
 SELECT d.state, count(*) FROM delivery AS d CROSS JOIN message AS m
@@ -118,13 +143,37 @@ class TimelineReader:
         )
         newest = self._rows(LATEST_ROWS, 1)
         unread, first_unread = self._unread()
+        mentions, first_mention = self._mentions() if unread else (0, None)
         return ConversationSummary(
             unread=unread,
             first_unread=first_unread,
             last_message=newest[0] if newest else None,
             waiting_to_send=unsettled.get(DeliveryState.SAVED, 0),
             failed=unsettled.get(DeliveryState.FAILED, 0),
+            mentions=mentions,
+            first_mention=first_mention,
+            last_annotation=self._last_annotation(newest[0]) if newest else None,
         )
+
+    def _last_annotation(self, newest: StoredMessage) -> StoredAnnotation | None:
+        position = newest.record.position
+        return last_annotation(self._connection, self._conversation, position)
+
+    def _mentions(self) -> tuple[int, Position | None]:
+        """Unread rows that mention us; they have an index of their own."""
+        mark = read_mark(self._connection, self._conversation)
+        after = (-1, "") if mark is None else stored_place(mark)
+        count, first = 0, None
+        for waiting in (0, 1):
+            place = (self._conversation, waiting, *after)
+            counted: tuple[int] = self._connection.execute(_MENTIONS, place).fetchone()
+            if counted[0] and first is None:
+                found: tuple[int, StoredId] = self._connection.execute(
+                    FIRST_MENTION, place
+                ).fetchone()
+                first = position_of(*found)
+            count += counted[0]
+        return count, first
 
     def _unread(self) -> tuple[int, Position | None]:
         unread, lamport, message_id = self._connection.execute(
@@ -179,14 +228,25 @@ class TimelineReader:
             sql, (self._conversation, *parameters)
         ).fetchall()
         # Own rows only (the index of is_own is 3): each lookup is a random page of a large table.
-        own = [row[0] for row in rows if row[3]]
+        own = [row[16] or row[0] for row in rows if row[3]]
         holders = read_holders(self._connection, self._conversation, own) if own else {}
-        return tuple(self._stored(row, tuple(holders.get(row[0], ()))) for row in rows)
+        quoted = [row[11] for row in rows if row[11] is not None]
+        quoting = quotes(self._connection, self._conversation, quoted) if quoted else {}
+        reacted = [row[0] for row in rows if row[19] and not row[18]]
+        reacting = reactions(self._connection, self._conversation, reacted) if reacted else {}
+        return tuple(self._stored(row, holders, quoting, reacting) for row in rows)
 
-    def _stored(self, row: _Row, holders: tuple[HolderEntry, ...]) -> StoredMessage:
+    def _stored(
+        self,
+        row: _Row,
+        holders: Mapping[StoredId, Sequence[HolderEntry]],
+        quoting: Mapping[StoredId, StoredQuote],
+        reacting: Mapping[StoredId, tuple[StoredReaction, ...]],
+    ) -> StoredMessage:
         (
-            stored_as, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms,
-            text, spans, state, attempts, failure,
+            stored_as, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms, text,
+            spans, reply_to, forwarded, mentions_me, arrival, repaired_by, shown_id, edited_ms,
+            retracted, _, state, attempts, failure,
         ) = row  # fmt: skip
         record = MessageRecord(
             conversation_id=self._conversation_id,
@@ -195,26 +255,26 @@ class TimelineReader:
             is_own=bool(is_own),
             kind=kind,
             text=text,
-            spans=_spans(spans) if spans else (),
+            spans=spans_of(spans) if spans else (),
             sent_ms=UnixMs(sent_ms),
             received_ms=UnixMs(received_ms),
             waiting=bool(waiting),
             late=bool(late),
+            reply_to=None if reply_to is None else message_id_of(reply_to),
+            forwarded=bool(forwarded),
+            mentions_me=bool(mentions_me),
+            arrival="unknown" if arrival is None else ARRIVALS[arrival],
+            repaired_by=None if repaired_by is None else ParticipantId(repaired_by),
         )
-        delivery = (
-            None
-            if state is None
-            else DeliveryRecord(state=DeliveryState(state), attempts=attempts or 0, failure=failure)
+        reactions_to = reacting.get(stored_as, ())
+        return StoredMessage(
+            record=record,
+            delivery=delivery_of(state, attempts, failure),
+            holders=tuple(holders.get(shown_id or stored_as, ())) if is_own else (),
+            shown_id=None if shown_id is None else message_id_of(shown_id),
+            edited_ms=None if edited_ms is None else UnixMs(edited_ms),
+            retracted=bool(retracted),
+            quote=None if reply_to is None else quoting.get(reply_to),
+            reactions=reactions_to[:MAX_REACTIONS_SHOWN],
+            more_reactions=max(len(reactions_to) - MAX_REACTIONS_SHOWN, 0),
         )
-        return StoredMessage(record=record, delivery=delivery, holders=holders)
-
-
-def _spans(text: str) -> tuple[SpanRecord, ...]:
-    try:
-        items: list[tuple[str, int, int, str]] = json.loads(text)
-        return tuple(
-            SpanRecord(kind=kind, start=start, length=length, target=target)
-            for kind, start, length, target in items
-        )
-    except (ValueError, TypeError) as error:
-        raise StorageError("The spans of a message in the database are unreadable.") from error

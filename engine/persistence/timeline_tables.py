@@ -6,7 +6,6 @@ text rows of others after the read mark, by position: a message that arrives lat
 counts as read.
 """
 
-import json
 import sqlite3
 from collections.abc import Sequence
 from typing import Final, TypeAlias
@@ -14,7 +13,8 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from engine.core.ids import MessageId, Position
-from engine.core.records import DeliveryRecord, MessageRecord, SpanRecord
+from engine.core.records import DeliveryRecord, MessageRecord
+from engine.persistence.annotation_tables import row_goes, rows_came
 from engine.persistence.many_rows import Value, by_the_dozen, insert, with_ids, with_rows
 from engine.persistence.muted_members import DELETED, OF_MUTED, read_muted_members
 from engine.persistence.ordinals import count_in, count_out
@@ -28,19 +28,26 @@ from engine.persistence.stored_ids import (
     stored_order,
     stored_place,
 )
+from engine.persistence.stored_spans import spans_text
+
+ARRIVALS: Final = ("written_here", "live", "store", "repair")
+"""What the column ``arrival`` stands for; NULL: it is not known."""
 
 _PUT_MESSAGE: Final = with_rows(
     """
 INSERT INTO message (conversation_key, message_id, lamport_timestamp, waiting, hidden, is_own, late,
-                     kind, sender_key, sent_ms, received_ms, text, spans)
+                     kind, sender_key, sent_ms, received_ms, text, spans, reply_to, forwarded,
+                     mentions_me, arrival, repaired_by)
     """,
-    columns=13,
+    columns=18,
     conflict="""
 ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   lamport_timestamp = excluded.lamport_timestamp, waiting = excluded.waiting,
   is_own = excluded.is_own, late = excluded.late, kind = excluded.kind,
   sender_key = excluded.sender_key, sent_ms = excluded.sent_ms, received_ms = excluded.received_ms,
-  text = excluded.text, spans = excluded.spans,
+  text = excluded.text, spans = excluded.spans, reply_to = excluded.reply_to,
+  forwarded = excluded.forwarded, mentions_me = excluded.mentions_me, arrival = excluded.arrival,
+  repaired_by = excluded.repaired_by, shown_id = NULL, edited_ms = NULL, retracted = 0,
   hidden = CASE message.hidden WHEN 1 THEN 1 ELSE excluded.hidden END
     """,
 )
@@ -89,7 +96,7 @@ Change: TypeAlias = tuple[CountedRow | None, CountedRow | None]
 def put_messages(
     connection: sqlite3.Connection, conversation: int, records: Sequence[MessageRecord]
 ) -> None:
-    """Write the records in order; an existing one is replaced."""
+    """Write the records in order; an existing one is replaced, and what speaks of it applied."""
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
     muted = read_muted_members(connection, conversation)
     senders = participant_keys(connection, conversation, [one.sender_id for one in records])
@@ -111,6 +118,7 @@ def put_messages(
         after[position.message_id] = CountedRow(
             position, record.waiting, hidden, record.is_own, record.kind
         )
+    rows_came(connection, conversation, list(after))
     changes = [(before.get(message_id), row) for message_id, row in after.items()]
     recount(connection, conversation, [change for change in changes if change[0] != change[1]])
 
@@ -133,6 +141,11 @@ def _columns(
         record.received_ms,
         record.text,
         spans_text(record.spans),
+        None if record.reply_to is None else stored_id(record.reply_to),
+        record.forwarded,
+        record.mentions_me,
+        ARRIVALS.index(record.arrival) if record.arrival in ARRIVALS else None,
+        record.repaired_by,
     )
 
 
@@ -159,6 +172,7 @@ def remove_message(
             (conversation, stored_id(message_id)),
         )
     if old is not None:
+        row_goes(connection, conversation, message_id)
         recount(connection, conversation, [(old, None)])
 
 
@@ -201,13 +215,6 @@ def read_mark(connection: sqlite3.Connection, conversation: int) -> Position | N
     if lamport is None:
         return None
     return Position(lamport_timestamp=lamport, message_id=message_id)
-
-
-def spans_text(spans: tuple[SpanRecord, ...]) -> str:
-    """JSON: [[kind, start, length, target], …]; an empty text, as nearly always, for none."""
-    if not spans:
-        return ""
-    return json.dumps([(span.kind, span.start, span.length, span.target) for span in spans])
 
 
 def _counted_rows(

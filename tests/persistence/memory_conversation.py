@@ -6,7 +6,7 @@ checks a batch before applying it, so nothing here can fail.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
@@ -20,8 +20,17 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
+from engine.core.ports import (
+    ConversationSummary,
+    StoredAnnotation,
+    StoredMessage,
+    StoredPage,
+    StoredQuote,
+    StoredReactor,
+    StoredVersion,
+)
 from engine.core.records import (
+    AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
     GroupRecord,
@@ -59,7 +68,9 @@ from engine.core.sds.vocabulary import (
     SaveStoreQueried,
     Write,
 )
+from engine.persistence import rules
 from engine.persistence.rules import TEXT_KIND, page, page_limit
+from tests.persistence.memory_annotations import MemoryAnnotations
 from tests.persistence.memory_history import MemoryHistory
 from tests.persistence.memory_pair import MemoryPair
 
@@ -92,6 +103,14 @@ class MemoryChannel:
 
     def raw(self, message_id: MessageId) -> bytes | None:
         return self._raw.get(message_id)
+
+    def position(self, message_id: MessageId) -> Position | None:
+        entry = self._log.get(message_id)
+        return entry.position if entry else None
+
+    def size(self, message_id: MessageId) -> int:
+        entry = self._log.get(message_id)
+        return entry.size if entry else 0
 
     def log(self) -> Iterable[LogEntry]:
         """The log, unordered."""
@@ -239,6 +258,7 @@ class MemoryConversation:
         self._messages: dict[MessageId, MessageRecord] = {}
         self._hidden: set[MessageId] = set()
         self.muted_members: set[ParticipantId] = set()
+        self.annotations = MemoryAnnotations()
         self._deliveries: dict[MessageId, DeliveryRecord] = {}
         self._unsettled: set[MessageId] = set()
         self._places: list[_Place] = []
@@ -262,9 +282,21 @@ class MemoryConversation:
         self.members[member.participant_id] = replace(member, known_ms=known.known_ms)
 
     def apply_channel(self, write: Write) -> None:
+        if isinstance(write, RemoveFromLog):
+            position = self.channel.position(write.message_id)
+            changed = self.annotations.remove(position) if position else ()
+            for target in map(self._messages.get, changed):
+                if target is not None:
+                    self.annotations.judge(target)
         self.channel.apply(write)
         if isinstance(write, RemoveFromLog):
             self._remove_message(write.message_id)
+
+    def put_annotation(self, annotation: AnnotationRecord) -> None:
+        self.annotations.put(annotation)
+        target = self._messages.get(annotation.target_id)
+        if target is not None:
+            self.annotations.judge(target)
 
     def put_message(self, record: MessageRecord) -> None:
         message_id = record.position.message_id
@@ -274,6 +306,7 @@ class MemoryConversation:
             self._take_out(_place_of_row(old))
         if self._is_visible(record):
             insort(self._places, _place_of_row(record))
+        self.annotations.row_came(record)
 
     def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
         if muted:
@@ -323,11 +356,127 @@ class MemoryConversation:
         record = self._messages.get(message_id)
         if record is None or not self._is_visible(record):
             return None
-        return StoredMessage(
-            record=record,
-            delivery=self._deliveries.get(message_id) if record.is_own else None,
-            holders=tuple(self.channel.holders(message_id)) if record.is_own else (),
+        shown, changed_by = self.annotations.shown(record)
+        shown_id = changed_by.position.message_id if changed_by else None
+        is_retracted = changed_by is not None and changed_by.kind == "retraction"
+        reactions = (
+            []
+            if is_retracted
+            else self.annotations.reactions(message_id, self.muted_members, self._deliveries.get)
         )
+        said_by = shown_id or message_id
+        return StoredMessage(
+            record=shown,
+            delivery=self._deliveries.get(said_by) if record.is_own else None,
+            holders=tuple(self.channel.holders(said_by)) if record.is_own else (),
+            shown_id=shown_id,
+            edited_ms=changed_by.sent_ms if changed_by and not is_retracted else None,
+            retracted=is_retracted,
+            quote=None if record.reply_to is None else self.quote(record.reply_to),
+            reactions=tuple(reactions[: rules.MAX_REACTIONS_SHOWN]),
+            more_reactions=max(len(reactions) - rules.MAX_REACTIONS_SHOWN, 0),
+        )
+
+    def quote(self, message_id: MessageId) -> StoredQuote | None:
+        record = self._messages.get(message_id)
+        if record is None:
+            return None
+        shown, changed_by = self.annotations.shown(record)
+        is_text = record.kind == TEXT_KIND
+        hidden = not self._is_visible(record)
+        return StoredQuote(
+            position=record.position,
+            sender_id=record.sender_id,
+            is_own=record.is_own,
+            text=shown.text[: 2 * rules.QUOTED_CHARACTERS] if is_text and not hidden else "",
+            spans=shown.spans if is_text and not hidden else (),
+            retracted=changed_by is not None and changed_by.kind == "retraction",
+            hidden=hidden,
+        )
+
+    def concerned(self, message_ids: Sequence[MessageId]) -> list[MessageId]:
+        targets = {
+            target for each in message_ids for target in self.annotations.target_of_own(each)
+        }
+        quoting = {
+            message_id
+            for message_id, record in self._messages.items()
+            if record.reply_to in message_ids
+        }
+        return sorted((targets | quoting).difference(message_ids))
+
+    def versions(self, message_id: MessageId) -> list[StoredVersion]:
+        record = self._messages.get(message_id)
+        if record is None or record.kind != TEXT_KIND:
+            return []
+        _, changed_by = self.annotations.shown(record)
+        shown_id = changed_by.position.message_id if changed_by else message_id
+        texts: list[MessageRecord | AnnotationRecord] = [self.annotations.original(record)]
+        texts += self.annotations.edits(record)
+        return [
+            StoredVersion(
+                message_id=each.position.message_id,
+                text=each.text,
+                spans=each.spans,
+                sent_ms=each.sent_ms,
+                received_ms=each.received_ms,
+                is_own=each.is_own,
+                is_shown=each.position.message_id == shown_id,
+                delivery=self._own_delivery(each),
+                holders=self._own_holders(each),
+            )
+            for each in texts
+        ]
+
+    def reactors(self, message_id: MessageId) -> list[StoredReactor]:
+        return [
+            StoredReactor(
+                message_id=each.position.message_id,
+                participant_id=each.sender_id,
+                emoji=each.emoji,
+                sent_ms=each.sent_ms,
+                is_own=each.is_own,
+                delivery=self._own_delivery(each),
+                holders=self._own_holders(each),
+            )
+            for each in self.annotations.reactors(message_id, self.muted_members)
+        ]
+
+    def _own_delivery(self, each: MessageRecord | AnnotationRecord) -> DeliveryRecord | None:
+        return self._deliveries.get(each.position.message_id) if each.is_own else None
+
+    def _own_holders(self, each: MessageRecord | AnnotationRecord) -> tuple[HolderEntry, ...]:
+        return tuple(self.channel.holders(each.position.message_id)) if each.is_own else ()
+
+    def _last_annotation(self, after: Position) -> StoredAnnotation | None:
+        for each in self.annotations.newest_first():
+            target = self.message(each.target_id)
+            if target is None or each.position <= after:
+                continue
+            if each.kind == "reaction":
+                counts = (
+                    not each.removed
+                    and not target.retracted
+                    and each.sender_id not in self.muted_members
+                )
+            else:
+                counts = (
+                    target.shown_id == each.position.message_id
+                    and target.record.sender_id == each.sender_id
+                )
+            quote = self.quote(each.target_id)
+            if counts and quote is not None:
+                return StoredAnnotation(
+                    kind=each.kind,
+                    message_id=each.position.message_id,
+                    target_id=each.target_id,
+                    sender_id=each.sender_id,
+                    is_own=each.is_own,
+                    sent_ms=each.sent_ms,
+                    emoji=each.emoji,
+                    target=quote,
+                )
+        return None
 
     def logged(self, after: Position | None) -> list[LoggedMessage]:
         """Rows with a place after this one, hidden or not."""
@@ -344,7 +493,7 @@ class MemoryConversation:
 
     def _sent_ms(self, position: Position) -> UnixMs:
         record = self._messages.get(position.message_id)
-        return UnixMs(0) if record is None else record.sent_ms
+        return UnixMs(position.lamport_timestamp) if record is None else record.sent_ms
 
     def latest_page(self, limit: int) -> StoredPage:
         total = len(self._places)
@@ -367,12 +516,18 @@ class MemoryConversation:
             and stored.record.is_own
             and stored.record.kind == TEXT_KIND
         ]
+        shown = (self.annotations.shown(self._messages[each.message_id])[0] for each in unread)
+        mentions = [record.position for record in shown if record.mentions_me]
+        last = self.message(self._places[-1][2]) if self._places else None
         return ConversationSummary(
             unread=len(unread),
             first_unread=unread[0] if unread else None,
-            last_message=self.message(self._places[-1][2]) if self._places else None,
+            last_message=last,
             waiting_to_send=unsettled.count(DeliveryState.SAVED),
             failed=unsettled.count(DeliveryState.FAILED),
+            mentions=len(mentions),
+            first_mention=mentions[0] if mentions else None,
+            last_annotation=self._last_annotation(last.record.position) if last else None,
         )
 
     def _unread(self) -> list[Position]:

@@ -18,6 +18,7 @@ from engine.core.ports import (
     ApplyHistory,
     ConversationSummary,
     HideMessage,
+    PutAnnotation,
     PutContact,
     PutDelivery,
     PutGroup,
@@ -37,6 +38,8 @@ from engine.core.ports import (
     SaveValue,
     StoredMessage,
     StoredPage,
+    StoredReactor,
+    StoredVersion,
     StoreWrite,
 )
 from engine.core.records import (
@@ -223,6 +226,8 @@ class MemoryProfileStore:
                     conversation.apply_channel(channel_write)
             case PutMessage(message=message):
                 conversation.put_message(message)
+            case PutAnnotation(annotation=annotation):
+                conversation.put_annotation(annotation)
             case PutDelivery(message_id=message_id, delivery=delivery):
                 conversation.put_delivery(message_id, delivery)
             case SaveOwnSequence(own_sequence=own_sequence):
@@ -351,6 +356,28 @@ class MemoryProfileStore:
     ) -> Mapping[MessageId, StoredMessage]:
         found = ((each, self.message(conversation_id, each)) for each in message_ids)
         return {message_id: stored for message_id, stored in found if stored is not None}
+
+    def concerned(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> list[MessageId]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.concerned(message_ids) if conversation else []
+
+    def versions(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[StoredVersion]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.versions(message_id) if conversation else []
+
+    def reactors(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> list[StoredReactor]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.reactors(message_id) if conversation else []
+
+    def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.channel.size(message_id) if conversation else 0
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         conversation = self._conversations.get(conversation_id)

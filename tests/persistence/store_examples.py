@@ -25,6 +25,7 @@ from engine.core.mvds.vocabulary import (
 from engine.core.ports import (
     ApplyChannel,
     ApplyMvds,
+    PutAnnotation,
     PutDelivery,
     PutLost,
     PutMember,
@@ -35,6 +36,7 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.records import (
+    AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
     GroupRecord,
@@ -141,6 +143,8 @@ def row(  # noqa: PLR0913 - each is what some test is about
     text: str = "hello",
     conversation_id: ConversationId = GROUP,
     sender_id: ParticipantId = ALICE,
+    reply_to: str | None = None,
+    mentions_me: bool = False,
 ) -> PutMessage:
     return PutMessage(
         message=MessageRecord(
@@ -154,8 +158,59 @@ def row(  # noqa: PLR0913 - each is what some test is about
             sent_ms=NOW,
             received_ms=NOW,
             waiting=waiting,
+            reply_to=None if reply_to is None else MessageId(reply_to),
+            mentions_me=mentions_me,
         )
     )
+
+
+def annotation(  # noqa: PLR0913 - each is what some test is about
+    lamport_timestamp: int,
+    name: str,
+    target: str,
+    *,
+    kind: str = "reaction",
+    sender_id: ParticipantId = ALICE,
+    emoji: str = "👍",
+    removed: bool = False,
+    text: str = "",
+    conversation_id: ConversationId = GROUP,
+    mentions_me: bool = False,
+) -> PutAnnotation:
+    is_edit = kind == "edit"
+    return PutAnnotation(
+        annotation=AnnotationRecord(
+            conversation_id=conversation_id,
+            position=at(lamport_timestamp, name),
+            kind=kind,
+            target_id=MessageId(target),
+            sender_id=sender_id,
+            is_own=sender_id == ME,
+            sent_ms=UnixMs(NOW + lamport_timestamp),
+            received_ms=NOW,
+            emoji=emoji if kind == "reaction" else "",
+            removed=removed and kind == "reaction",
+            text=(text or f"edited by {name}") if is_edit else "",
+            mentions_me=mentions_me and is_edit,
+        )
+    )
+
+
+def edit(
+    lamport_timestamp: int,
+    name: str,
+    target: str,
+    text: str = "",
+    *,
+    sender_id: ParticipantId = ALICE,
+) -> PutAnnotation:
+    return annotation(lamport_timestamp, name, target, kind="edit", sender_id=sender_id, text=text)
+
+
+def retraction(
+    lamport_timestamp: int, name: str, target: str, *, sender_id: ParticipantId = ALICE
+) -> PutAnnotation:
+    return annotation(lamport_timestamp, name, target, kind="retraction", sender_id=sender_id)
 
 
 def delivery(name: str, state: DeliveryState, failure: str | None = None) -> PutDelivery:

@@ -53,9 +53,9 @@ def add_a_column(connection: sqlite3.Connection) -> None:
 
 def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, key: bytes) -> None:
     connection = open_database(database_path, key)
-    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (2, 0x43617573)
+    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (3, 0x43617573)
     assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
-        "create_first_tables", "carry_over_version_1", "give_back_room",
+        "create_first_tables", "carry_over_version_1", "add_annotations", "give_back_room",
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()
@@ -155,7 +155,7 @@ def test_a_newer_database_of_ours_is_not_from_before(
 ) -> None:
     make_old_database(database_path, key, version=9, application_id=APPLICATION_ID)
     before = database_path.read_bytes()
-    with pytest.raises(DatabaseTooNewError, match="version 9, this program knows 2"):
+    with pytest.raises(DatabaseTooNewError, match="version 9, this program knows 3"):
         opened(database_path, key)
     assert database_path.read_bytes() == before
 

@@ -71,7 +71,7 @@ from engine.core.sds.vocabulary import (
     SaveStoreQueried,
     Write,
 )
-from engine.persistence import ordinals, raw_blocks
+from engine.persistence import ordinals, raw_blocks, rules
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import (
@@ -82,6 +82,7 @@ from tests.persistence.store_examples import (
     ME,
     OTHER_GROUP,
     PAIR,
+    annotation,
     at,
     body,
     channel,
@@ -225,10 +226,27 @@ rows = st.builds(
     kind=st.sampled_from(["text", "text", "joined"]),
     waiting=st.booleans(),
     conversation_id=conversations,
+    sender_id=st.sampled_from([ALICE, ALICE, BOB]),
+    reply_to=st.none() | names,
+    mentions_me=st.booleans(),
+)
+annotations = st.builds(
+    annotation,
+    lamports,
+    names,
+    names,
+    kind=st.sampled_from(["reaction", "reaction", "edit", "edit", "edit", "retraction"]),
+    sender_id=st.sampled_from([ALICE, ALICE, BOB, ME]),
+    emoji=st.sampled_from(["👍", "❤", "❤\ufe0f", "🎉", "😂"]),
+    removed=st.booleans(),
+    conversation_id=conversations,
+    mentions_me=st.booleans(),
 )
 writes: st.SearchStrategy[StoreWrite] = st.one_of(
     rows,
     rows,
+    annotations,
+    annotations,
     st.builds(
         lambda several, conversation_id: channel(*several, conversation_id=conversation_id),
         st.lists(channel_writes, max_size=3),
@@ -287,6 +305,10 @@ def story(
             store.raw(conversation_id, MessageId(name)),
             store.message(conversation_id, MessageId(name)),
             store.holders(conversation_id, MessageId(name)),
+            store.versions(conversation_id, MessageId(name)),
+            store.reactors(conversation_id, MessageId(name)),
+            sorted(store.concerned(conversation_id, [MessageId(name)])),
+            store.logged_size(conversation_id, MessageId(name)),
         )
         for name in (position.message_id, NAMES[0])
     ]
@@ -415,6 +437,8 @@ class StoresAgree(RuleBasedStateMachine):
 def test_the_stores_agree(monkeypatch: pytest.MonkeyPatch, chosen: list[str]) -> None:
     monkeypatch.setattr(ordinals, "BLOCK_ROWS", 4)
     monkeypatch.setattr(raw_blocks, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(rules, "MAX_EMOJI_EACH", 2)
+    monkeypatch.setattr(rules, "MAX_VERSIONS", 2)
     monkeypatch.setattr(sys.modules[__name__], "NAMES", chosen)
     run_state_machine_as_test(
         StoresAgree, settings=settings(max_examples=40, stateful_step_count=25, deadline=None)

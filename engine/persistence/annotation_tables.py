@@ -1,0 +1,232 @@
+"""Merges reactions, edits and retractions with the rows of which they speak.
+
+The result depends only on what was put, not on the order: a message takes what waited for it when
+its row comes.  ``reaction`` keeps the newest of each sender, target and emoji, ``version`` the
+newest edits and the newest retraction of each sender and target, and the original of a message
+that its author changed.  The row itself has the text shown now, for pages and for the search.  Runs
+inside the store's transaction.
+"""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
+
+from engine.core.emoji import without_selectors
+from engine.core.ids import MessageId, Position
+from engine.core.records import AnnotationRecord
+from engine.persistence import rules
+from engine.persistence.many_rows import Value, by_the_dozen, with_ids
+from engine.persistence.short_keys import participant_keys
+from engine.persistence.stored_ids import StoredId, stored_id, stored_ids, stored_place
+from engine.persistence.stored_spans import spans_text
+
+REACTION: Final = "reaction"
+EDIT: Final = "edit"
+RETRACTION: Final = "retraction"
+ORIGINAL: Final = "original"
+"""Of a version: the message's own text.  Never said by anybody as an annotation."""
+
+_PUT_REACTION: Final = """
+INSERT INTO reaction (conversation_key, target_id, sender_key, emoji_key, emoji, removed,
+                      lamport_timestamp, message_id, is_own, sent_ms)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, target_id, sender_key, emoji_key) DO UPDATE SET
+  emoji = excluded.emoji, removed = excluded.removed,
+  lamport_timestamp = excluded.lamport_timestamp, message_id = excluded.message_id,
+  is_own = excluded.is_own, sent_ms = excluded.sent_ms
+WHERE (excluded.lamport_timestamp, excluded.message_id) > (lamport_timestamp, message_id)
+"""
+_FORGET_REACTIONS: Final = """
+DELETE FROM reaction
+WHERE (conversation_key, target_id, sender_key, emoji_key) IN (
+  SELECT conversation_key, target_id, sender_key, emoji_key FROM reaction
+  WHERE conversation_key = ? AND target_id = ? AND sender_key = ?
+  ORDER BY lamport_timestamp DESC, message_id DESC LIMIT -1 OFFSET ?
+)
+"""
+_MARK_REACTED: Final = """
+UPDATE message SET reacted = 1 WHERE conversation_key = ? AND message_id = ? AND reacted = 0
+"""
+_PUT_VERSION: Final = """
+INSERT INTO version (conversation_key, target_id, sender_key, kind, lamport_timestamp, message_id,
+                     is_own, sent_ms, received_ms, text, spans, mentions_me)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key, target_id, sender_key, kind, lamport_timestamp, message_id)
+DO NOTHING
+"""
+_FORGET_VERSIONS: Final = """
+DELETE FROM version WHERE version_key IN (
+  SELECT version_key FROM version
+  WHERE conversation_key = ? AND target_id = ? AND sender_key = ? AND kind = ?
+  ORDER BY lamport_timestamp DESC, message_id DESC LIMIT -1 OFFSET ?
+)
+"""
+_KEEP_ORIGINAL: Final = """
+INSERT INTO version (conversation_key, target_id, sender_key, kind, lamport_timestamp, message_id,
+                     is_own, sent_ms, received_ms, text, spans, mentions_me)
+SELECT conversation_key, message_id, sender_key, 'original', lamport_timestamp, message_id, is_own,
+       sent_ms, received_ms, text, spans, mentions_me
+FROM message WHERE conversation_key = ? AND message_id = ?
+"""
+_FORGET_ORIGINAL: Final = (
+    "DELETE FROM version WHERE conversation_key = ? AND target_id = ? AND kind = 'original'"
+)
+_NEWEST_VERSION: Final = """
+SELECT message_id, sent_ms, text, spans, mentions_me FROM version
+WHERE conversation_key = ? AND target_id = ? AND sender_key = ? AND kind = ?
+ORDER BY lamport_timestamp DESC, message_id DESC LIMIT 1
+"""
+_SHOW: Final = """
+UPDATE message SET shown_id = ?, edited_ms = ?, retracted = ?, text = ?, spans = ?, mentions_me = ?
+WHERE conversation_key = ? AND message_id = ?
+"""
+_ERASE: Final = """
+UPDATE version SET text = '', spans = '', mentions_me = 0
+WHERE conversation_key = ? AND target_id = ? AND sender_key = ? AND text <> ''
+"""
+_REACTED_TO: Final = with_ids(
+    "SELECT DISTINCT target_id FROM reaction WHERE conversation_key = ? AND target_id IN"
+)
+_CHANGED: Final = with_ids(
+    "SELECT DISTINCT target_id FROM version WHERE conversation_key = ? AND target_id IN"
+)
+_REMOVE_REACTION: Final = """
+DELETE FROM reaction WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ?
+"""
+_VERSIONS_AT: Final = """
+SELECT target_id FROM version
+WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ? AND kind <> 'original'
+"""
+_REMOVE_VERSION: Final = """
+DELETE FROM version
+WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ? AND kind <> 'original'
+  AND target_id = ?
+"""
+_Version: TypeAlias = tuple[StoredId, int, str, str, int]
+"""Id, time, text, spans, and whether it mentions us."""
+
+
+def put_annotations(
+    connection: sqlite3.Connection, conversation: int, records: Sequence[AnnotationRecord]
+) -> None:
+    senders = participant_keys(connection, conversation, [one.sender_id for one in records])
+    changed: dict[StoredId, None] = {}
+    for record in records:
+        sender = senders[record.sender_id]
+        if record.kind == REACTION:
+            _put_reaction(connection, conversation, record, sender)
+        else:
+            _put_version(connection, conversation, record, sender)
+            changed[stored_id(record.target_id)] = None
+    for target in changed:
+        _show(connection, conversation, target)
+
+
+def _put_reaction(
+    connection: sqlite3.Connection, conversation: int, record: AnnotationRecord, sender: int
+) -> None:
+    target = stored_id(record.target_id)
+    key = without_selectors(record.emoji)
+    connection.execute(
+        _PUT_REACTION,
+        (
+            conversation, target, sender, key, record.emoji, record.removed,
+            *stored_place(record.position), record.is_own, record.sent_ms,
+        ),
+    )  # fmt: skip
+    connection.execute(_FORGET_REACTIONS, (conversation, target, sender, rules.MAX_EMOJI_EACH))
+    connection.execute(_MARK_REACTED, (conversation, target))
+
+
+def _put_version(
+    connection: sqlite3.Connection, conversation: int, record: AnnotationRecord, sender: int
+) -> None:
+    target = stored_id(record.target_id)
+    connection.execute(
+        _PUT_VERSION,
+        (
+            conversation, target, sender, record.kind, *stored_place(record.position),
+            record.is_own, record.sent_ms, record.received_ms, record.text,
+            spans_text(record.spans), record.mentions_me,
+        ),
+    )  # fmt: skip
+    kept = rules.MAX_VERSIONS if record.kind == EDIT else 1
+    connection.execute(_FORGET_VERSIONS, (conversation, target, sender, record.kind, kept))
+
+
+def rows_came(
+    connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
+) -> None:
+    """These rows were written with their own texts: apply what speaks of them."""
+    stored = stored_ids(message_ids)
+    for target in _spoken_of(connection, _REACTED_TO, conversation, stored):
+        connection.execute(_MARK_REACTED, (conversation, target))
+    for target in _spoken_of(connection, _CHANGED, conversation, stored):
+        connection.execute(_FORGET_ORIGINAL, (conversation, target))
+        _show(connection, conversation, target)
+
+
+def row_goes(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> None:
+    """The row is removed; what others said of it waits for its return."""
+    connection.execute(_FORGET_ORIGINAL, (conversation, stored_id(message_id)))
+
+
+def remove_annotation(
+    connection: sqlite3.Connection, conversation: int, position: Position
+) -> None:
+    """Its author replaced it; nothing happens if there is none at this position."""
+    place = (conversation, *stored_place(position))
+    connection.execute(_REMOVE_REACTION, place)
+    targets: list[tuple[StoredId]] = connection.execute(_VERSIONS_AT, place).fetchall()
+    for (target,) in targets:
+        connection.execute(_REMOVE_VERSION, (*place, target))
+        _show(connection, conversation, target)
+
+
+def _spoken_of(
+    connection: sqlite3.Connection,
+    sql: Mapping[int, str],
+    conversation: int,
+    stored: Sequence[StoredId],
+) -> list[StoredId]:
+    found: list[tuple[StoredId]] = []
+    for asked in by_the_dozen(stored):
+        found += connection.execute(sql[len(asked)], (conversation, *asked)).fetchall()
+    return [target for (target,) in found]
+
+
+def _show(connection: sqlite3.Connection, conversation: int, target: StoredId) -> None:
+    """Give the row the text that counts now; nothing happens if it is not here or no text."""
+    row: tuple[int, str, StoredId | None] | None = connection.execute(
+        "SELECT sender_key, kind, shown_id FROM message "
+        "WHERE conversation_key = ? AND message_id = ?",
+        (conversation, target),
+    ).fetchone()
+    if row is None or row[1] != rules.TEXT_KIND:
+        return
+    sender, _, shown = row
+
+    def newest(kind: str) -> _Version | None:
+        version: _Version | None = connection.execute(
+            _NEWEST_VERSION, (conversation, target, sender, kind)
+        ).fetchone()
+        return version
+
+    retraction = newest(RETRACTION)
+    edit = newest(EDIT)
+    if shown is None and (retraction or edit):
+        connection.execute(_KEEP_ORIGINAL, (conversation, target))
+    values: tuple[Value, ...]
+    if retraction is not None:
+        connection.execute(_ERASE, (conversation, target, sender))
+        values = (retraction[0], None, True, "", "", False)
+    elif edit is not None:
+        shown_id, sent_ms, text, spans, mentions_me = edit
+        values = (shown_id, sent_ms, False, text, spans, mentions_me)
+    elif (original := newest(ORIGINAL)) is not None:  # Its author replaced what changed it.
+        _, _, text, spans, mentions_me = original
+        values = (None, None, False, text, spans, mentions_me)
+        connection.execute(_FORGET_ORIGINAL, (conversation, target))
+    else:
+        return
+    connection.execute(_SHOW, (*values, conversation, target))

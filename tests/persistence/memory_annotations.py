@@ -1,0 +1,153 @@
+"""What was said about messages, in the model of a store: plain dictionaries, judged when read."""
+
+from collections.abc import Callable, Iterable
+from itertools import groupby
+
+from msgspec.structs import replace
+
+from engine.core.emoji import without_selectors
+from engine.core.ids import DeliveryState, MessageId, ParticipantId, Position
+from engine.core.ports import StoredReaction
+from engine.core.records import AnnotationRecord, DeliveryRecord, MessageRecord
+from engine.persistence import rules
+
+DeliveryOf = Callable[[MessageId], DeliveryRecord | None]
+
+
+def _newest(records: Iterable[AnnotationRecord], most: int) -> list[AnnotationRecord]:
+    return sorted(records, key=lambda record: record.position)[-most:]
+
+
+def _key(edit: AnnotationRecord) -> tuple[MessageId, ParticipantId, Position]:
+    return edit.target_id, edit.sender_id, edit.position
+
+
+class MemoryAnnotations:
+    def __init__(self) -> None:
+        self._reactions: dict[tuple[MessageId, ParticipantId, str], AnnotationRecord] = {}
+        self._versions: dict[tuple[MessageId, ParticipantId, str], list[AnnotationRecord]] = {}
+        self._erased_rows: set[MessageId] = set()
+        self._erased: set[tuple[MessageId, ParticipantId, Position]] = set()
+        """Edits of retracted rows."""
+
+    def put(self, record: AnnotationRecord) -> None:
+        target_id, sender_id = record.target_id, record.sender_id
+        if record.kind == "reaction":
+            key = (target_id, sender_id, without_selectors(record.emoji))
+            known = self._reactions.get(key)
+            if known is None or known.position < record.position:
+                self._reactions[key] = record
+            mine = [
+                one for key, one in self._reactions.items() if key[:2] == (target_id, sender_id)
+            ]
+            kept = _newest(mine, rules.MAX_EMOJI_EACH)
+            for key, one in [*self._reactions.items()]:
+                if key[:2] == (target_id, sender_id) and one not in kept:
+                    del self._reactions[key]
+            return
+        several = self._versions.setdefault((target_id, sender_id, record.kind), [])
+        if all(one.position != record.position for one in several):
+            several.append(record)
+            self._erased.discard(_key(record))
+        most = rules.MAX_VERSIONS if record.kind == "edit" else 1
+        several[:] = _newest(several, most)
+
+    def remove(self, position: Position) -> set[MessageId]:
+        """Returns the messages that it may have changed."""
+        for key in [key for key, one in self._reactions.items() if one.position == position]:
+            del self._reactions[key]
+        changed = set()
+        for (target_id, *_), several in self._versions.items():
+            left = [one for one in several if one.position != position]
+            if len(left) < len(several):
+                several[:] = left
+                changed.add(target_id)
+        return changed
+
+    def row_came(self, record: MessageRecord) -> None:
+        self._erased_rows.discard(record.position.message_id)
+        self.judge(record)
+
+    def judge(self, record: MessageRecord) -> None:
+        """What its author retracted is erased for good."""
+        if record.kind == "text" and self._of(record, "retraction"):
+            self._erased_rows.add(record.position.message_id)
+            self._erased |= {_key(edit) for edit in self._of(record, "edit")}
+
+    def _of(self, record: MessageRecord, kind: str) -> list[AnnotationRecord]:
+        if record.kind != "text":
+            return []
+        return self._versions.get((record.position.message_id, record.sender_id, kind), [])
+
+    def shown(self, record: MessageRecord) -> tuple[MessageRecord, AnnotationRecord | None]:
+        """The record with the text that counts, and what decides it."""
+        own = self.original(record)
+        if retractions := self._of(record, "retraction"):
+            return own, retractions[-1]
+        if edits := self._of(record, "edit"):
+            edit = self._text_of(edits[-1])
+            changed = replace(
+                record, text=edit.text, spans=edit.spans, mentions_me=edit.mentions_me
+            )
+            return changed, edit
+        return own, None
+
+    def _text_of(self, edit: AnnotationRecord) -> AnnotationRecord:
+        erased = _key(edit) in self._erased
+        return replace(edit, text="", spans=(), mentions_me=False) if erased else edit
+
+    def original(self, record: MessageRecord) -> MessageRecord:
+        erased = record.position.message_id in self._erased_rows
+        return replace(record, text="", spans=(), mentions_me=False) if erased else record
+
+    def edits(self, record: MessageRecord) -> list[AnnotationRecord]:
+        return [self._text_of(one) for one in self._of(record, "edit")]
+
+    def reactors(self, target_id: MessageId, muted: set[ParticipantId]) -> list[AnnotationRecord]:
+        found = (
+            one
+            for one in self._reactions.values()
+            if one.target_id == target_id and not one.removed and one.sender_id not in muted
+        )
+        return sorted(found, key=lambda one: one.position)
+
+    def reactions(
+        self, target_id: MessageId, muted: set[ParticipantId], delivery_of: DeliveryOf
+    ) -> list[StoredReaction]:
+        def emoji_key(one: AnnotationRecord) -> str:
+            return without_selectors(one.emoji)
+
+        together = [
+            [*several]
+            for _, several in groupby(
+                sorted(self.reactors(target_id, muted), key=emoji_key), key=emoji_key
+            )
+        ]
+        together.sort(key=lambda several: (-len(several), several[0].position))
+        return [
+            StoredReaction(
+                emoji=max(one.emoji for one in several),
+                count=len(several),
+                participant_ids=tuple(one.sender_id for one in several if not one.is_own)[
+                    : rules.MAX_REACTORS_NAMED
+                ],
+                mine=any(one.is_own for one in several),
+                pending=any(
+                    (delivery := delivery_of(one.position.message_id)) is not None
+                    and delivery.state is DeliveryState.SAVED
+                    for one in several
+                    if one.is_own
+                ),
+            )
+            for several in together
+        ]
+
+    def target_of_own(self, message_id: MessageId) -> set[MessageId]:
+        every = [*self._reactions.values(), *(o for each in self._versions.values() for o in each)]
+        return {
+            one.target_id for one in every if one.is_own and one.position.message_id == message_id
+        }
+
+    def newest_first(self) -> list[AnnotationRecord]:
+        every = [*self._reactions.values(), *(o for each in self._versions.values() for o in each)]
+        return sorted(every, key=lambda one: one.position, reverse=True)
