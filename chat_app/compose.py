@@ -93,6 +93,7 @@ def build_engine(
             peers=settings.network.peers,
             service_nodes=lambda: live.settings.service_nodes,
             recorder=recorder,
+            mentions_when_muted=lambda: settings.notifications.mentions_when_muted,
         )
     )
 

@@ -144,6 +144,12 @@ class NotificationSettings:
     preview: bool = _setting(
         True, Flag(), "Show in a notification what was written, not only by whom."
     )
+    mentions_when_muted: bool = _setting(
+        True,
+        Flag(),
+        "Tell the desktop of a message that mentions you, although its conversation is muted."
+        " A change counts from the next start.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,6 +102,8 @@ class Arrival(StrEnum):
     STORE = "store"
     REPAIR = "repair"
     """A member sent it again because somebody missed it."""
+    UNKNOWN = "unknown"
+    """It came before ways were noted, or waited for others while the program ended."""
 
 
 class MessageInfo(Struct, frozen=True, kw_only=True):

@@ -14,8 +14,12 @@ from engine.answers import (
     ForkProof,
     HolderView,
     InvitePreview,
+    MessageInfo,
+    ReactorView,
     TimelinePage,
+    VersionView,
 )
+from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import (
     ConnectionView,
@@ -99,10 +103,60 @@ class People(Protocol):
 class Timeline(Protocol):
     """The messages of a conversation.  ``engine.runtime.timeline`` implements it."""
 
-    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
+    async def send_text(
+        self,
+        conversation_id: ConversationId,
+        text: str,
+        *,
+        reply_to: MessageId | None = None,
+        mentions: Sequence[Mention] = (),
+        forwarded: bool = False,
+    ) -> MessageId:
         """Send a message of at most MAX_TEXT_BYTES bytes.
 
-        Returns once it is durable.  Raises ConfigError if the text is empty or too long.
+        Returns once it is durable.  Raises ConfigError if the text is empty or too long, or if a
+        mention is at no "@" of it.
+        """
+
+    async def react(
+        self, conversation_id: ConversationId, message_id: MessageId, emoji: str, *, active: bool
+    ) -> None:
+        """Choose an emoji for a message, or take it back.
+
+        Raises ConfigError if it is not exactly one emoji, and LocalProtocolError if the message is
+        not here or was retracted.
+        """
+
+    async def edit(
+        self,
+        conversation_id: ConversationId,
+        message_id: MessageId,
+        text: str,
+        *,
+        mentions: Sequence[Mention] = (),
+    ) -> None:
+        """Give a text of ours another text.  Raises as ``send_text`` and ``retract`` do."""
+
+    async def retract(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Delete a text of ours for everybody: others are asked to hide it, and do if they can.
+
+        Raises LocalProtocolError if it is not here, not ours or no text.
+        """
+
+    async def versions(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[VersionView]:
+        """The texts of a message, oldest first; their texts are empty once it is retracted."""
+
+    async def reactors(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[ReactorView]:
+        """Who reacted to a message, the earliest first."""
+
+    async def info(self, conversation_id: ConversationId, message_id: MessageId) -> MessageInfo:
+        """All that is known about a message.
+
+        Raises LocalProtocolError if it is not in the timeline.
         """
 
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:

@@ -100,6 +100,8 @@ class QuoteView(Struct, frozen=True, kw_only=True):
     text: str = ""
     """The beginning of what it says now, at most 280 characters."""
     retracted: bool = False
+    hidden: bool = False
+    """It is here, but not shown: deleted on this device, or its sender is muted."""
 
 
 class ReactionView(Struct, frozen=True, kw_only=True):

@@ -145,12 +145,20 @@ class Text(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     REPLY_TO_FIELD_NUMBER: _builtins.int
     MENTIONS_FIELD_NUMBER: _builtins.int
+    FORWARDED_FIELD_NUMBER: _builtins.int
+    MENTION_PLACES_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     reply_to: _builtins.str
     """message id, "" when it answers nothing"""
+    forwarded: _builtins.bool
+    """somebody else wrote it, the author passes it on"""
     @_builtins.property
     def mentions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """participant ids"""
+
+    @_builtins.property
+    def mention_places(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """start and length of each mention in text, in UTF-16 units"""
 
     def __init__(
         self,
@@ -158,10 +166,12 @@ class Text(_message.Message):
         text: _builtins.str = ...,
         reply_to: _builtins.str = ...,
         mentions: _abc.Iterable[_builtins.str] | None = ...,
+        forwarded: _builtins.bool = ...,
+        mention_places: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["mentions", b"mentions", "reply_to", b"reply_to", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["forwarded", b"forwarded", "mention_places", b"mention_places", "mentions", b"mentions", "reply_to", b"reply_to", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -239,6 +249,10 @@ Global___Leave: _TypeAlias = Leave  # noqa: Y015
 
 @_typing.final
 class Reaction(_message.Message):
+    """This and the next two speak of another message, which may come later or never.  Of several by one
+    author the newest counts, by Lamport timestamp and message id (docs/sds.md).
+    """
+
     DESCRIPTOR: _descriptor.Descriptor
 
     TARGET_ID_FIELD_NUMBER: _builtins.int
@@ -246,7 +260,9 @@ class Reaction(_message.Message):
     REMOVED_FIELD_NUMBER: _builtins.int
     target_id: _builtins.str
     emoji: _builtins.str
+    """exactly one"""
     removed: _builtins.bool
+    """taken back"""
     def __init__(
         self,
         *,
@@ -269,8 +285,11 @@ class Edit(_message.Message):
     TARGET_ID_FIELD_NUMBER: _builtins.int
     TEXT_FIELD_NUMBER: _builtins.int
     target_id: _builtins.str
+    """a text of the same author"""
     @_builtins.property
-    def text(self) -> Global___Text: ...
+    def text(self) -> Global___Text:
+        """what it says from now on; neither a reply nor forwarded"""
+
     def __init__(
         self,
         *,
@@ -291,6 +310,7 @@ class Retraction(_message.Message):
 
     TARGET_ID_FIELD_NUMBER: _builtins.int
     target_id: _builtins.str
+    """a text of the same author, deleted for everybody"""
     def __init__(
         self,
         *,

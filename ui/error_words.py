@@ -42,6 +42,9 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.NOTHING_TO_DECLINE: lambda: tr("There is nothing to decline any more."),
     CommandRefusal.NOTHING_TO_WITHDRAW: lambda: tr("There is no request to withdraw any more."),
     CommandRefusal.NOT_KEPT: lambda: tr("One of the two messages is not kept here any more."),
+    CommandRefusal.NO_MESSAGE: lambda: tr("This message is not here any more."),
+    CommandRefusal.RETRACTED: lambda: tr("This message was deleted."),
+    CommandRefusal.NOT_OURS: lambda: tr("Only its author can change a message."),
 }
 
 
@@ -81,6 +84,8 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
     InputFlaw.TEXT_TOO_LONG: lambda: tr(
         "This message has {given} bytes; at most {limit} can be sent at once."
     ),
+    InputFlaw.NO_EMOJI: lambda: tr("A reaction is one emoji."),
+    InputFlaw.MENTION: lambda: tr("A message can mention {limit} people."),
     InputFlaw.STORE_LISTED: lambda: tr("This Store is in the list already."),
     InputFlaw.STORES_FULL: lambda: tr("There can be {limit} Stores."),
     InputFlaw.STORE_UNKNOWN: lambda: tr("There is no such Store in the list."),

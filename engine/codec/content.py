@@ -9,7 +9,9 @@ elsewhere; a decoded ``Join`` has not been verified.
 """
 
 import re
-from typing import assert_never
+from dataclasses import replace
+from itertools import chain
+from typing import Literal, assert_never
 
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -22,23 +24,29 @@ from engine.core.content import (
     MAX_SAFE_INTEGER,
     MAX_TEXT_BYTES,
     NONCE_BYTES,
+    Annotation,
     Body,
     ContactAnswer,
     ContactRequest,
     Content,
     Created,
+    Edit,
     EphemeralContent,
     Join,
     Leave,
     Presence,
     Profile,
     ProfileUpdate,
+    Reaction,
+    Retraction,
     Text,
     Typing,
     Unsupported,
+    are_mention_places,
     check_picture,
     clean_name,
 )
+from engine.core.emoji import is_emoji
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from proto import content_pb2
@@ -72,8 +80,8 @@ def encode_content(content: Content) -> bytes:
         read = decode_pair_content(encoded) if is_of_pair else decode_content(encoded)
     except (DecodeError, RemoteProtocolError, ValueError) as error:
         raise LocalProtocolError(f"content that nobody would accept: {error}") from error
-    if isinstance(read.body, Unsupported):
-        raise LocalProtocolError("content of a group in a pair")
+    if read.body != content.body and isinstance(read.body, Unsupported | Text | Edit):
+        raise LocalProtocolError("content that others would understand in another way")
     return encoded
 
 
@@ -140,13 +148,20 @@ def decode_pair_ephemeral(content: bytes) -> EphemeralContent:
             raise RemoteProtocolError("ephemeral_unsupported")
 
 
-def _encode_body(body: Body) -> bytes:
+def _encode_body(body: Body) -> bytes:  # noqa: C901, PLR0912 - one case per kind of content
     wire = content_pb2.Body()
     match body:
         case Text():
-            wire.text.text = body.text
-            wire.text.reply_to = body.reply_to or ""
-            wire.text.mentions.extend(body.mentions)
+            _encode_text(wire.text, body)
+        case Reaction():
+            wire.reaction.target_id = body.target_id
+            wire.reaction.emoji = body.emoji
+            wire.reaction.removed = body.removed
+        case Edit():
+            wire.edit.target_id = body.target_id
+            _encode_text(wire.edit.text, body.text)
+        case Retraction():
+            wire.retraction.target_id = body.target_id
         case Created():
             wire.created.name = clean_name(body.name)
         case Join():
@@ -169,6 +184,14 @@ def _encode_body(body: Body) -> bytes:
         case _:
             assert_never(body)
     return wire.SerializeToString(deterministic=True)
+
+
+def _encode_text(wire: content_pb2.Text, text: Text) -> None:
+    wire.text = text.text
+    wire.reply_to = text.reply_to or ""
+    wire.mentions.extend(text.mentions)
+    wire.forwarded = text.forwarded
+    wire.mention_places.extend(chain.from_iterable(text.mention_places))
 
 
 def _encode_answer(wire: content_pb2.ContactAnswer, answer: ContactAnswer) -> None:
@@ -229,10 +252,12 @@ def _content(wire: content_pb2.Content, body: Body) -> Content:
     )
 
 
-def _decode_group_body(wire: content_pb2.Body) -> Body:
+def _decode_group_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one per kind
     match wire.WhichOneof("kind"):
         case "text":
             return _decode_text(wire.text)
+        case "reaction" | "edit" | "retraction" as kind:
+            return _decode_annotation(wire, kind)
         case "created":
             return Created(name=_name(wire.created.name))
         case "join":
@@ -249,6 +274,8 @@ def _decode_pair_body(wire: content_pb2.Body) -> Body:
     match wire.WhichOneof("kind"):
         case "text":
             return _decode_text(wire.text)
+        case "reaction" | "edit" | "retraction" as kind:
+            return _decode_annotation(wire, kind)
         case "contact_request":
             request = wire.contact_request
             return ContactRequest(
@@ -298,6 +325,39 @@ def _decode_profile(wire: content_pb2.Profile) -> Body:
         return Unsupported(kind="profile")
 
 
+def _decode_annotation(
+    wire: content_pb2.Body, kind: Literal["reaction", "edit", "retraction"]
+) -> Annotation | Unsupported:
+    """First versions decode all of them to ``Unsupported``, so none may be refused."""
+    try:
+        match kind:
+            case "reaction":
+                return _decode_reaction(wire.reaction)
+            case "edit":
+                text = _decode_text(wire.edit.text)
+                target_id = _target_id(wire.edit.target_id)
+                return Edit(target_id=target_id, text=replace(text, reply_to=None, forwarded=False))
+            case "retraction":
+                return Retraction(target_id=_target_id(wire.retraction.target_id))
+            case _:
+                assert_never(kind)
+    except RemoteProtocolError:
+        return Unsupported(kind=kind)
+
+
+def _decode_reaction(wire: content_pb2.Reaction) -> Reaction:
+    if not is_emoji(wire.emoji):
+        raise RemoteProtocolError("content_bad_emoji")
+    return Reaction(target_id=_target_id(wire.target_id), emoji=wire.emoji, removed=wire.removed)
+
+
+def _target_id(text: str) -> MessageId:
+    target_id = _message_id(text)
+    if target_id is None:
+        raise RemoteProtocolError("content_bad_message_id")
+    return target_id
+
+
 def _unsupported(kind: str | None) -> Unsupported:
     return Unsupported() if kind is None else Unsupported(kind=kind)
 
@@ -312,7 +372,22 @@ def _decode_text(wire: content_pb2.Text) -> Text:
         raise RemoteProtocolError("content_too_many_mentions")
     if not all(map(_PARTICIPANT_ID.fullmatch, mentions)):
         raise RemoteProtocolError("content_bad_mention")
-    return Text(text=text, reply_to=_message_id(wire.reply_to), mentions=mentions)
+    return Text(
+        text=text,
+        reply_to=_message_id(wire.reply_to),
+        mentions=mentions,
+        mention_places=_mention_places(wire),
+        forwarded=wire.forwarded,
+    )
+
+
+def _mention_places(wire: content_pb2.Text) -> tuple[tuple[int, int], ...]:
+    """None at all if they are wrong: versions that do not know them take the text, too."""
+    flat = wire.mention_places
+    if len(flat) != 2 * len(wire.mentions):
+        return ()
+    places = tuple(zip(flat[::2], flat[1::2], strict=True))
+    return places if are_mention_places(wire.text, places) else ()
 
 
 def _name(name: str) -> str:

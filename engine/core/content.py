@@ -6,6 +6,7 @@ author sequence, previous id and nonce: they make message ids unique, reveal omi
 holdings name ranges.  Bytes, signatures and permissions are handled elsewhere.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -18,6 +19,7 @@ MAX_TEXT_BYTES = 64 * 1024
 MAX_NAME_CHARACTERS = 64
 MAX_MENTIONS = 64
 MAX_MESSAGE_ID_BYTES = 128
+_SHORTEST_MENTION = 2
 NONCE_BYTES = 16
 INSTANCE_ID_BYTES = 16
 NOBODY = InstanceId(b"")
@@ -53,6 +55,17 @@ _JOINERS = "\u200c\u200d"
 _NAME_SPACES = frozenset("\t\n\r\x0b\x0c\u2028\u2029")
 
 
+class Mention(Struct, frozen=True, kw_only=True):
+    """A place in a text that means somebody: "@" and their name as it was typed.
+
+    ``start`` and ``length`` count UTF-16 code units, as Qt does.
+    """
+
+    participant_id: ParticipantId
+    start: int
+    length: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
     """1 to MAX_TEXT_BYTES bytes of UTF-8."""
@@ -60,6 +73,32 @@ class Text:
     text: str = field(repr=False)
     reply_to: MessageId | None = None
     mentions: tuple[ParticipantId, ...] = ()
+    """Who is meant, also without a place in the text."""
+    mention_places: tuple[tuple[int, int], ...] = ()
+    """Start and length of each of ``mentions`` in ``text``, as in ``Mention``; or none at all."""
+    forwarded: bool = False
+
+
+class Reaction(Struct, frozen=True, kw_only=True):
+    """The author chooses an emoji for a message, or takes it back."""
+
+    target_id: MessageId
+    emoji: str
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """The author gives a text of their own another text, without ``reply_to`` and ``forwarded``."""
+
+    target_id: MessageId
+    text: Text
+
+
+class Retraction(Struct, frozen=True, kw_only=True):
+    """The author asks everybody to hide a text of their own."""
+
+    target_id: MessageId
 
 
 class Created(Struct, frozen=True, kw_only=True):
@@ -93,7 +132,11 @@ class Profile(Struct, frozen=True, kw_only=True):
 
 
 class Unsupported(Struct, frozen=True, kw_only=True):
-    """Content of a newer version.  ``kind`` is the field's name if we know it."""
+    """Content of a newer version.  ``kind`` is the field's name if we know it.
+
+    Also a malformed ``Annotation`` or profile: first versions knew these kinds by name only and
+    took all of them, so that none may be refused.
+    """
 
     kind: str = "unknown"
 
@@ -132,8 +175,13 @@ class ProfileUpdate:
     picture: bytes = field(default=b"", repr=False)
 
 
+Annotation: TypeAlias = Reaction | Edit | Retraction
+"""What speaks of another message and makes no row of its own."""
+ANNOTATION_KINDS = frozenset(["reaction", "edit", "retraction"])
+
 Body: TypeAlias = (
     Text
+    | Annotation
     | Created
     | Join
     | Leave
@@ -143,7 +191,7 @@ Body: TypeAlias = (
     | ProfileUpdate
     | Unsupported
 )
-"""In groups: the first five.  In pairs: Text and the three about contacts."""
+"""Texts and annotations are said in groups and pairs; the last three only in pairs."""
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -194,6 +242,28 @@ def clean_name(name: str) -> str:
     if len(cleaned) > MAX_NAME_CHARACTERS:
         raise NameTooLongError(f"the name is longer than {MAX_NAME_CHARACTERS} characters")
     return cleaned
+
+
+def utf16_length(text: str) -> int:
+    """The length in UTF-16 code units."""
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def are_mention_places(text: str, places: Sequence[tuple[int, int]]) -> bool:
+    """Whether ``places`` ascend, are disjoint, and each is an "@" and a name in ``text``."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    passed = 0
+    for start, length in places:
+        place = units[2 * start : 2 * (start + length)]
+        if start < passed or length < _SHORTEST_MENTION or len(place) != 2 * length:
+            return False
+        try:
+            if not place.decode("utf-16-le").startswith("@"):
+                return False
+        except UnicodeDecodeError:  # it ends within a character
+            return False
+        passed = start + length
+    return True
 
 
 def check_picture(picture: bytes) -> None:

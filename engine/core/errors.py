@@ -36,6 +36,12 @@ class CommandRefusal(StrEnum):
     NOTHING_TO_WITHDRAW = "nothing_to_withdraw"
     NOT_KEPT = "not_kept"
     """One of the two messages of a fork is not kept any more."""
+    NO_MESSAGE = "no_message"
+    """The message is not in the timeline, or no text."""
+    RETRACTED = "retracted"
+    """Its author deleted it for everybody."""
+    NOT_OURS = "not_ours"
+    """Only its author can change a message."""
 
 
 class CommandError(LocalProtocolError):
@@ -107,6 +113,10 @@ class InputFlaw(StrEnum):
     """It is neither PNG nor JPEG."""
     TEXT_EMPTY = "text_empty"
     TEXT_TOO_LONG = "text_too_long"
+    NO_EMOJI = "no_emoji"
+    """More or less than one emoji."""
+    MENTION = "mention"
+    """A mention is at no place of the text, or there are too many."""
     STORE_LISTED = "store_listed"
     STORES_FULL = "stores_full"
     STORE_UNKNOWN = "store_unknown"

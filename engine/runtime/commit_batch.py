@@ -6,7 +6,14 @@ from engine.core.ids import MessageId
 from engine.core.ports import StoreWrite
 from engine.delivery.steps import Step
 from engine.runtime.job_queue import Job
-from engine.session.transitions import Note, RowAdded, RowChanged, SessionSend, SessionTransition
+from engine.session.transitions import (
+    AnnotationAdded,
+    Note,
+    RowAdded,
+    RowChanged,
+    SessionSend,
+    SessionTransition,
+)
 
 
 @dataclass(slots=True)
@@ -49,9 +56,16 @@ class CommitBatch:
         if isinstance(note, RowAdded) and note.notify:
             self.arrived += 1
             return RowAdded(message_id=note.message_id, is_own=note.is_own, notify=False)
+        if isinstance(note, AnnotationAdded):
+            return AnnotationAdded(annotation=note.annotation, notify=False)
         return note
 
     def touched(self) -> list[MessageId]:
-        """Ids of the rows that were added or changed."""
-        ids = [n.message_id for n in self.notes if isinstance(n, RowAdded | RowChanged)]
-        return list(dict.fromkeys(ids))
+        """Ids of the rows that were added or changed, also by what was said about them."""
+        ids: dict[MessageId, None] = {}
+        for note in self.notes:
+            if isinstance(note, RowAdded | RowChanged):
+                ids[note.message_id] = None
+            elif isinstance(note, AnnotationAdded):
+                ids[note.annotation.target_id] = None
+        return list(ids)

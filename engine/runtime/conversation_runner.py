@@ -452,6 +452,7 @@ class ConversationRunner:
         for first in range(0, len(notes), TOLD_TOGETHER):
             self._publisher.tell_rows(notes[first : first + TOLD_TOGETHER], rows)
             await asyncio.sleep(0)
+        self._publisher.tell_concerned(notes, rows)
         self._publisher.tell_others(session, notes)
 
     def _write_and_read(
@@ -460,7 +461,8 @@ class ConversationRunner:
         store, conversation_id = self._context.store, self.conversation_id
         if writes:
             store.apply(writes)
-        rows = store.messages(conversation_id, touched)
+        concerned = store.concerned(conversation_id, touched)
+        rows = store.messages(conversation_id, [*touched, *concerned])
         return rows, store.summary(conversation_id)
 
     async def _write(self, write: StoreWrite) -> None:

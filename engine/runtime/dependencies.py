@@ -53,6 +53,8 @@ class EngineDependencies(Struct, frozen=True, kw_only=True):
     """Daily quota of each member of a group."""
     recorder: Recorder | None = None
     """Set if the user records deliveries."""
+    mentions_when_muted: Callable[[], bool] = lambda: True
+    """Whether a message that mentions us rings in a muted conversation, too."""
     service_nodes: Callable[[], Sequence[str]] = tuple
     """Service nodes listed in new groups' invitations; the transport knows them already."""
 

@@ -140,6 +140,7 @@ class Engine:
             publish=self._publish,
             counters=self._counters,
             recorder=self._parts.recorder,
+            mentions_when_muted=self._parts.mentions_when_muted,
             stores_reachable=history.reachable,
             ask_store=history.ask,
             hear_echo=self._clock_watch.hear,

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId
-from engine.core.ports import ConversationSummary, StoredMessage
+from engine.core.ports import ConversationSummary, StoredAnnotation, StoredMessage
 from engine.core.records import ContactRecord
 from engine.events import (
     ContactView,
@@ -27,6 +27,7 @@ from engine.events import (
     MessageChanged,
     MessageRemoved,
     MessageView,
+    ReactionReceived,
     TimelineChanged,
     TypingChanged,
 )
@@ -34,14 +35,18 @@ from engine.runtime.held_views import fork_view, held_notice, held_view, without
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import (
     Members,
+    annotation_view,
     contact_view,
     conversation_view,
     member_views,
     message_view,
     name_of,
+    quote_of,
 )
 from engine.session.contract import ConversationRecord, Session
+from engine.session.rows import REACTION
 from engine.session.transitions import (
+    AnnotationAdded,
     EchoHeard,
     ForkNoted,
     GapNoted,
@@ -106,6 +111,7 @@ class EventPublisher:
         if session is None:
             self.shown_unloaded = True
         gap, last = session.gap() if session else None, self.summary.last_message
+        said = self.summary.last_annotation
         return conversation_view(
             self.record,
             self.summary,
@@ -113,6 +119,7 @@ class EventPublisher:
             contact=self._contact_view(session),
             last_message=self._message_view(last) if last else None,
             missing=gap.missing if gap else 0,
+            last_annotation=annotation_view(said, self.members) if said else None,
         )
 
     def held(self, session: Session) -> HeldView | None:
@@ -168,6 +175,7 @@ class EventPublisher:
         if any(isinstance(note, MembersNoted) for note in notes):
             self.learn(session)
         self.tell_rows(notes, rows)
+        self.tell_concerned(notes, rows)
         self.tell_others(session, notes)
 
     def tell_others(self, session: Session, notes: Sequence[Note]) -> None:
@@ -223,6 +231,7 @@ class EventPublisher:
         publish(held_notice(aside, self.members, self.record))
 
     def tell_rows(self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> None:
+        """Publish the rows that ``notes`` name."""
         publish = self._context.publish
         added: set[MessageId] = set()
         changed: dict[MessageId, None] = {}
@@ -230,9 +239,12 @@ class EventPublisher:
             if isinstance(note, RowAdded) and note.message_id in rows:
                 added.add(note.message_id)
                 view = self._message_view(rows[note.message_id])
-                publish(MessageAdded(message=view, notify=note.notify and not self.record.muted))
+                publish(MessageAdded(message=view, notify=note.notify and self._rings(view)))
             elif isinstance(note, RowChanged):
                 changed[note.message_id] = None
+            elif isinstance(note, AnnotationAdded):
+                changed[note.annotation.target_id] = None
+                self._hear(note, rows.get(note.annotation.target_id))
             elif isinstance(note, RowRemoved):
                 removed = MessageRemoved(
                     conversation_id=self._conversation_id, message_id=note.message_id
@@ -241,6 +253,51 @@ class EventPublisher:
         for message_id in changed:
             if message_id in rows and message_id not in added:
                 publish(MessageChanged(message=self._message_view(rows[message_id])))
+
+    def tell_concerned(
+        self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]
+    ) -> None:
+        """Publish the other rows that were read, because they look different now."""
+        named = {note.message_id for note in notes if isinstance(note, RowAdded | RowChanged)}
+        named |= {note.annotation.target_id for note in notes if isinstance(note, AnnotationAdded)}
+        for message_id, stored in rows.items():
+            if message_id not in named:
+                self._context.publish(MessageChanged(message=self._message_view(stored)))
+
+    def _rings(self, message: MessageView) -> bool:
+        """Whether a live message by somebody else is worth a notification."""
+        if not self.record.muted:
+            return True
+        return message.mentions_me and self._context.mentions_when_muted()
+
+    def _hear(self, note: AnnotationAdded, target: StoredMessage | None) -> None:
+        said = note.annotation
+        if target is None:
+            return
+        if said.kind != REACTION:
+            if said.sender_id != target.record.sender_id:
+                area = "pair" if self.is_pair else "group"
+                self._context.counters.add(f"{area}.changed_by_another")
+            return
+        wanted = note.notify and not said.removed and not self.record.muted
+        if wanted and target.record.is_own and said.sender_id not in self.muted:
+            annotation = annotation_view(
+                StoredAnnotation(
+                    kind=said.kind,
+                    message_id=said.position.message_id,
+                    target_id=said.target_id,
+                    sender_id=said.sender_id,
+                    is_own=said.is_own,
+                    sent_ms=said.sent_ms,
+                    emoji=said.emoji,
+                    target=quote_of(target),
+                ),
+                self.members,
+            )
+            received = ReactionReceived(
+                conversation_id=self._conversation_id, annotation=annotation
+            )
+            self._context.publish(received)
 
     def _tell_typing(self, session: Session) -> None:
         typing = (who for who in session.typing_now() if who not in self.muted)

@@ -34,5 +34,7 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     """Starts a Store request.  Returns immediately; the messages are fed later."""
     hear_echo: Callable[[EchoHeard, str], None] = lambda _heard, _name: None
     """Receives clock echoes, with the member's name."""
+    mentions_when_muted: Callable[[], bool] = lambda: True
+    """Whether a message that mentions us rings in a muted conversation, too."""
     recorder: Recorder | None = None
     """Set if the user records deliveries."""

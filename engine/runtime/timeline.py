@@ -7,24 +7,45 @@ read from the database.
 import json
 from base64 import b64encode
 from collections.abc import Sequence
+from dataclasses import replace
 
-from engine.answers import PAGE_SIZE, ForkProof, HolderView, TimelinePage
+from engine.answers import (
+    PAGE_SIZE,
+    Arrival,
+    ForkProof,
+    HolderView,
+    MessageInfo,
+    ReactorView,
+    TimelinePage,
+    VersionView,
+)
+from engine.core.content import Edit, Mention, Reaction, Retraction
+from engine.core.emoji import without_selectors
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
-from engine.core.ports import HideMessage, StoredPage
+from engine.core.ports import HideMessage, StoredMessage, StoredPage
 from engine.core.sds.inputs import ResendRequested, RetrieveLostRequested, RetrieveRequested
-from engine.events import FloodView, ForkView, GapView, HeldView, MessageRemoved
+from engine.events import FloodView, ForkView, GapView, HeldView, MessageKind, MessageRemoved
 from engine.history_views import LostView
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.history.backfill import DAY_MS
 from engine.runtime.history.service import HistoryService
-from engine.runtime.input_checks import usable_text
+from engine.runtime.input_checks import usable_emoji, usable_text
 from engine.runtime.people import People
 from engine.runtime.runner_context import RunnerContext
-from engine.runtime.views import holder_views, message_view, page_view, pair_holder_views
+from engine.runtime.views import (
+    holder_views,
+    message_view,
+    name_of,
+    page_view,
+    pair_holder_views,
+    reactor_views,
+    version_views,
+)
 from engine.session.inputs import Say, TypeNow
 from engine.session.pair.gaps import lost_before
+from engine.session.rows import spans_in
 
 ROWS_LOOKED_AT = 100
 PROVES = (
@@ -56,17 +77,80 @@ class Timeline:
 
     # --- what we say --------------------------------------------------------------------------
 
-    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
-        body = usable_text(text)
+    async def send_text(
+        self,
+        conversation_id: ConversationId,
+        text: str,
+        *,
+        reply_to: MessageId | None = None,
+        mentions: Sequence[Mention] = (),
+        forwarded: bool = False,
+    ) -> MessageId:
+        body = replace(usable_text(text, mentions), reply_to=reply_to, forwarded=forwarded)
         message_id = await self._runner(conversation_id).do(Say(body))
         if message_id is None:
             raise LocalProtocolError("a message without an id")
         return message_id
 
+    async def react(
+        self, conversation_id: ConversationId, message_id: MessageId, emoji: str, *, active: bool
+    ) -> None:
+        usable = usable_emoji(emoji)
+        target = await self._shown(conversation_id, message_id)
+        if target.retracted:
+            raise CommandError(CommandRefusal.RETRACTED)
+        key = without_selectors(usable)
+        mine = any(one.mine and without_selectors(one.emoji) == key for one in target.reactions)
+        if mine != active or target.more_reactions:
+            said = Reaction(target_id=message_id, emoji=usable, removed=not active)
+            await self._runner(conversation_id).do(Say(said))
+
+    async def edit(
+        self,
+        conversation_id: ConversationId,
+        message_id: MessageId,
+        text: str,
+        *,
+        mentions: Sequence[Mention] = (),
+    ) -> None:
+        usable = usable_text(text, mentions)
+        target = await self._own_text(conversation_id, message_id)
+        if target.retracted:
+            raise CommandError(CommandRefusal.RETRACTED)
+        if (target.record.text, target.record.spans) != (usable.text, spans_in(usable)):
+            said = Edit(target_id=message_id, text=usable)
+            await self._runner(conversation_id).do(Say(said))
+
+    async def retract(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        target = await self._own_text(conversation_id, message_id)
+        if not target.retracted:
+            await self._runner(conversation_id).do(Say(Retraction(target_id=message_id)))
+
+    async def _shown(self, conversation_id: ConversationId, message_id: MessageId) -> StoredMessage:
+        """A row of the timeline.  Raises CommandError if there is none."""
+        self._runner(conversation_id)  # Raises if there is no such conversation.
+        row = await self._storage.run(self._store.message, conversation_id, message_id)
+        if row is None:
+            raise CommandError(CommandRefusal.NO_MESSAGE)
+        return row
+
+    async def _own_text(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> StoredMessage:
+        row = await self._shown(conversation_id, message_id)
+        if row.record.kind != MessageKind.TEXT:
+            raise CommandError(CommandRefusal.NO_MESSAGE)
+        if not row.record.is_own:
+            raise CommandError(CommandRefusal.NOT_OURS)
+        return row
+
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
         self._runner(conversation_id).offer(TypeNow(active=active))
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Send again what the message shows: itself, its latest edit, or its retraction."""
+        row = await self._storage.run(self._store.message, conversation_id, message_id)
+        message_id = (row and row.shown_id) or message_id
         if self._runner(conversation_id).is_pair:
             await self._people.resend(conversation_id, message_id)
             return
@@ -163,6 +247,36 @@ class Timeline:
         until_ms = max(given_up) if len(given_up) == len(lost) else None
         return UnixMs(max(min(since), 0)), until_ms
 
+    # --- about a message ----------------------------------------------------------------------
+
+    async def versions(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[VersionView]:
+        runner, store = self._runner(conversation_id), self._store
+        versions = await self._storage.run(store.versions, conversation_id, message_id)
+        return version_views(versions, runner.members, self._own_id, is_pair=runner.is_pair)
+
+    async def reactors(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> Sequence[ReactorView]:
+        runner, store = self._runner(conversation_id), self._store
+        reactors = await self._storage.run(store.reactors, conversation_id, message_id)
+        return reactor_views(reactors, runner.members, self._own_id, is_pair=runner.is_pair)
+
+    async def info(self, conversation_id: ConversationId, message_id: MessageId) -> MessageInfo:
+        runner, store = self._runner(conversation_id), self._store
+        row = await self._shown(conversation_id, message_id)
+        size = await self._storage.run(store.logged_size, conversation_id, message_id)
+        by, members = row.record.repaired_by, runner.members
+        return MessageInfo(
+            message=message_view(row, members, self._own_id, is_pair=runner.is_pair),
+            received_ms=row.record.received_ms,
+            arrival=Arrival(row.record.arrival),
+            repaired_by="" if by is None else name_of(by, members),
+            holders=tuple(await self.holders(conversation_id, message_id)),
+            size=size,
+        )
+
     # --- about it -----------------------------------------------------------------------------
 
     async def gap(self, conversation_id: ConversationId) -> GapView | None:
@@ -186,7 +300,9 @@ class Timeline:
         if runner.is_pair:
             message = await self._storage.run(store.message, conversation_id, message_id)
             return pair_holder_views(message, runner.members, self._own_id)
-        entries = await self._storage.run(store.holders, conversation_id, message_id)
+        row = await self._storage.run(store.message, conversation_id, message_id)
+        shown_id = (row and row.shown_id) or message_id
+        entries = await self._storage.run(store.holders, conversation_id, shown_id)
         return holder_views(entries, runner.members, self._own_id)
 
     async def fork_proof(self, fork: ForkView) -> ForkProof:

@@ -10,31 +10,46 @@ In a pair the state is the stored one, since the other acknowledges each message
 
 from collections.abc import Collection, Mapping, Sequence
 
-from engine.answers import HolderView, TimelinePage
+from engine.answers import HolderView, ReactorView, TimelinePage, VersionView
 from engine.core.ids import (
     DeliveryState,
     HolderSource,
     ParticipantId,
     UnixMs,
 )
-from engine.core.ports import ConversationSummary, StoredMessage, StoredPage
+from engine.core.ports import (
+    ConversationSummary,
+    StoredAnnotation,
+    StoredMessage,
+    StoredPage,
+    StoredQuote,
+    StoredReaction,
+    StoredReactor,
+    StoredVersion,
+)
 from engine.core.problems import FailureReason
-from engine.core.records import ContactRecord, MemberRecord
+from engine.core.records import ContactRecord, DeliveryRecord, MemberRecord, SpanRecord
 from engine.core.sds.vocabulary import HolderEntry
+from engine.core.shown_text import with_names, without_marks
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import safety_number
 from engine.events import (
+    AnnotationKind,
+    AnnotationView,
     ContactView,
     ConversationView,
     DeliveryView,
     MemberView,
     MessageKind,
     MessageView,
+    QuoteView,
+    ReactionView,
     SpanKind,
     TextSpan,
 )
 from engine.session.contract import ConversationRecord
 
+QUOTED_CHARACTERS = 280
 ACKNOWLEDGED = "acknowledged"
 """The source for a pair: the other acknowledged the message."""
 
@@ -45,7 +60,8 @@ def message_view(
     stored: StoredMessage, members: Members, own_id: ParticipantId, *, is_pair: bool = False
 ) -> MessageView:
     record = stored.record
-    delivery = pair_delivery_view if is_pair else delivery_view
+    said_ms = record.sent_ms if stored.edited_ms is None else stored.edited_ms
+    text, spans = shown_text(record.text, record.spans, members)
     return MessageView(
         conversation_id=record.conversation_id,
         position=record.position,
@@ -53,15 +69,105 @@ def message_view(
         sender_name=name_of(record.sender_id, members),
         is_own=record.is_own,
         kind=MessageKind(record.kind),
-        text=record.text,
-        spans=tuple(
-            TextSpan(kind=SpanKind(s.kind), start=s.start, length=s.length, target=s.target)
-            for s in record.spans
-        ),
+        text=text,
+        spans=spans,
         sent_ms=record.sent_ms,
-        delivery=delivery(stored, members, own_id) if record.is_own else None,
+        delivery=_delivery(stored, members, own_id, said_ms, is_pair=is_pair)
+        if record.is_own
+        else None,
         waiting=record.waiting,
         late=record.late,
+        quote=_quote_view(stored, members),
+        reactions=tuple(_reaction_view(one, members) for one in stored.reactions),
+        more_reactions=stored.more_reactions,
+        edited_ms=stored.edited_ms,
+        retracted=stored.retracted,
+        forwarded=record.forwarded and not stored.retracted,
+        mentions_me=record.mentions_me,
+    )
+
+
+def shown_text(
+    text: str, spans: tuple[SpanRecord, ...], members: Members
+) -> tuple[str, tuple[TextSpan, ...]]:
+    """``text`` with everybody who is mentioned under their present name, and its spans."""
+    text, spans = _with_present_names(text, spans, members)
+    return text, tuple(
+        TextSpan(kind=SpanKind(s.kind), start=s.start, length=s.length, target=s.target)
+        for s in spans
+    )
+
+
+def _with_present_names(
+    text: str, spans: tuple[SpanRecord, ...], members: Members
+) -> tuple[str, tuple[SpanRecord, ...]]:
+    names = {
+        span.target: f"@{name_of(ParticipantId(span.target), members)}"
+        for span in spans
+        if span.kind == SpanKind.MENTION
+    }
+    return with_names(text, spans, names) if names else (text, spans)
+
+
+def _quote_view(stored: StoredMessage, members: Members) -> QuoteView | None:
+    message_id, quote = stored.record.reply_to, stored.quote
+    if message_id is None or stored.retracted:
+        return None
+    if quote is None:
+        return QuoteView(message_id=message_id)
+    return QuoteView(
+        message_id=message_id,
+        position=quote.position,
+        sender_id=quote.sender_id,
+        sender_name=name_of(quote.sender_id, members),
+        is_own=quote.is_own,
+        text=_beginning(quote, members),
+        retracted=quote.retracted,
+        hidden=quote.hidden,
+    )
+
+
+def _beginning(quote: StoredQuote, members: Members) -> str:
+    text, spans = _with_present_names(quote.text, quote.spans, members)
+    return without_marks(text, spans)[:QUOTED_CHARACTERS]
+
+
+def quote_of(stored: StoredMessage) -> StoredQuote:
+    """A row that is shown, as another one would quote it."""
+    record = stored.record
+    return StoredQuote(
+        position=record.position,
+        sender_id=record.sender_id,
+        is_own=record.is_own,
+        text=record.text if record.kind == MessageKind.TEXT else "",
+        spans=record.spans if record.kind == MessageKind.TEXT else (),
+        retracted=stored.retracted,
+        hidden=False,
+    )
+
+
+def _reaction_view(reaction: StoredReaction, members: Members) -> ReactionView:
+    return ReactionView(
+        emoji=reaction.emoji,
+        count=reaction.count,
+        mine=reaction.mine,
+        pending=reaction.pending,
+        names=tuple(name_of(who, members) for who in reaction.participant_ids),
+    )
+
+
+def annotation_view(annotation: StoredAnnotation, members: Members) -> AnnotationView:
+    return AnnotationView(
+        kind=AnnotationKind(annotation.kind),
+        message_id=annotation.message_id,
+        target_id=annotation.target_id,
+        target_is_own=annotation.target.is_own,
+        target_text=_beginning(annotation.target, members),
+        sender_id=annotation.sender_id,
+        sender_name=name_of(annotation.sender_id, members),
+        is_own=annotation.is_own,
+        sent_ms=annotation.sent_ms,
+        emoji=annotation.emoji,
     )
 
 
@@ -70,11 +176,32 @@ def name_of(who: ParticipantId, members: Members) -> str:
     return member.name if member else who[:8]
 
 
-def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId) -> DeliveryView:
-    certain = {h.participant_id for h in stored.holders if h.source is not HolderSource.BLOOM}
-    maybe = {h.participant_id for h in stored.holders} - certain
-    base = stored.delivery.state if stored.delivery else DeliveryState.SENT
-    audience = audience_of(members, own_id, certain, sent_ms=stored.record.sent_ms)
+def _delivery(
+    said: StoredMessage | StoredVersion | StoredReactor,
+    members: Members,
+    own_id: ParticipantId,
+    sent_ms: UnixMs,
+    *,
+    is_pair: bool,
+) -> DeliveryView:
+    """The state of something of ours that was said at ``sent_ms``."""
+    if is_pair:
+        return pair_delivery_view(said.delivery, members, own_id)
+    return delivery_view(said.delivery, said.holders, members, own_id, sent_ms=sent_ms)
+
+
+def delivery_view(
+    delivery: DeliveryRecord | None,
+    holders: Sequence[HolderEntry],
+    members: Members,
+    own_id: ParticipantId,
+    *,
+    sent_ms: UnixMs,
+) -> DeliveryView:
+    certain = {h.participant_id for h in holders if h.source is not HolderSource.BLOOM}
+    maybe = {h.participant_id for h in holders} - certain
+    base = delivery.state if delivery else DeliveryState.SENT
+    audience = audience_of(members, own_id, certain, sent_ms=sent_ms)
     if base is DeliveryState.HELD:
         audience = [who for who in audience if who in certain]
     held_by = tuple(who for who in audience if who in certain)
@@ -90,29 +217,75 @@ def delivery_view(stored: StoredMessage, members: Members, own_id: ParticipantId
         held_by=held_by,
         maybe_held_by=maybe_held_by,
         of=len(audience),
-        attempts=stored.delivery.attempts if stored.delivery else 0,
-        failure=_failure_of(stored) if state is DeliveryState.FAILED else None,
+        attempts=delivery.attempts if delivery else 0,
+        failure=_failure_of(delivery) if state is DeliveryState.FAILED else None,
     )
 
 
-def _failure_of(stored: StoredMessage) -> FailureReason:
+def _failure_of(delivery: DeliveryRecord | None) -> FailureReason:
     try:
-        return FailureReason((stored.delivery and stored.delivery.failure) or "")
+        return FailureReason((delivery and delivery.failure) or "")
     except ValueError:  # of a version that wrote a sentence
         return FailureReason.NOBODY_TOOK_IT
 
 
 def pair_delivery_view(
-    stored: StoredMessage, members: Members, own_id: ParticipantId
+    delivery: DeliveryRecord | None, members: Members, own_id: ParticipantId
 ) -> DeliveryView:
     others = tuple(who for who in members if who != own_id)
-    state = stored.delivery.state if stored.delivery else DeliveryState.SENT
+    state = delivery.state if delivery else DeliveryState.SENT
     return DeliveryView(
         state=state,
         held_by=others if state is DeliveryState.HELD else (),
         of=len(others),
-        attempts=stored.delivery.attempts if stored.delivery else 0,
-        failure=_failure_of(stored) if state is DeliveryState.FAILED else None,
+        attempts=delivery.attempts if delivery else 0,
+        failure=_failure_of(delivery) if state is DeliveryState.FAILED else None,
+    )
+
+
+def version_views(
+    versions: Sequence[StoredVersion],
+    members: Members,
+    own_id: ParticipantId,
+    *,
+    is_pair: bool = False,
+) -> tuple[VersionView, ...]:
+    views = []
+    for each in versions:
+        text, spans = shown_text(each.text, each.spans, members)
+        delivery = _delivery(each, members, own_id, each.sent_ms, is_pair=is_pair)
+        view = VersionView(
+            message_id=each.message_id,
+            text=text,
+            spans=spans,
+            sent_ms=each.sent_ms,
+            received_ms=each.received_ms,
+            is_shown=each.is_shown,
+            delivery=delivery if each.is_own else None,
+        )
+        views.append(view)
+    return tuple(views)
+
+
+def reactor_views(
+    reactors: Sequence[StoredReactor],
+    members: Members,
+    own_id: ParticipantId,
+    *,
+    is_pair: bool = False,
+) -> tuple[ReactorView, ...]:
+    return tuple(
+        ReactorView(
+            participant_id=each.participant_id,
+            name=name_of(each.participant_id, members),
+            emoji=each.emoji,
+            sent_ms=each.sent_ms,
+            is_own=each.is_own,
+            delivery=_delivery(each, members, own_id, each.sent_ms, is_pair=is_pair)
+            if each.is_own
+            else None,
+        )
+        for each in reactors
     )
 
 
@@ -176,6 +349,7 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
     contact: ContactView | None,
     last_message: MessageView | None,
     missing: int,
+    last_annotation: AnnotationView | None = None,
 ) -> ConversationView:
     return ConversationView(
         conversation_id=record.conversation_id,
@@ -191,6 +365,9 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
         created_ms=record.created_ms,
         draft=record.draft,
         contact=contact,
+        mentions=summary.mentions,
+        first_mention=summary.first_mention,
+        last_annotation=last_annotation,
     )
 
 

@@ -1,39 +1,67 @@
-"""Turns a message's content into the row that a timeline shows.
+"""Turns a message's content into the row that a timeline shows, or into what it says of another.
 
 Spans are found once, when a row is stored, never while painting.
 """
 
-from typing import assert_never
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple, assert_never
+
+from msgspec.structs import replace
 
 from engine.core.content import (
+    ANNOTATION_KINDS,
+    Annotation,
     Body,
     ContactAnswer,
     ContactRequest,
     Content,
     Created,
+    Edit,
     Join,
     Leave,
     Profile,
     ProfileUpdate,
+    Reaction,
+    Retraction,
     Text,
     Unsupported,
 )
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
-from engine.core.markup import find_spans
-from engine.core.records import MessageRecord, SpanRecord
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.markup import LINK, find_spans
+from engine.core.records import AnnotationRecord, MessageRecord, SpanRecord
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
 RENAMED = "renamed"
 ASKED, ACCEPTED, DECLINED, WITHDRAWN = "asked", "accepted", "declined", "withdrawn"
+REACTION, EDIT, RETRACTION = "reaction", "edit", "retraction"
+MENTION = "mention"
+WRITTEN_HERE, LIVE, STORE, REPAIR = "written_here", "live", "store", "repair"
 
 LATEST_MS = UnixMs(253_370_764_800_000)
 """The year 9999.  A later foreign time is stored as this one: no calendar goes further."""
 
 
+class Way(NamedTuple):
+    """By which way a message came here first, as ``engine.answers.Arrival`` names it."""
+
+    arrival: str
+    repaired_by: ParticipantId | None = None
+
+
+UNKNOWN_WAY = Way("unknown")
+WRITTEN = Way(WRITTEN_HERE)
+
+
 def makes_row(body: Body) -> bool:
-    """Whether a timeline shows ``body``; ``row_of`` takes nothing else."""
-    return not isinstance(body, ProfileUpdate)
+    """Whether a timeline shows ``body``; ``row_of`` takes nothing else.
+
+    An annotation that could not be decoded says nothing that could be shown.
+    """
+    if isinstance(body, Unsupported):
+        return body.kind not in ANNOTATION_KINDS
+    return not isinstance(body, ProfileUpdate | Annotation)
 
 
 def row_of(  # noqa: PLR0913 - one keyword per fact of the row
@@ -47,8 +75,12 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     waiting: bool = False,
     late: bool = False,
     sender_name: str = "",
+    own_id: ParticipantId | None = None,
+    way: Way = UNKNOWN_WAY,
 ) -> MessageRecord:
     """Raises LocalProtocolError for content that makes no row.
+
+    ``own_id``: who we are, to see whether we are mentioned.
 
     ``sender_name``: the sender's name before this message.  A change of name stores the old and the
     new one, each on a line; otherwise no one could tell later who took the name.
@@ -56,7 +88,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     kind, text = _kind_and_text(content)
     if kind == RENAMED:
         text = f"{sender_name}\n{text}"
-    spans: tuple[SpanRecord, ...] = find_spans(text) if kind == TEXT else ()
+    said = content.body if isinstance(content.body, Text) else None
     return MessageRecord(
         conversation_id=conversation_id,
         position=position,
@@ -64,12 +96,103 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
         is_own=is_own,
         kind=kind,
         text=text,
-        spans=spans,
+        spans=spans_in(said) if said else (),
         sent_ms=min(content.sent_ms, LATEST_MS),
         received_ms=now_ms,
         waiting=waiting,
         late=late,
+        reply_to=said.reply_to if said else None,
+        forwarded=said is not None and said.forwarded,
+        mentions_me=said is not None and not is_own and own_id in said.mentions,
+        arrival=way.arrival,
+        repaired_by=way.repaired_by,
     )
+
+
+def annotation_of(  # noqa: PLR0913 - one keyword per fact
+    conversation_id: ConversationId,
+    content: Content,
+    *,
+    position: Position,
+    sender_id: ParticipantId,
+    is_own: bool,
+    now_ms: UnixMs,
+    own_id: ParticipantId,
+) -> AnnotationRecord:
+    """What ``content`` says of another message.
+
+    Raises LocalProtocolError for content that is no annotation.
+    """
+    body = content.body
+    if not isinstance(body, Annotation):
+        raise LocalProtocolError("this speaks of no other message")
+    record = AnnotationRecord(
+        conversation_id=conversation_id,
+        position=position,
+        kind=_kind_of_annotation(body),
+        target_id=body.target_id,
+        sender_id=sender_id,
+        is_own=is_own,
+        sent_ms=min(content.sent_ms, LATEST_MS),
+        received_ms=now_ms,
+    )
+    match body:
+        case Reaction():
+            return replace(record, emoji=body.emoji, removed=body.removed)
+        case Edit(text=said):
+            mentions_me = not is_own and own_id in said.mentions
+            return replace(record, text=said.text, spans=spans_in(said), mentions_me=mentions_me)
+        case Retraction():
+            return record
+        case _:
+            assert_never(body)
+
+
+def retargeted(body: Body, replaced: Mapping[MessageId, MessageId]) -> Body:
+    """``body``, speaking of the messages that replaced those of which it spoke."""
+    match body:
+        case Text(reply_to=str() as reply_to):
+            return dataclasses.replace(body, reply_to=replaced.get(reply_to, reply_to))
+        case Reaction() | Retraction():
+            return replace(body, target_id=replaced.get(body.target_id, body.target_id))
+        case Edit():
+            target_id = replaced.get(body.target_id, body.target_id)
+            return dataclasses.replace(body, target_id=target_id)
+        case _:
+            return body
+
+
+def spans_in(said: Text) -> tuple[SpanRecord, ...]:
+    """Markup and mentions, ascending.  Nothing begins or ends within a mention."""
+    mentions = [
+        SpanRecord(kind=MENTION, start=start, length=length, target=who)
+        for who, (start, length) in zip(said.mentions, said.mention_places, strict=False)
+    ]
+    found = find_spans(said.text)
+    if not mentions:
+        return found
+    kept = [span for span in found if all(_goes_with(span, mention) for mention in mentions)]
+    return tuple(sorted([*kept, *mentions], key=lambda span: (span.start, -span.length)))
+
+
+def _goes_with(span: SpanRecord, mention: SpanRecord) -> bool:
+    """Whether ``span`` is beside the mention, or around it and no link."""
+    end, mention_end = span.start + span.length, mention.start + mention.length
+    if end <= mention.start or mention_end <= span.start:
+        return True
+    return span.kind != LINK and span.start <= mention.start and mention_end <= end
+
+
+def _kind_of_annotation(body: Annotation) -> str:
+    match body:
+        case Reaction():
+            return REACTION
+        case Edit():
+            return EDIT
+        case Retraction():
+            return RETRACTION
+        case _:
+            assert_never(body)
 
 
 def _kind_and_text(  # noqa: PLR0911 - one case per kind of content
@@ -91,8 +214,8 @@ def _kind_and_text(  # noqa: PLR0911 - one case per kind of content
             return _kind_of_contact(body), body.name
         case Unsupported():
             return UNSUPPORTED, body.kind
-        case ProfileUpdate():
-            raise LocalProtocolError("a profile update makes no row")
+        case ProfileUpdate() | Reaction() | Edit() | Retraction():
+            raise LocalProtocolError("this makes no row")
         case _:
             assert_never(body)
 

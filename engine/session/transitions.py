@@ -15,7 +15,7 @@ from engine.core.clock_evidence import Echo
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.mvds.vocabulary import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
 from engine.core.ports import StoreWrite
-from engine.core.records import KeptAside, MessageRecord
+from engine.core.records import AnnotationRecord, KeptAside, MessageRecord
 from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.delivery.steps import Step
@@ -101,7 +101,17 @@ class RowAdded(Struct, frozen=True, kw_only=True):
     """Worth a desktop notification: someone else's message, live."""
 
 
+class AnnotationAdded(Struct, frozen=True, kw_only=True):
+    """Something was said about a message, which may not be here."""
+
+    annotation: AnnotationRecord
+    notify: bool
+    """Somebody else said it, live."""
+
+
 class RowChanged(Struct, frozen=True, kw_only=True):
+    """Its row changed, or the delivery of what it says about another message."""
+
     message_id: MessageId
 
 
@@ -149,6 +159,7 @@ class ForkNoted(Struct, frozen=True, kw_only=True):
 
 Note: TypeAlias = (
     RowAdded
+    | AnnotationAdded
     | RowChanged
     | RowRemoved
     | GapNoted

@@ -66,6 +66,7 @@ text_size = 150
 [notifications]
 enabled = false
 preview = false
+mentions_when_muted = false
 [storage]
 key = "file"
 keep_days = 7
@@ -144,6 +145,7 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("appearance", "text_size = 201", "a whole number from 85 to 200"),
         ("notifications", "preview = 1", "true or false"),
         ("notifications", 'enabled = "yes"', "true or false"),
+        ("notifications", "mentions_when_muted = 1", "true or false"),
         ("storage", 'key = "cloud"', '"keyring" or "file"'),
         ("log", 'level = "loud"', '"debug", "info", "warning" or "error"'),
         ("log", "max_bytes = 9999", "a whole number from 10000 to 100000000"),

@@ -26,14 +26,18 @@ from engine.core.content import (
     ContactRequest,
     Content,
     Created,
+    Edit,
     EphemeralContent,
     Leave,
     Presence,
     ProfileUpdate,
+    Reaction,
+    Retraction,
     Text,
     Typing,
     Unsupported,
     clean_name,
+    utf16_length,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
@@ -43,13 +47,40 @@ SOMEBODY = ParticipantId("0123456789-_abcdefghiA")
 well_formed = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=50)
 message_ids = st.none() | st.builds(MessageId, st.text("abc-_", min_size=1, max_size=22))
 REASONS = ("accepted", "content_", "ephemeral_", "join_")
-bodies = st.one_of(
+targets = st.builds(MessageId, st.text("abc-_", min_size=1, max_size=22))
+
+
+@st.composite
+def texts_with_mentions(draw: st.DrawFn) -> Text:
+    """Pieces of text with mentions between them, in UTF-16 units."""
+    text, places = draw(well_formed), []
+    for name in draw(st.lists(well_formed, max_size=3)):
+        places.append((utf16_length(text), 1 + utf16_length(name)))
+        text += f"@{name}{draw(well_formed)}"
+    return Text(text=text, mentions=(SOMEBODY,) * len(places), mention_places=tuple(places))
+
+
+texts = st.builds(
+    Text,
+    text=well_formed,
+    reply_to=message_ids,
+    mentions=st.lists(st.just(SOMEBODY), max_size=3).map(tuple),
+    forwarded=st.booleans(),
+)
+annotation_bodies = st.one_of(
     st.builds(
-        Text,
-        text=well_formed,
-        reply_to=message_ids,
-        mentions=st.lists(st.just(SOMEBODY), max_size=3).map(tuple),
+        Reaction,
+        target_id=targets,
+        emoji=st.sampled_from(["👍", "❤\ufe0f", "👩\u200d🚀", "🇫🇷", "1\ufe0f\u20e3"]),
+        removed=st.booleans(),
     ),
+    st.builds(Edit, target_id=targets, text=texts_with_mentions()),
+    st.builds(Retraction, target_id=targets),
+)
+bodies = st.one_of(
+    texts,
+    texts_with_mentions(),
+    annotation_bodies,
     st.builds(Created, name=st.text("ab cé", min_size=1, max_size=9).filter(str.strip)),
     st.just(Leave()),
 )
@@ -95,7 +126,8 @@ pair_contents = st.builds(
     sent_ms=st.builds(UnixMs, st.integers(0, MAX_SAFE_INTEGER)),
     lamport_timestamp=st.integers(1, MAX_SAFE_INTEGER),
     body=st.one_of(
-        st.builds(Text, text=well_formed, reply_to=message_ids),
+        texts,
+        annotation_bodies,
         st.builds(ContactRequest, name=names, picture=pictures, round=rounds),
         st.builds(
             ContactAnswer,
@@ -267,10 +299,78 @@ def test_content_of_a_newer_version_is_kept_as_unsupported() -> None:
         assert decode(wire(added)).body == Text(text="hi")
 
 
+REACTION = content_pb2.Reaction(target_id="m", emoji="👍")
+MALFORMED = [
+    ("reaction", content_pb2.Reaction(target_id="m")),
+    ("reaction", content_pb2.Reaction(target_id="m", emoji="a")),
+    ("reaction", content_pb2.Reaction(target_id="m", emoji="👍👍")),
+    ("reaction", content_pb2.Reaction(target_id="m", emoji="👍" * 20_000)),
+    ("reaction", content_pb2.Reaction(target_id="", emoji="👍")),
+    ("reaction", content_pb2.Reaction(target_id="m" * 129, emoji="👍")),
+    ("edit", content_pb2.Edit(target_id="m")),
+    ("edit", content_pb2.Edit(text=content_pb2.Text(text="hi"))),
+    ("edit", content_pb2.Edit(target_id="m", text=content_pb2.Text(text="x", mentions=["x"]))),
+    ("retraction", content_pb2.Retraction()),
+]
+
+
+@pytest.mark.parametrize(("kind", "malformed"), MALFORMED)
+@pytest.mark.parametrize("decode", [decode_content, decode_pair_content])
+def test_malformed_annotations_are_taken_and_say_nothing(
+    decode: Callable[[bytes], Content],
+    kind: str,
+    malformed: content_pb2.Reaction | content_pb2.Edit | content_pb2.Retraction,
+) -> None:
+    """First versions take them, so that refusing them would leave a gap for others only."""
+    body = content_pb2.Body()
+    getattr(body, kind).CopyFrom(malformed)
+    assert decode(wire(body)).body == Unsupported(kind=kind)
+
+
+def test_an_edit_is_neither_a_reply_nor_forwarded() -> None:
+    text = content_pb2.Text(text="hi", reply_to="other", forwarded=True)
+    body = content_pb2.Body(edit=content_pb2.Edit(target_id="m", text=text))
+    assert decode_content(wire(body)).body == Edit(target_id=MessageId("m"), text=Text(text="hi"))
+    said = Edit(target_id=MessageId("m"), text=Text(text="hi", reply_to=MessageId("other")))
+    with pytest.raises(LocalProtocolError):
+        encode_content(content(said))
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [0],
+        [0, 3],
+        [0, 3, 4, 3, 8, 3],
+        [4, 3, 0, 3],
+        [0, 4, 3, 4],
+        [0, 3, 4, 4],
+        [0, 3, 9, 2**32 - 1],
+        [0, 1, 4, 3],
+        [1, 2, 4, 3],
+        [0, 3, 4, 0],
+    ],
+)
+def test_wrong_places_of_mentions_are_no_places(places: list[int]) -> None:
+    text = content_pb2.Text(text="@Al @Bo", mentions=[SOMEBODY] * 2, mention_places=places)
+    decoded = decode_content(wire(content_pb2.Body(text=text))).body
+    assert decoded == Text(text="@Al @Bo", mentions=(SOMEBODY,) * 2)
+
+
+def test_a_place_does_not_split_a_character() -> None:
+    for place, kept in (([0, 3], ((0, 3),)), ([0, 2], ()), ([2, 2], ())):
+        text = content_pb2.Text(text="@😀", mentions=[SOMEBODY], mention_places=place)
+        decoded = decode_content(wire(content_pb2.Body(text=text))).body
+        assert decoded == Text(text="@😀", mentions=(SOMEBODY,), mention_places=kept)
+
+
 @pytest.mark.parametrize(
     "body",
     [
         Unsupported(),
+        Reaction(target_id=MessageId("m"), emoji="no"),
+        Reaction(target_id=MessageId(""), emoji="👍"),
+        Text(text="@Al", mentions=(SOMEBODY,), mention_places=((0, 4),)),
         Text(text=""),
         Text(text="\ud800"),
         Text(text="x" * (MAX_TEXT_BYTES + 1)),

@@ -8,8 +8,11 @@ from engine.core.content import (
     ContactRequest,
     Content,
     Created,
+    Edit,
     Leave,
     ProfileUpdate,
+    Reaction,
+    Retraction,
     Text,
     Unsupported,
 )
@@ -25,7 +28,7 @@ from engine.core.ids import (
 )
 from engine.core.records import MessageRecord
 from engine.events import MessageKind
-from engine.session.rows import makes_row, row_of
+from engine.session.rows import makes_row, row_of, spans_in
 
 POSITION = Position(lamport_timestamp=7, message_id=MessageId("x"))
 
@@ -63,7 +66,7 @@ def row(body: Body) -> MessageRecord:
         ),
         (ContactAnswer(accepted=False, round=1), MessageKind.DECLINED, ""),
         (ContactAnswer(accepted=False, round=1, withdrawn=True), MessageKind.WITHDRAWN, ""),
-        (Unsupported(kind="edit"), MessageKind.UNSUPPORTED, "edit"),
+        (Unsupported(kind="poll"), MessageKind.UNSUPPORTED, "poll"),
     ],
 )
 def test_every_kind_has_its_row_and_only_texts_have_links(
@@ -76,8 +79,45 @@ def test_every_kind_has_its_row_and_only_texts_have_links(
     assert (record.position, record.sent_ms, record.received_ms) == (POSITION, 1, 2)
 
 
-def test_a_profile_update_makes_no_row() -> None:
-    body = ProfileUpdate(name="Zoë")
+@pytest.mark.parametrize(
+    "body",
+    [
+        ProfileUpdate(name="Zoë"),
+        Reaction(target_id=MessageId("m"), emoji="👍"),
+        Edit(target_id=MessageId("m"), text=Text(text="better")),
+        Retraction(target_id=MessageId("m")),
+    ],
+)
+def test_what_speaks_of_something_else_makes_no_row(body: Body) -> None:
     assert not makes_row(body)
     with pytest.raises(LocalProtocolError):
         row(body)
+
+
+@pytest.mark.parametrize("kind", ["reaction", "edit", "retraction"])
+def test_a_malformed_annotation_is_not_shown_as_something_newer(kind: str) -> None:
+    assert not makes_row(Unsupported(kind=kind))
+
+
+def test_a_text_keeps_what_it_answers_and_whom_it_means() -> None:
+    carol = ParticipantId("0123456789-_abcdefghiA")
+    text = Text(
+        text="@Carol https://example.org",
+        reply_to=MessageId("m"),
+        mentions=(carol,),
+        mention_places=((0, 6),),
+        forwarded=True,
+    )
+    record = row(text)
+    assert (record.reply_to, record.forwarded, record.mentions_me) == ("m", True, False)
+    assert [(s.kind, s.start, s.length, s.target) for s in record.spans] == [
+        ("mention", 0, 6, carol),
+        ("link", 7, 19, "https://example.org"),
+    ]
+
+
+def test_a_link_that_overlaps_a_mention_is_none() -> None:
+    carol = ParticipantId("0123456789-_abcdefghiA")
+    text = Text(text="bob@example.org", mentions=(carol,), mention_places=((3, 8),))
+    assert [span.kind for span in spans_in(Text(text=text.text))] == ["link"]
+    assert [span.kind for span in spans_in(text)] == ["mention"]

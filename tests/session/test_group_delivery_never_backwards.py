@@ -55,7 +55,13 @@ def say(someone: SessionParticipant, text: str, at_ms: int) -> tuple[MessageId, 
 def delivery(someone: SessionParticipant, message_id: MessageId) -> DeliveryView:
     stored = someone.store.message(someone.store.groups()[0].conversation_id, message_id)
     assert stored is not None
-    return delivery_view(stored, someone.session.members(), someone.participant_id)
+    return delivery_view(
+        stored.delivery,
+        stored.holders,
+        someone.session.members(),
+        someone.participant_id,
+        sent_ms=stored.record.sent_ms,
+    )
 
 
 def test_a_holder_who_leaves_held_it_all_the_same() -> None:

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from msgspec.structs import replace
 
 from engine.answers import PAGE_SIZE, ForkProof, HolderView, InvitePreview, TimelinePage
-from engine.api import ChatEngine, Groups, History, People, Timeline
+from engine.api import ChatEngine, Groups, History, Mention, People, Timeline
 from engine.core.errors import InviteError, LinkFlaw, LinkKind
 from engine.core.ids import (
     ConversationId,
@@ -53,6 +53,7 @@ from engine.events import (
     OwnClockView,
     TimelineChanged,
 )
+from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_of
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
 
@@ -94,7 +95,7 @@ class Changes(TypedDict, total=False):
     draft: str
 
 
-class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
+class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine):
     def __init__(self, *, name: str | None = "Ines") -> None:
         self.listeners: list[Listener] = []
         self.own: IdentityView | None = None if name is None else self._identity(name)
@@ -387,13 +388,29 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ChatEngine):
 
     # --- ChatEngine: messages ---------------------------------------------------------------------
 
-    async def send_text(self, conversation_id: ConversationId, text: str) -> MessageId:
+    async def send_text(
+        self,
+        conversation_id: ConversationId,
+        text: str,
+        *,
+        reply_to: MessageId | None = None,
+        mentions: Sequence[Mention] = (),
+        forwarded: bool = False,
+    ) -> MessageId:
         await self.gate.wait()
         self._enter("send_text", text)
+        self._enter("mentions", tuple(mentions))
         view = self.views[conversation_id]
         row = self.row(conversation_id, member("Ines", is_self=True), text)
         others = len(view.members) - 1
-        row = replace(row, delivery=DeliveryView(state=DeliveryState.SAVED, of=others))
+        quoted = self.rows[conversation_id].get(reply_to) if reply_to is not None else None
+        row = replace(
+            row,
+            delivery=DeliveryView(state=DeliveryState.SAVED, of=others),
+            quote=None if quoted is None else quote_of(quoted),
+            spans=spans_of(mentions),
+            forwarded=forwarded,
+        )
         self.rows[conversation_id][row.message_id] = row
         self.tell(MessageAdded(message=row, notify=False))
         self.change(conversation_id)

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
-from engine.core.content import Content
+from engine.core.content import Content, Reaction, Unsupported
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import (
@@ -21,7 +21,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import PutDelivery, PutMessage
+from engine.core.ports import PutAnnotation, PutDelivery, PutMessage
 from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
 from engine.core.sds.floods import SetAsideChanged
@@ -52,8 +52,9 @@ from engine.core.sds.vocabulary import (
 from engine.events import GapPlace, GapView
 from engine.history_views import LostView
 from engine.session.group.held_messages import HeldMessages
-from engine.session.rows import TEXT, row_of
+from engine.session.rows import TEXT, UNKNOWN_WAY, WRITTEN, annotation_of, makes_row, row_of
 from engine.session.transitions import (
+    AnnotationAdded,
     ForkNoted,
     GapNoted,
     HeldAside,
@@ -67,6 +68,7 @@ from engine.session.transitions import (
     TypingNoted,
 )
 from engine.session.typing_board import TypingBoard
+from engine.session.ways import Ways
 
 MAX_LOST_TOLD = 64
 
@@ -78,6 +80,7 @@ class GroupProjector:
         self,
         conversation_id: ConversationId,
         *,
+        own_id: ParticipantId,
         others: Callable[[], frozenset[ParticipantId]],
         name_of: Callable[[ParticipantId], str],
         typing: TypingBoard,
@@ -85,6 +88,7 @@ class GroupProjector:
         counters: Counters,
     ) -> None:
         self._conversation_id = conversation_id
+        self._own_id = own_id
         self._others = others
         self._name_of = name_of
         self._typing = typing
@@ -101,6 +105,7 @@ class GroupProjector:
         self._waiting = len(state.incoming)
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
+        self.ways = Ways()
 
     def tell(  # noqa: C901 - one case per kind of event
         self, event: OtherEvent, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -206,6 +211,12 @@ class GroupProjector:
     ) -> None:
         """Note a delivery; ``content`` is the decoded message."""
         message = event.message
+        way = self.ways.take(message.message_id)
+        if event.is_own:
+            builder.writes.append(self._delivery(message.message_id, DeliveryState.SAVED))
+        if not makes_row(content.body):
+            self._tell_annotation(message, content, builder, is_own=event.is_own, now_ms=now_ms)
+            return
         record = row_of(
             self._conversation_id,
             content,
@@ -215,10 +226,10 @@ class GroupProjector:
             now_ms=now_ms,
             late=event.late,
             sender_name=self._name_of(message.sender_id),
+            own_id=self._own_id,
+            way=WRITTEN if event.is_own and way is UNKNOWN_WAY else way,
         )
         builder.writes.append(PutMessage(message=record))
-        if event.is_own:
-            builder.writes.append(self._delivery(message.message_id, DeliveryState.SAVED))
         if message.message_id in self._shown_waiting:
             self._shown_waiting.discard(message.message_id)
             builder.notes.append(RowChanged(message_id=message.message_id))
@@ -233,21 +244,57 @@ class GroupProjector:
         if self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
             builder.notes.append(TypingNoted())
 
+    def _tell_annotation(
+        self,
+        message: Message,
+        content: Content,
+        builder: TransitionBuilder,
+        *,
+        is_own: bool,
+        now_ms: UnixMs,
+    ) -> None:
+        """Note what was said about another message, whether that is here or not."""
+        if isinstance(content.body, Unsupported):
+            self._counters.add(f"group.bad_{content.body.kind}")
+            return
+        annotation = annotation_of(
+            self._conversation_id,
+            content,
+            position=_place_of(message),
+            sender_id=message.sender_id,
+            is_own=is_own,
+            now_ms=now_ms,
+            own_id=self._own_id,
+        )
+        builder.writes.append(PutAnnotation(annotation=annotation))
+        if message.message_id in self._shown_waiting:
+            self._shown_waiting.discard(message.message_id)
+            return
+        builder.notes.append(AnnotationAdded(annotation=annotation, notify=not is_own))
+        typed = not isinstance(content.body, Reaction)
+        if typed and self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
+            builder.notes.append(TypingNoted())
+
     def _shown(
         self, event: MessageShownWaiting, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
         message = event.message
+        content = decode_content(message.content or b"")
+        if not makes_row(content.body):
+            self._tell_annotation(message, content, builder, is_own=False, now_ms=now_ms)
+            self._shown_waiting.add(message.message_id)
+            return
         record = row_of(
             self._conversation_id,
-            decode_content(message.content or b""),
-            position=Position(
-                lamport_timestamp=message.lamport_timestamp or 0, message_id=message.message_id
-            ),
+            content,
+            position=_place_of(message),
             sender_id=message.sender_id,
             is_own=False,
             now_ms=now_ms,
             waiting=True,
             sender_name=self._name_of(message.sender_id),
+            own_id=self._own_id,
+            way=self.ways.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
         builder.writes.append(PutMessage(message=record))
@@ -295,6 +342,10 @@ class GroupProjector:
                 failure=FailureReason.NOBODY_TOOK_IT if failed else None,
             ),
         )
+
+
+def _place_of(message: Message) -> Position:
+    return Position(message.lamport_timestamp or 0, message.message_id)
 
 
 def _gap_place(gap: Gap) -> GapPlace:

@@ -90,6 +90,7 @@ from engine.session.inputs import (
     SessionInput,
     TypeNow,
 )
+from engine.session.rows import LIVE, REPAIR, STORE, Way, retargeted
 from engine.session.transitions import (
     EchoHeard,
     GapNoted,
@@ -140,10 +141,16 @@ class GroupSession:
         self._wire = GroupWire(seed.group, seed.identity, entropy.random_bytes)
         self._people = GroupPeople(seed, counters)
         self._typing = TypingBoard()
+        own_id = seed.identity.participant_id
+        self._said_again = {
+            one.message_id: one.by for one in seed.state.replaced if one.sender_id == own_id
+        }
+        """Our messages dated by a wrong clock, and those that replace them."""
         self._show_again_ms: dict[ParticipantId, UnixMs] = {}
         """Authors whose messages the user wants to see but which are not all placed."""
         self._projector = GroupProjector(
             seed.group.conversation_id,
+            own_id=seed.identity.participant_id,
             others=self._people.others,
             name_of=self._people.name_of,
             typing=self._typing,
@@ -322,7 +329,9 @@ class GroupSession:
             builder.sends.append(replace(repair, repairs=message_id))
         elif self._channel.has_logged(message_id):
             # Sent when our clock was ahead, and not replaced since.
-            self._say(self._wire.body_of(loaded.raw), builder, now_ms=now_ms, replaces=message_id)
+            body = retargeted(self._wire.body_of(loaded.raw), self._said_again)
+            again = self._say(body, builder, now_ms=now_ms, replaces=message_id)
+            self._said_again[message_id] = again
 
     def _take_set_aside(
         self, loaded: SetAsideLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -466,6 +475,8 @@ class GroupSession:
         if repaired_by is not None and not self.membership.is_member(repaired_by):
             repaired_by = None
         content, claim = verified.content, opened.claim
+        if content is not None and not self._channel.has_logged(message.message_id):
+            self._projector.ways.note(message.message_id, _way_of(verified))
         received = MessageReceived(
             message=message,
             raw=opened.raw,
@@ -568,3 +579,9 @@ class GroupSession:
                 return send
             case _:
                 assert_never(send)
+
+
+def _way_of(verified: Verified) -> Way:
+    if verified.opened.repaired_by is not None:
+        return Way(REPAIR, verified.opened.repaired_by)
+    return Way(STORE if verified.stored else LIVE)

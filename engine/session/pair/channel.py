@@ -57,6 +57,7 @@ from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.pair.order import PairOrder, Placed, Shown
 from engine.session.pair.projector import PairProjector
 from engine.session.pair.wire import PairWire, SendPolicy
+from engine.session.rows import UNKNOWN_WAY, Way
 from engine.session.transitions import (
     BodiesLoaded,
     EchoHeard,
@@ -127,7 +128,12 @@ class PairChannel:
             peer_encryption_key=contact.encryption_key,
             clock=clock,
         )
-        self.projector = PairProjector(contact.conversation_id, peer_id=self._peer_id)
+        self.projector = PairProjector(
+            contact.conversation_id,
+            own_id=self._own_id,
+            peer_id=self._peer_id,
+            counters=counters,
+        )
         self.order = PairOrder(
             contact.conversation_id,
             seed.order,
@@ -202,7 +208,7 @@ class PairChannel:
             SaveOwnSequence(conversation_id=self._conversation_id, own_sequence=self._own_sequence)
         )
         position = Position(lamport_timestamp=content.lamport_timestamp, message_id=message_id)
-        self.projector.said(content, position, self._own_id, builder, shown=shown)
+        self.projector.said(content, position, builder, shown=shown)
         self._translate(transition, builder, now_ms=now_ms)
         return message_id
 
@@ -225,13 +231,14 @@ class PairChannel:
 
     # --- theirs -------------------------------------------------------------------------------
 
-    def take(
+    def take(  # noqa: PLR0913 - keyword-only: what is known about the payload
         self,
         encoded: bytes,
         builder: TransitionBuilder,
         *,
         signed_ms: UnixMs,
         admits: Callable[[Body], bool] | None,
+        way: Way = UNKNOWN_WAY,
         now_ms: UnixMs,
     ) -> tuple[list[Placed], bool]:
         """Take one MVDS payload.  Raises RemoteProtocolError and then changes nothing.
@@ -255,7 +262,7 @@ class PairChannel:
                 self._counters.add("pair.before_agreeing", refused)
             payload = replace(payload, messages=messages, offers=())
         received = PayloadReceived(peer_id=self._peer_id, payload=payload, generation=generation)
-        return self._handle(received, builder, now_ms=now_ms), refused > 0
+        return self._handle(received, builder, way=way, now_ms=now_ms), refused > 0
 
     def _hear_echo(
         self, payload: Payload, signed_ms: UnixMs, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -328,9 +335,16 @@ class PairChannel:
             statement=self.statement,
         )
 
-    def _handle(self, input_: Input, builder: TransitionBuilder, *, now_ms: UnixMs) -> list[Placed]:
+    def _handle(
+        self,
+        input_: Input,
+        builder: TransitionBuilder,
+        *,
+        way: Way = UNKNOWN_WAY,
+        now_ms: UnixMs,
+    ) -> list[Placed]:
         transition = self._step(input_, builder, now_ms=now_ms)
-        return self._translate(transition, builder, now_ms=now_ms)
+        return self._translate(transition, builder, way=way, now_ms=now_ms)
 
     def _step(self, input_: Input, builder: TransitionBuilder, *, now_ms: UnixMs) -> MvdsTransition:
         transition = self.node.handle(input_, now_ms=now_ms)
@@ -338,7 +352,12 @@ class PairChannel:
         return transition
 
     def _translate(
-        self, transition: MvdsTransition, builder: TransitionBuilder, *, now_ms: UnixMs
+        self,
+        transition: MvdsTransition,
+        builder: TransitionBuilder,
+        *,
+        way: Way = UNKNOWN_WAY,
+        now_ms: UnixMs,
     ) -> list[Placed]:
         if transition.writes:
             self.wire.hear_writes(transition.writes)
@@ -356,6 +375,7 @@ class PairChannel:
         for event in transition.events:
             match event:
                 case MvdsDelivered():
+                    self.projector.ways.note(message_id_of(event.message_id), way)
                     placed += self._delivered(event, builder, now_ms=now_ms)
                 case Acknowledged():
                     self.projector.held(message_id_of(event.message_id), builder)

@@ -9,7 +9,8 @@ from collections import OrderedDict
 
 from msgspec.structs import replace
 
-from engine.core.content import Content
+from engine.core.content import Annotation, Content, Unsupported
+from engine.core.counters import Counters
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -18,21 +19,40 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import HideMessage, PutDelivery, PutMessage
+from engine.core.ports import HideMessage, PutAnnotation, PutDelivery, PutMessage
 from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
 from engine.session.pair.order import AHEAD_MS, Placed, Shown
-from engine.session.rows import ACCEPTED, ASKED, TEXT, makes_row, row_of
-from engine.session.transitions import RowAdded, RowChanged, TransitionBuilder
+from engine.session.rows import (
+    ACCEPTED,
+    ASKED,
+    TEXT,
+    WRITTEN,
+    annotation_of,
+    makes_row,
+    row_of,
+)
+from engine.session.transitions import AnnotationAdded, RowAdded, RowChanged, TransitionBuilder
+from engine.session.ways import Ways
 
 MAX_REMEMBERED = 4_096
 _WORTH_A_NOTIFICATION = frozenset([TEXT, ASKED, ACCEPTED])
 
 
 class PairProjector:
-    def __init__(self, conversation_id: ConversationId, *, peer_id: ParticipantId) -> None:
+    def __init__(
+        self,
+        conversation_id: ConversationId,
+        *,
+        own_id: ParticipantId,
+        peer_id: ParticipantId,
+        counters: Counters,
+    ) -> None:
         self._conversation_id = conversation_id
+        self._own_id = own_id
         self._peer_id = peer_id
+        self._counters = counters
+        self.ways = Ways()
         self._known: OrderedDict[MessageId, DeliveryState] = OrderedDict()
         self._without_row: set[MessageId] = set()
 
@@ -42,12 +62,15 @@ class PairProjector:
         self,
         content: Content,
         position: Position,
-        own_id: ParticipantId,
         builder: TransitionBuilder,
         *,
         shown: bool,
     ) -> None:
         """Record a message of ours."""
+        if isinstance(content.body, Annotation):
+            self._annotated(content, position, builder, is_own=True, now_ms=content.sent_ms)
+            builder.writes.append(self._delivery(position.message_id, DeliveryState.SAVED))
+            return
         if not (shown and makes_row(content.body)):
             self._without_row.add(position.message_id)
             return
@@ -55,9 +78,10 @@ class PairProjector:
             self._conversation_id,
             content,
             position=position,
-            sender_id=own_id,
+            sender_id=self._own_id,
             is_own=True,
             now_ms=content.sent_ms,
+            way=WRITTEN,
         )
         builder.writes.append(PutMessage(message=record))
         builder.writes.append(self._delivery(position.message_id, DeliveryState.SAVED))
@@ -65,19 +89,21 @@ class PairProjector:
 
     def placed(self, placed: Placed, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Record a message of theirs that has its place."""
-        if not makes_row(placed.content.body):
+        content = _by_our_clock(placed.content, now_ms)
+        way = self.ways.take(placed.message_id)
+        if not makes_row(content.body):
+            self._annotated(content, placed.position, builder, is_own=False, now_ms=now_ms)
             return
-        position = Position(
-            lamport_timestamp=placed.lamport_timestamp, message_id=placed.message_id
-        )
         record = row_of(
             self._conversation_id,
-            _by_our_clock(placed.content, now_ms),
-            position=position,
+            content,
+            position=placed.position,
             sender_id=self._peer_id,
             is_own=False,
             now_ms=now_ms,
             late=placed.late,
+            own_id=self._own_id,
+            way=way,
         )
         builder.writes.append(PutMessage(message=record))
         if placed.was_shown:
@@ -87,17 +113,20 @@ class PairProjector:
 
     def shown(self, shown: Shown, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Show a message of theirs below a gap while it still waits."""
-        if not makes_row(shown.content.body):
-            return
+        content = _by_our_clock(shown.content, now_ms)
+        if not makes_row(content.body):
+            return  # It has no place yet that counts against others.
         position = Position(lamport_timestamp=shown.lamport_timestamp, message_id=shown.message_id)
         record = row_of(
             self._conversation_id,
-            _by_our_clock(shown.content, now_ms),
+            content,
             position=position,
             sender_id=self._peer_id,
             is_own=False,
             now_ms=now_ms,
             waiting=True,
+            own_id=self._own_id,
+            way=self.ways.look(shown.message_id),
         )
         builder.writes.append(PutMessage(message=record))
         self._added(shown.message_id, record.kind, builder)
@@ -108,6 +137,32 @@ class PairProjector:
             builder.writes.append(
                 HideMessage(conversation_id=self._conversation_id, message_id=placed.message_id)
             )
+
+    def _annotated(
+        self,
+        content: Content,
+        position: Position,
+        builder: TransitionBuilder,
+        *,
+        is_own: bool,
+        now_ms: UnixMs,
+    ) -> None:
+        """Record what was said about another message; nothing if ``content`` says no such thing."""
+        if isinstance(content.body, Unsupported):
+            self._counters.add(f"pair.bad_{content.body.kind}")
+        if not isinstance(content.body, Annotation):
+            return
+        annotation = annotation_of(
+            self._conversation_id,
+            content,
+            position=position,
+            sender_id=self._own_id if is_own else self._peer_id,
+            is_own=is_own,
+            now_ms=now_ms,
+            own_id=self._own_id,
+        )
+        builder.writes.append(PutAnnotation(annotation=annotation))
+        builder.notes.append(AnnotationAdded(annotation=annotation, notify=not is_own))
 
     def _added(self, message_id: MessageId, kind: str, builder: TransitionBuilder) -> None:
         notify = kind in _WORTH_A_NOTIFICATION

@@ -17,6 +17,7 @@ from engine.codec.content import decode_pair_ephemeral
 from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
 from engine.core.content import (
+    Annotation,
     Body,
     ContactAnswer,
     ContactRequest,
@@ -76,6 +77,7 @@ from engine.session.pair.presence import PresenceBoard, spread_ms
 from engine.session.pair.saved import OwnProfile, SavedPair, before_block_key, both
 from engine.session.pair.statements import PairStatements
 from engine.session.pair.wire import PairEnvelope
+from engine.session.rows import LIVE, STORE, Way
 from engine.session.transitions import (
     BodiesLoaded,
     GapNoted,
@@ -159,11 +161,14 @@ class PairSession:
                 message, waku_hash = input_.message, input_.waku_hash
                 arrived = Arrived(now_ms, waku_hash, len(message.payload), input_.stored)
                 builder.steps.append(arrived)
-                self._receive(partial(self._open_new, message, waku_hash), builder, now_ms=now_ms)
+                open_ = partial(self._open_new, message, waku_hash)
+                way = Way(STORE if input_.stored else LIVE)
+                self._receive(open_, builder, way=way, now_ms=now_ms)
             case EnvelopeArrived(envelope=PairEnvelope() as envelope):
                 builder.steps.append(Arrived(now_ms, envelope.waku_hash, envelope.payload_bytes))
                 wire = self._channel.wire
-                self._receive(partial(wire.open, envelope), builder, now_ms=now_ms)
+                open_ = partial(wire.open, envelope)
+                self._receive(open_, builder, way=Way(LIVE), now_ms=now_ms)
             case Say():
                 self._say(input_.body, builder, now_ms=now_ms)
             case TypeNow():
@@ -217,7 +222,7 @@ class PairSession:
 
     def _say(self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Raises LocalProtocolError, with a reason to show, before both agree to talk."""
-        if not isinstance(body, Text):
+        if not isinstance(body, Text | Annotation):
             raise LocalProtocolError("this is not said in so many words")
         self._contact.require_accepted()
         self._typing.may_say(active=False, now_ms=now_ms)
@@ -278,10 +283,15 @@ class PairSession:
         return wire.open(wire.precheck(message, waku_hash))
 
     def _receive(
-        self, open_: Callable[[], OpenedPair], builder: TransitionBuilder, *, now_ms: UnixMs
+        self,
+        open_: Callable[[], OpenedPair],
+        builder: TransitionBuilder,
+        *,
+        way: Way,
+        now_ms: UnixMs,
     ) -> None:
         try:
-            self._take(open_(), builder, now_ms=now_ms)
+            self._take(open_(), builder, way=way, now_ms=now_ms)
         except RemoteProtocolError as error:
             self._counters.add(f"pair.{error.reason}")
             builder.steps.append(Refused(now_ms, error.reason))
@@ -389,7 +399,9 @@ class PairSession:
 
     # --- internals: what they send ------------------------------------------------------------
 
-    def _take(self, opened: OpenedPair, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+    def _take(
+        self, opened: OpenedPair, builder: TransitionBuilder, *, way: Way, now_ms: UnixMs
+    ) -> None:
         """Raises RemoteProtocolError."""
         if self._contact.is_blocked:
             raise RemoteProtocolError("blocked")
@@ -400,6 +412,7 @@ class PairSession:
                 builder,
                 signed_ms=opened.signed_ms,
                 admits=None if self._contact.is_accepted else admits,
+                way=way,
                 now_ms=now_ms,
             )
             if too_early:
