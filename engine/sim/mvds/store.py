@@ -78,6 +78,8 @@ class MvdsStore:
         )
         if len(later) <= limit:
             return tuple(later), None
+        if not limit:
+            return (), later[0].send_epoch
         last = later[limit - 1].send_epoch
         taken = [record for record in later if record.send_epoch <= last]
         rest = len(taken) < len(later)

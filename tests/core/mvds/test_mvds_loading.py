@@ -207,5 +207,14 @@ def test_a_request_left_on_disk_goes_when_its_message_has_come() -> None:
     assert len(bob.store.records) == 3
 
 
+def test_what_is_on_disk_only_is_unacknowledged_too() -> None:
+    assert not Bench().node.awaits
+    assert _slept(limit=0).node.awaits
+
+
+def test_what_was_given_up_has_a_place_on_disk() -> None:
+    assert NEVER < 2**63
+
+
 def _resend(number: int) -> ResendRequested:
     return ResendRequested(peer_id=BOB, message_id=id_of(number))

@@ -161,6 +161,7 @@ def test_each_send_raises_count_and_epoch() -> None:
         assert record is not None
         counts.append(record.send_count)
         epochs.append(record.send_epoch)
+        assert record.waited_epochs == record.send_epoch - epochs[0]
         (sent,) = alice.next_sends()
         assert sent.message_ids == (id_of(1),)
         assert alice.epoch == record.send_epoch

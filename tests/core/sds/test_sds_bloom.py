@@ -26,12 +26,15 @@ from engine.core.sds.js_hash import js_hash
 from tests.core.sds.sds_bench import after, member, opened
 
 Vector = dict[str, Any]
-VECTORS = cast(
-    "dict[str, list[Vector]]",
-    json.loads(
-        (Path(__file__).parents[2] / "vectors" / "sds" / "bloom.json").read_text(encoding="utf-8")
-    ),
-)
+
+
+def _vectors(name: str) -> dict[str, list[Vector]]:
+    path = Path(__file__).parents[2] / "vectors" / "sds" / name
+    return cast("dict[str, list[Vector]]", json.loads(path.read_text(encoding="utf-8")))
+
+
+VECTORS = _vectors("bloom.json")
+FULL = _vectors("bloom_full.json")
 
 
 def _ids(start: int, end: int) -> list[MessageId]:
@@ -76,6 +79,23 @@ def test_states(vector: Vector) -> None:
         if received.may_contain(base_hashes(item))
     ]
     assert found == vector["falsePositivesInRange_100000_119999"]
+
+
+@pytest.mark.parametrize("vector", FULL["states"], ids=lambda vector: f"n={vector['n']}")
+def test_a_full_filter_is_wrong_about_the_ids_that_js_waku_is_wrong_about(vector: Vector) -> None:
+    """With one hash less, it would be wrong about more of them."""
+    bloom = BloomFilter(capacity=10_000, fixed=True)
+    bloom.include(_ids(0, vector["n"]))
+    data = bytes(bloom)
+    assert hashlib.sha256(data).hexdigest() == vector["sha256"]
+    received = ReceivedBloom(data)
+    found = [
+        number
+        for number, item in enumerate(_ids(100_000, 120_000), 100_000)
+        if received.may_contain(base_hashes(item))
+    ]
+    assert found == vector["falsePositivesInRange_100000_119999"]
+    assert len(found) > 10
 
 
 @pytest.mark.parametrize("length", [0, 1, 7, 18_751, 18_753])

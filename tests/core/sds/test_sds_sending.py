@@ -35,6 +35,7 @@ from tests.core.sds.sds_bench import (
     log_of,
     member,
     opened,
+    run_until,
     said,
 )
 
@@ -46,6 +47,16 @@ def test_lamport_is_the_clock_or_one_more_than_before() -> None:
         for text, now_ms in (("a", NOW), ("b", NOW), ("c", after(50)), ("d", after(10)))
     ]
     assert lamports == [NOW, NOW + 1, NOW + 50, NOW + 51]
+
+
+def test_each_message_names_its_sender_itself_and_the_channel() -> None:
+    alice = member()
+    sent = [*alice.send("a", now_ms=NOW), *alice.send_ephemeral("b", now_ms=NOW)]
+    sent += [item for _, item in run_until(alice, after(2_500))]
+    messages = [received.message for received in opened(sent)]
+    assert any(message.is_sync for message in messages)
+    assert {(message.sender_id, message.channel_id) for message in messages} == {(ALICE, CHANNEL)}
+    assert len({message.message_id for message in messages}) == len(messages)
 
 
 def test_log_filter_and_outgoing_buffer_change_in_the_step_that_sends() -> None:
