@@ -170,6 +170,15 @@ class ConversationRunner:
         return gap.waiting if gap else 0
 
     @property
+    def queued(self) -> int:
+        """Inputs that wait to be handled."""
+        return len(self._jobs)
+
+    def next_deadline(self) -> UnixMs | None:
+        """When the session has something to do next; None if it has not, or is not loaded."""
+        return self._session.next_deadline() if self._session else None
+
+    @property
     def oldest_ms(self) -> UnixMs | None:
         return self._session.oldest_ms if self._session else None
 

@@ -311,7 +311,14 @@ class Engine:
         await self._conversations.loaded()
 
     async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
-        await self._runner(conversation_id).set_muted(muted=muted)
+        await self.runner(conversation_id).set_muted(muted=muted)
+
+    def runner(self, conversation_id: ConversationId) -> ConversationRunner:
+        """What is below the facets, for programs that drive an engine step by step.
+
+        Raises LocalProtocolError if there is no such conversation.
+        """
+        return self._conversations.runner(conversation_id)
 
     # --- clock --------------------------------------------------------------------------------
 
@@ -350,6 +357,3 @@ class Engine:
         if self._services is None:
             raise LocalProtocolError(NO_IDENTITY)
         return self._services
-
-    def _runner(self, conversation_id: ConversationId) -> ConversationRunner:
-        return self._conversations.runner(conversation_id)

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import SystemRandom
 
@@ -20,6 +21,7 @@ from engine.crypto.sealed import content_topic_of
 from engine.events import EngineEvent
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
+from engine.persistence.database import open_readonly
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from engine.runtime.own_clock import boot_time_ms
@@ -60,23 +62,22 @@ class Person:
         self.told: list[EngineEvent] = []
         self.transport = network.attach(name)
         self.store: BreakableStore | None = None
-        self._database = place / f"{name}.db"
+        self.database = place / f"{name}.db"
         self._changed = asyncio.Event()
-        self.engine = Engine(
-            EngineDependencies(
-                flood=self.flood,
-                open_store=self._open,
-                make_transport=lambda _seed: self._worn(),
-                port_of=lambda _transport: None,
-                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
-                now_ms=self._now_ms,
-                counted_ms=self._counted_ms,
-            )
+        self.parts = EngineDependencies(
+            flood=self.flood,
+            open_store=self._open,
+            make_transport=lambda _seed: self._worn(),
+            port_of=lambda _transport: None,
+            entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
+            now_ms=self.now_ms,
+            counted_ms=self._counted_ms,
         )
+        self.engine = Engine(self.parts)
         self.engine.subscribe(self._hear)
 
     def _open(self) -> OpenedStore:
-        self.store = BreakableStore.open(self._database, KEY)
+        self.store = BreakableStore.open(self.database, KEY)
         self.store.endless = self.endless
         return OpenedStore(store=self.store, key_storage="key file")
 
@@ -84,7 +85,7 @@ class Person:
         """What the engine sees of the transport."""
         return self.transport
 
-    def _now_ms(self) -> UnixMs:
+    def now_ms(self) -> UnixMs:
         return UnixMs(time.time_ns() // 1_000_000 + self.passed_ms)
 
     def _counted_ms(self) -> int:
@@ -94,6 +95,21 @@ class Person:
         self.told.append(event)
         self._changed.set()
 
+    @contextmanager
+    def disk(self) -> Iterator[SqliteProfileStore]:
+        """What is saved, to be read by another connection while the engine runs."""
+        store = SqliteProfileStore(open_readonly(self.database, KEY))
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def save(self, writes: Sequence[StoreWrite]) -> None:
+        """While the engine does not run."""
+        store = SqliteProfileStore.open(self.database, KEY)
+        store.apply(writes)
+        store.close()
+
     async def start(self) -> "Person":
         await self.engine.start()
         if self.engine.identity() is None:
@@ -101,7 +117,7 @@ class Person:
         return self
 
     def group(self, conversation_id: ConversationId) -> GroupRecord:
-        record = self.engine._conversations.group(conversation_id).record
+        record = self.engine.runner(conversation_id).record
         assert isinstance(record, GroupRecord)
         return record
 

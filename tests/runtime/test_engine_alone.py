@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 
+from engine.core.ids import ConversationId
 from engine.core.sds.inputs import DeadlineReached
 from engine.events import MessageAdded
 from engine.network.memory import MemoryNetwork
@@ -12,10 +13,12 @@ from tests.runtime.conftest import Person
 class Clocked(Person):
     """A person for whom time can pass, which makes everything that waits due."""
 
+    groups: tuple[ConversationId, ...] = ()
+
     def pass_time(self, ms: int) -> None:
         self.passed_ms += ms
-        for runner in self.engine._conversations.groups():
-            runner.offer(DeadlineReached())
+        for group in self.groups:
+            self.engine.runner(group).offer(DeadlineReached())
 
 
 async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
@@ -27,6 +30,7 @@ async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
     stranger = await Person("stranger", tmp_path, network).start()
     try:
         group = await founder.engine.groups.create("Tea")
+        founder.groups = (group,)
         heard: list[bytes] = []
         stranger.transport.subscribe(
             founder.topic(group), lambda message, _hash: heard.append(message.payload)

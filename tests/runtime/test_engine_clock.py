@@ -43,8 +43,8 @@ class Clocked(Person):
         self.ahead_ms = ahead_ms
         super().__init__(name, place, network)
 
-    def _now_ms(self) -> UnixMs:
-        return UnixMs(super()._now_ms() + self.ahead_ms)
+    def now_ms(self) -> UnixMs:
+        return UnixMs(super().now_ms() + self.ahead_ms)
 
     async def listen(self, group: ConversationId) -> None:
         """Count what comes by the network from now on; somebody is there as long as it listens."""
@@ -143,7 +143,7 @@ def test_one_word_is_told_the_person_decides_and_what_was_held_takes_its_place(
         await alice.engine.timeline.send_text(group, "right now")
         there = await bob.until(shows("right now"))
         assert isinstance(there, MessageAdded)
-        assert abs(there.message.sent_ms - bob._now_ms()) < CLOSE_MS
+        assert abs(there.message.sent_ms - bob.now_ms()) < CLOSE_MS
 
         await alice.engine.set_clock_offset(None)
         assert alice.engine.own_clock() is None
@@ -254,9 +254,8 @@ def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
         await alice.listen(group)
         bob.transport.set_online(False)
         await alice.engine.timeline.send_text(group, "unacknowledged")
-        session = alice.engine._conversations.group(group)._session
-        assert session is not None
-        due_ms = session.next_deadline()
+        runner = alice.engine.runner(group)
+        due_ms = runner.next_deadline()
         assert due_ms is not None
         published = alice.published
         alice.ahead_ms = jump_ms
@@ -265,7 +264,7 @@ def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
             await asyncio.sleep(0)
         said_again = OWN_MESSAGES if jump_ms < 0 else 0
         assert alice.published - published <= 1 + said_again, "with a sync message that was due"
-        after_ms = session.next_deadline()
+        after_ms = runner.next_deadline()
         assert after_ms is not None
         assert abs(after_ms - due_ms) <= LONGEST_TIMER_MS
         published = alice.published

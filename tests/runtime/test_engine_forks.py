@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from engine.codec.content import decode_content
+from engine.codec.sds import decode_message
 from engine.core.content import Text
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId
 from engine.events import EngineEvent, ForksFound, MessageAdded
 from engine.network.memory import MemoryNetwork
-from engine.session.group.session import GroupSession
+from tests.forging import sealed_group_of
 from tests.runtime.conftest import Person
 
 
@@ -74,9 +76,11 @@ async def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
     said = json.loads(proof.text)
     assert said["author"] == fork.sender_id
     assert [part["message_id"] for part in said["messages"]] == [fork.first_id, fork.second_id]
-    session = alice.engine._conversations.group(group)._session
-    assert isinstance(session, GroupSession)
-    bodies = [session._wire.body_of(b64decode(part["signed_part"])) for part in said["messages"]]
+    sealed = sealed_group_of(alice.group(group))
+    signed = [sealed.read(b64decode(part["signed_part"])) for part in said["messages"]]
+    assert {part.sender_id for part in signed} == {fork.sender_id}
+    contents = [decode_message(part.sds_bytes).content or b"" for part in signed]
+    bodies = [decode_content(content).body for content in contents]
     assert {body.text for body in bodies if isinstance(body, Text)} == {
         "meet at the quay",
         "meet at the station",

@@ -24,8 +24,8 @@ class Clocked(Person):
 
     ahead_ms = 0
 
-    def _now_ms(self) -> UnixMs:
-        return UnixMs(super()._now_ms() + self.ahead_ms)
+    def now_ms(self) -> UnixMs:
+        return UnixMs(super().now_ms() + self.ahead_ms)
 
 
 def holds(*texts: str) -> Callable[[EngineEvent], bool]:

@@ -28,8 +28,8 @@ class Shifted(Person):
 
     ahead_ms = 0
 
-    def _now_ms(self) -> UnixMs:
-        return UnixMs(super()._now_ms() + self.ahead_ms)
+    def now_ms(self) -> UnixMs:
+        return UnixMs(super().now_ms() + self.ahead_ms)
 
 
 def state_is(state: ContactState) -> Callable[[EngineEvent], bool]:
@@ -59,28 +59,25 @@ def test_a_clock_that_is_set_does_not_silence_us(tmp_path: Path) -> None:
         bob = await Person("Bob", tmp_path, network).start()
         assert isinstance(alice, Shifted)
         pair = await friends(alice, bob)
-        runner = alice.engine._conversations.pair(pair)
-        latest_ms = SAY_EVERY_MS << MOST_DOUBLINGS
+        runner = alice.engine.runner(pair)
+        before_ms = runner.next_deadline()
+        assert before_ms is not None
+        latest_ms = (SAY_EVERY_MS << MOST_DOUBLINGS) + PATIENCE_S * 1_000
         for ahead_ms in (HOUR_MS, 0, -HOUR_MS, 0):
             alice.ahead_ms = ahead_ms
             await runner.do(LookAtClock())
-            assert runner._session is not None
-            due_ms = runner._session.next_deadline()
+            due_ms = runner.next_deadline()
             assert due_ms is not None
-            assert due_ms <= alice.engine._clock.steady_ms() + latest_ms
-            assert alice.engine._clock.steady_ms() < due_ms + PATIENCE_S * 1_000
+            assert -latest_ms < due_ms - before_ms < latest_ms < HOUR_MS
         await alice.engine.stop()
         await bob.engine.stop()
 
     play(scenario)
 
 
-async def untold(person: Person) -> None:
+async def untold(person: Person, pair: ConversationId) -> None:
     """As after a crash between saving a profile and telling it."""
-    store = person.store
-    assert store is not None
-    write = SaveValue(key=UNTOLD_KEY, value="1")
-    await person.engine._storage.run(store.apply, [write])
+    await person.engine.runner(pair).write(SaveValue(key=UNTOLD_KEY, value="1"))
 
 
 def test_a_profile_that_cannot_be_told_now_is_told_later(
@@ -89,15 +86,15 @@ def test_a_profile_that_cannot_be_told_now_is_told_later(
     async def scenario(network: MemoryNetwork) -> None:
         alice = await Person("Alice", tmp_path, network).start()
         bob = await Person("Bob", tmp_path, network).start()
-        await friends(alice, bob)
-        await untold(alice)
+        await untold(alice, await friends(alice, bob))
         store = alice.store
         assert store is not None
         store.broken = True
-        await alice.engine._started_services.people.tell_untold()
+        await alice.engine.people.tell_untold()
         store.broken = False
         assert alice.engine.counters()["engine.profile_not_told"] == 1
-        assert await alice.engine._storage.run(store.value, UNTOLD_KEY) == "1"
+        with alice.disk() as disk:
+            assert disk.value(UNTOLD_KEY) == "1"
         await alice.engine.stop()
         await bob.engine.stop()
 
@@ -114,11 +111,10 @@ def test_who_is_removed_while_all_are_told_keeps_nobody_from_hearing_it(
         bob = await Person("Bob", tmp_path, network).start()
         carol = await Person("Carol", tmp_path, network).start()
         first, second = await friends(alice, bob), await friends(alice, carol)
-        await untold(alice)
+        await untold(alice, first)
         told: list[ConversationId] = []
-        conversations = alice.engine._conversations
         for pair in (first, second):
-            runner = conversations.pair(pair)
+            runner = alice.engine.runner(pair)
             do = runner.do
 
             async def gone_or_told(
@@ -132,10 +128,10 @@ def test_who_is_removed_while_all_are_told_keeps_nobody_from_hearing_it(
                 return await do(work)
 
             monkeypatch.setattr(runner, "do", gone_or_told)
-        await alice.engine._started_services.people.tell_profile()
+        await alice.engine.people.tell_profile()
         assert told == [first, second]
         with pytest.raises(LocalProtocolError):
-            conversations.pair(first)
+            alice.engine.runner(first)
         for person in (alice, bob, carol):
             await person.engine.stop()
 

@@ -127,7 +127,7 @@ async def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on
 ) -> None:
     alice = await person("Alice")
     group = await alice.engine.groups.create("Tide")
-    runner = alice.engine._conversations.group(group)
+    runner = alice.engine.runner(group)
 
     # An input that nobody should ever make: handling it is a bug's exception.
     broken = CopiesAccepted(message_ids=None, peers=1, waku_hash=WakuHash(b""))  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ def noted(person: Person, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 async def restart(person: Person, service_nodes: Sequence[str] = ()) -> None:
     await person.engine.stop()
-    person.engine = Engine(replace(person.engine._parts, service_nodes=lambda: service_nodes))
+    person.engine = Engine(replace(person.parts, service_nodes=lambda: service_nodes))
     await person.engine.start()
 
 

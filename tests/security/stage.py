@@ -42,7 +42,10 @@ from engine.network.transport import MessageHandler, Receipt, Transport
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.network.wrapped import WrappedTransport
+from engine.persistence.database import open_readonly
+from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import open_profile_directory
+from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, SavedTransport
 
 START_MS: Final = 1_800_000_000_000
@@ -113,10 +116,12 @@ class Victim:
         self._stage = stage
         self.place = stage.place / name
         self._directory = open_profile_directory(self.place)
+        self.addresses: Callable[[], Sequence[str]] = tuple
+        """Where it listens."""
         self._listener: Callable[[], None] | None = None
-        self.engine = self._build()
+        self.engine = self.build()
 
-    def _build(self) -> Engine:
+    def build(self) -> Engine:
         engine = Engine(
             EngineDependencies(
                 open_store=partial(open_store, self._directory, force_key_file=True),
@@ -135,6 +140,7 @@ class Victim:
         inner = make_transport(
             self._stage.settings, Overrides(), self.name, seed, archive=self._directory.archive
         )
+        self.addresses = inner.addresses
         return _Way(inner, self._arrives, self.sent)
 
     def sent_bytes(self, since: int = 0) -> int:
@@ -158,7 +164,7 @@ class Victim:
 
     async def restart(self) -> None:
         await self.engine.stop()
-        self.engine = self._build()
+        self.engine = self.build()
         await self.engine.start()
 
     async def turn(self) -> None:
@@ -166,7 +172,7 @@ class Victim:
 
         The runner looks at its deadlines only so often in real time; here hours pass within that.
         """
-        runner = self.engine._conversations.runner(self._stage.group)
+        runner = self.engine.runner(self._stage.group)
         await runner.do(DeadlineReached())
         await runner.flush(timeout_ms=1_000)
 
@@ -211,7 +217,13 @@ class Victim:
         return await self.read(lambda store: store.raw(self._stage.group, message_id))
 
     async def read(self, look: Callable[[ProfileStore], T]) -> T:
-        return await self.engine._storage.run(look, self.engine._store)
+        """Of what is saved, by another connection."""
+        key = obtain_database_key(self._directory, force_key_file=True)
+        store = SqliteProfileStore(open_readonly(self._directory.database, key.key))
+        try:
+            return look(store)
+        finally:
+            store.close()
 
     @property
     def participant_id(self) -> ParticipantId:
@@ -223,7 +235,7 @@ class Victim:
         return self.engine.counters().get(name, 0)
 
     def member_count(self) -> int:
-        return len(self.engine._conversations.group(self._stage.group).members)
+        return len(self.engine.runner(self._stage.group).members)
 
     def judged(self) -> list[OwnClockView]:
         """Whatever this one was ever told of its clock."""
@@ -271,7 +283,7 @@ class Stage:
             await victim.stop()
         self.all_sleep(DAY_MS)
         for victim in self.victims:
-            victim.engine = victim._build()
+            victim.engine = victim.build()
             await victim.start()
 
     # --- who is there ---------------------------------------------------------------------------
@@ -302,7 +314,7 @@ class Stage:
 
     def topic(self) -> ContentTopic:
         """In clear in every Waku message of the group: no secret to who relays."""
-        record = self.victims[0].engine._conversations.group(self.group).record
+        record = self.victims[0].engine.runner(self.group).record
         assert isinstance(record, GroupRecord)
         return content_topic_of(record.epoch_keys[0])
 
@@ -325,8 +337,7 @@ class Stage:
         )
         relay = Relay(node, self)
         for victim in self.victims:
-            assert victim.engine._transport is not None
-            node.add_peers(victim.engine._transport.addresses())
+            node.add_peers(victim.addresses())
         node.on_status(lambda _status: self.changed.set())
         await node.start()
         self._nodes.push_async_callback(node.stop)

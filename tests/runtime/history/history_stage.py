@@ -3,7 +3,8 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import SystemRandom
@@ -29,6 +30,8 @@ from engine.network.transport import Transport
 from engine.network.waku.store.intake import Archive
 from engine.network.waku.store.server import StoreSettings
 from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.database import open_readonly
+from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.own_clock import boot_time_ms
 from tests.runtime.conftest import BreakableStore
@@ -121,6 +124,15 @@ class Person:
         self.ahead_ms = 0
         """How far the system's clock was set ahead of what timers count."""
         self.engine = self._make()
+
+    @contextmanager
+    def disk(self) -> Iterator[SqliteProfileStore]:
+        """What is saved, to be read by another connection while the engine runs."""
+        store = SqliteProfileStore(open_readonly(self._place / f"{self.name}.db", KEY))
+        try:
+            yield store
+        finally:
+            store.close()
 
     def _make(self) -> Engine:
         engine = Engine(

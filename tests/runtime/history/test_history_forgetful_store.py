@@ -119,8 +119,8 @@ async def test_alone_it_gives_what_is_around_the_flood_and_nobody_calls_that_com
     assert all(view.problem == FORGETS for view in over)
     (store,) = bob.engine.history.stores()
     assert (store.health, store.problem) == (StoreHealth.FAILED, FORGETS)
-    assert bob.store is not None
-    kept = await bob.engine._storage.run(bob.store.history, group)
+    with bob.disk() as disk:
+        kept = disk.history(group)
     assert (kept.through_ms, kept.covered) == (None, {})
     await bob.stop()
     await forgets.stop()

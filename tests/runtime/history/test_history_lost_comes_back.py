@@ -18,18 +18,17 @@ DAY_MS = 24 * 3_600_000
 HOUR_MS = 3_600_000
 
 
-async def records_of(person: Person, pair: ConversationId) -> int:
+def records_of(person: Person, pair: ConversationId) -> int:
     """How much of what this person said still has to be acknowledged."""
-    store = person.store
-    assert store is not None
-    state = await person.engine._storage.run(store.mvds_state, pair, limit=100)
+    with person.disk() as disk:
+        state = disk.mvds_state(pair, limit=100)
     assert state.loaded_before is None
     return len(state.records)
 
 
 async def until_nothing_to_send(person: Person, pair: ConversationId) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while await records_of(person, pair):  # noqa: ASYNC110
+        while records_of(person, pair):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
@@ -37,9 +36,8 @@ async def until_it_waits(person: Person, pair: ConversationId) -> None:
     """Until something came for which an earlier one lacks."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            store = person.store
-            assert store is not None
-            state = await person.engine._storage.run(store.pair_state, pair)
+            with person.disk() as disk:
+                state = disk.pair_state(pair)
             if state.waiting:
                 return
             await asyncio.sleep(0.05)
@@ -67,7 +65,7 @@ async def say_what_one_store_lacks(
     stored = await lacks.messages()
     await ann.engine.timeline.send_text(pair, "after")
     await until_stored(lacks, stored + 1)
-    assert await records_of(ann, pair) == len(("lost", "after"))
+    assert records_of(ann, pair) == len(("lost", "after"))
     await ann.stop()
     return lost
 

@@ -37,9 +37,8 @@ async def until_asked_in_vain(person: Person, group: ConversationId) -> MissingE
     """Until members and Stores were asked for the only message that lacks: as the disk has it."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            store = person.store
-            assert store is not None
-            state = await person.engine._storage.run(store.channel_state, group)
+            with person.disk() as disk:
+                state = disk.channel_state(group)
             for entry in state.missing:
                 if entry.requests and entry.stores is not None:
                     return entry
