@@ -379,7 +379,14 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
 
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
         self._enter("mark_read", up_to)
-        self.change(conversation_id, unread=0, first_unread=None)
+        rows = sorted(self.rows[conversation_id].values(), key=lambda row: row.position)
+        unread = [
+            row.position
+            for row in rows
+            if not row.is_own and row.kind is MessageKind.TEXT and row.position > up_to
+        ]
+        first = unread[0] if unread else None
+        self.change(conversation_id, unread=len(unread), first_unread=first)
 
     async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
         self._enter("save_draft", text)

@@ -45,10 +45,6 @@ class ReadState:
         self._unread_elsewhere = max(0, conversation.unread)
 
     @property
-    def seen_up_to(self) -> Position | None:
-        return self._seen_up_to
-
-    @property
     def unread(self) -> int:
         return len(self._unread) + self._unread_elsewhere
 
@@ -70,6 +66,15 @@ class ReadState:
     def dismiss_late(self) -> None:
         self._late.clear()
         self._late_uncounted, self._late_first = 0, None
+
+    def told(self, conversation: ConversationView) -> None:
+        """The conversation's own count holds: the list shows it, too."""
+        first = conversation.first_unread
+        if not conversation.unread or first is None:
+            self._unread.clear()
+        else:
+            self._unread = {m: at for m, at in self._unread.items() if at >= first}
+        self._unread_elsewhere = max(0, conversation.unread - len(self._unread))
 
     def caught_up(self) -> None:
         """The newest message is in view: nothing below can be unread."""
@@ -97,6 +102,9 @@ class ReadState:
     def is_ahead(self, position: Position) -> bool:
         """Whether the marker is known not to have come here yet."""
         return self._seen_up_to is not None and position > self._seen_up_to
+
+    def was_seen(self, position: Position) -> bool:
+        return self._seen_up_to is not None and position <= self._seen_up_to
 
     def is_passed(self, position: Position) -> bool:
         """Whether the marker is already beyond this place."""
@@ -149,6 +157,8 @@ class ReadTracker(QObject):
         self._canvas = canvas
         self.state = state
         self._rings_seen: set[RowKey] = set()
+        self._line_is_passed = False
+        """Everything was read since the unread line was drawn."""
         self._read_timer = self._timer(self.note_seen)
         self._ring_timer = self._timer(self.end_rings)
         canvas.rows_placed.connect(self._look_soon)
@@ -165,6 +175,7 @@ class ReadTracker(QObject):
 
     def open(self, conversation: ConversationView) -> None:
         self.state.open(conversation)
+        self._line_is_passed = False
 
     # looking ------------------------------------------------------------------------------------
 
@@ -217,13 +228,30 @@ class ReadTracker(QObject):
 
     # arrivals -----------------------------------------------------------------------------------
 
-    def draw_unread_line(self, message: MessageView) -> None:
-        """Nobody is looking: move the line to where one will read on, if it was passed."""
-        line, state = self._scene.loaded.first_unread, self.state
-        if self.is_watched() or message.waiting or state.is_passed(message.position):
-            return
-        if line is None or state.is_passed(line) or line == state.seen_up_to:
-            self._scene.loaded.set_first_unread(message.position)
+    def told(self, conversation: ConversationView) -> bool:
+        """Count as the conversation counts, and move the line there; True if it moved.
+
+        Nobody is looking: it moves to where one will read on.  While somebody reads, it stays where
+        it is until everything was read; then the next line is for what comes in below unseen.
+        """
+        before = self.state.unread
+        self.state.told(conversation)
+        if self.state.unread != before:
+            self._canvas.place_buttons()
+        if not conversation.unread:
+            self._line_is_passed = True
+        loaded, first = self._scene.loaded, conversation.first_unread
+        if not conversation.unread or first is None or first == loaded.first_unread:
+            return False
+        if self.state.was_seen(first):
+            return False  # told before it was known to have been read
+        if self.is_watched():
+            is_drawn = loaded.first_unread is not None and not self._line_is_passed
+            if is_drawn or self._scene.layout.sticks:
+                return False
+        loaded.set_first_unread(first)
+        self._line_is_passed = False
+        return True
 
     def count(self, message: MessageView, placement: Placement) -> None:
         """Count a message that arrived: unread, or late if it stands above what one reads."""

@@ -319,5 +319,6 @@ def _is_unread(message: MessageView, first_unread: Position | None) -> bool:
     return (
         first_unread is not None
         and not message.is_own
+        and not is_system(message)
         and (message.waiting or message.position >= first_unread)
     )

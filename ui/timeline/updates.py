@@ -48,6 +48,8 @@ class TimelineUpdates(QObject):
         self._conversation: ConversationView | None = None
         self._arrived: list[tuple[MessageView, Placement]] = []
         self._postponed: list[Callable[[], None]] = []
+        self._told: ConversationView | None = None
+        """What the conversation counts as unread, kept until the same messages are shown here."""
         self._unshown = False
         self._frame_timer = QTimer(self)
         self._frame_timer.setSingleShot(True)
@@ -78,12 +80,20 @@ class TimelineUpdates(QObject):
         self._navigation.close()
         self._postponed.clear()
         self._arrived.clear()
+        self._told = None
         self._tracker.clear()
         self._scene.clear()
 
-    def change_people(self, conversation: ConversationView) -> None:
-        """Names, members or pictures changed."""
-        if self._is_shown(conversation) and self._scene.show_people(conversation):
+    def change_conversation(self, conversation: ConversationView) -> None:
+        """Names, members or pictures changed, or what is unread."""
+        if not self._is_shown(conversation):
+            return
+        changed = self._scene.show_people(conversation)
+        if self._arrived or self._navigation.loading:
+            self._told = conversation  # It counts them already; here they are counted once shown.
+        else:
+            changed |= self._tracker.told(conversation)
+        if changed:
             self._changed()
 
     def _is_shown(self, thing: ConversationView | MessageView | GapView | HeldView) -> bool:
@@ -112,7 +122,6 @@ class TimelineUpdates(QObject):
                 layout.stick()
             self._changed()
         else:
-            self._tracker.draw_unread_line(message)
             self._arrived.append((message, placement))
             self._changed()
 
@@ -199,7 +208,11 @@ class TimelineUpdates(QObject):
         late_before = state.late
         for message, placement in arrived:
             self._tracker.count(message, placement)
-        if self._stop_at_unread() or state.late != late_before:
+        told, self._told = self._told, None
+        moved = told is not None and self._tracker.told(told)
+        if moved:
+            self._announcer.rows_changed()
+        if self._stop_at_unread() or moved or state.late != late_before:
             self._canvas.refresh()
         elif arrived:
             self._canvas.place_buttons()

@@ -127,8 +127,11 @@ class TimelineView(QAbstractScrollArea):
         self.updates.clear()
 
     def update_conversation(self, conversation: ConversationView) -> None:
-        """Members changed: who said a message, and who does not hold it yet, is said by name."""
-        self.updates.change_people(conversation)
+        """Members changed: who said a message, and who does not hold it yet, is said by name.
+
+        Or what is unread: its first message is where the line is drawn.
+        """
+        self.updates.change_conversation(conversation)
 
     def add(self, message: MessageView) -> None:
         """Show a new message.  One's own brings the newest into view."""

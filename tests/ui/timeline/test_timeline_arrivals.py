@@ -4,9 +4,11 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtWidgets import QWidget
 
-from engine.core.ids import ConversationId, DeliveryState, MessageId, Position
-from engine.events import MessageKind
+from engine.core.ids import ConversationId, DeliveryState, MessageId, Position, UnixMs
+from engine.events import ConversationView, MessageKind, MessageView
 from tests.ui.timeline.timeline_stage import (
+    MINUTE_MS,
+    NOW,
     MemoryPages,
     active,
     chatter,
@@ -154,19 +156,112 @@ def test_the_unread_line_is_drawn_where_one_left_off() -> None:
             await active(view)
             view.read_tracker.note_seen()
             view.add(message(30))
-            assert view.scene.loaded.first_unread is None
+            view.update_conversation(unread_from(1, message(30)))
+            assert line(view) is None, "one is there to see it"
             view.read_tracker.note_seen()
-            other = QWidget()
-            other.show()
-            other.activateWindow()
-            await active(other)
+            other = await left_for_another_window()
+            view.add(message(35, kind=MessageKind.JOINED))
+            assert line(view) is None, "nobody wrote that"
             first_missed = message(40)
-            view.add(first_missed)
-            view.add(message(50))
+            for number, each in enumerate((first_missed, message(50)), start=1):
+                view.add(each)
+                view.update_conversation(unread_from(number, first_missed))
+            view.updates.show_changes()
             other.close()
-            assert view.scene.loaded.first_unread == first_missed.position
+            assert line(view) == first_missed.position
+            assert lines(view) == [first_missed.message_id]
 
     run(scenario)
+
+
+def test_what_arrives_later_does_not_take_the_line_past_what_is_unread() -> None:
+    """40 unread, 18 looked at, the window left, one more arrives: the line is above the 19th."""
+    messages = [message(n * 10, sent_ms=UnixMs(NOW + n * MINUTE_MS)) for n in range(1, 101)]
+    source = MemoryPages(messages)
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(unread_from(40, messages[60]))
+            await settled(view)
+            await active(view)
+            while not view.read_tracker.state.was_seen(messages[77].position):
+                view.read_tracker.note_seen()
+                view.canvas.scroll_by(-20)
+            view.update_conversation(unread_from(22, messages[78]))
+            assert line(view) == messages[60].position, "it stays while one reads"
+            assert view.canvas.jump_button.unread == 22
+            other = await left_for_another_window()
+            view.add(message(2000))
+            view.update_conversation(unread_from(23, messages[78]))
+            view.updates.show_changes()
+            other.close()
+            assert lines(view) == [messages[78].message_id]
+            assert view.canvas.jump_button.unread == 23
+
+    run(scenario)
+
+
+def test_what_comes_in_below_while_one_reads_above_gets_a_line_of_its_own() -> None:
+    source = MemoryPages(chatter(80))
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            await active(view)
+            view.read_tracker.note_seen()
+            view.canvas.scroll_by(2500)
+            for number in (1, 2):
+                view.add(message(9000 + number))
+                view.update_conversation(unread_from(number, message(9001)))
+            view.updates.show_changes()
+            assert lines(view) == [message(9001).message_id]
+            assert view.canvas.jump_button.unread == 2
+            view.update_conversation(unread_from(1, message(9002)))
+            assert lines(view) == [message(9001).message_id], "it stays while one reads"
+
+    run(scenario)
+
+
+def test_the_jump_button_counts_as_the_list_does() -> None:
+    """Also after a jump past messages that were never loaded, and after some were deleted."""
+    source = MemoryPages(chatter(1000))
+    first = source.messages[100]
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(unread_from(900, first))
+            await settled(view)
+            view.navigation.go_to_ordinal(600)
+            await settled(view)
+            await active(view)
+            view.read_tracker.note_seen()
+            view.update_conversation(unread_from(390, source.messages[610]))
+            assert view.canvas.jump_button.unread == 390
+            view.add(message(99_999))
+            view.update_conversation(unread_from(391, source.messages[610]))
+            assert view.canvas.jump_button.unread == 391
+            view.update_conversation(conversation())
+            assert view.canvas.jump_button.unread == 0
+
+    run(scenario)
+
+
+def unread_from(count: int, first: MessageView) -> ConversationView:
+    return conversation(unread=count, first_unread=first.position)
+
+
+def lines(view: TimelineView) -> list[MessageId]:
+    """The messages below an unread line."""
+    rows = view.scene.loaded.rows
+    below = (message_of(rows[n + 1]) for n, row in enumerate(rows) if isinstance(row, UnreadRow))
+    return [found.message_id for found in below if found is not None]
+
+
+async def left_for_another_window() -> QWidget:
+    other = QWidget()
+    other.show()
+    other.activateWindow()
+    await active(other)
+    return other
 
 
 def test_five_thousand_messages_in_a_row_end_where_they_belong() -> None:
@@ -197,10 +292,7 @@ def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read() -> None:
             view.visibleUpTo.connect(markers.append)
             view.open(conversation(unread=100, first_unread=first.position))
             await settled(view)
-            other = QWidget()
-            other.show()
-            other.activateWindow()
-            await active(other)
+            other = await left_for_another_window()
             view.read_tracker.note_seen()
             assert markers == []
             other.close()
