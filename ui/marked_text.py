@@ -7,11 +7,11 @@ units, as Qt counts them.
 import re
 from collections.abc import Iterator, Sequence
 
+from engine.core.shown_text import units_without_marks, without_marks
 from engine.events import MessageView, SpanKind, TextSpan
 from ui.translate import tr
 
 BULLET = "\u2022"
-_BULLETS = frozenset("-*")
 _STYLES = frozenset(
     {SpanKind.BOLD, SpanKind.ITALIC, SpanKind.STRIKE, SpanKind.CODE, SpanKind.CODE_BLOCK}
 )
@@ -41,10 +41,7 @@ def in_units(text: str) -> str:
 
 def shown_text(message: MessageView) -> str:
     """Without its marks, and with dots before the entries of a list."""
-    if not any(span.kind in {SpanKind.HIDDEN, SpanKind.ITEM} for span in message.spans):
-        return message.text
-    units = utf16(message.text)
-    return "".join(_shown(units, message.spans, 0, len(units) // 2))
+    return without_marks(message.text, message.spans) if message.spans else message.text
 
 
 def code_blocks(message: MessageView) -> Iterator[tuple[TextSpan, int, int]]:
@@ -72,30 +69,15 @@ def spoken_text(message: MessageView) -> str:
     at = 0
     for block in blocks:
         end = block.start + block.length
-        said.append("".join(_shown(units, message.spans, at, block.start)))
+        said.append(units_without_marks(units, message.spans, at, block.start))
         words = tr("code: {text}, end of code")
         if block.kind is SpanKind.QUOTE:
             words = tr("quote: {text}, end of quote")
-        inside = "".join(_shown(units, message.spans, block.start, end))
+        inside = units_without_marks(units, message.spans, block.start, end)
         said.append(words.format(text=inside.strip("\n")))
         at = end
-    said.append("".join(_shown(units, message.spans, at, len(units) // 2)))
+    said.append(units_without_marks(units, message.spans, at, len(units) // 2))
     return "\n".join(part.strip("\n") for part in said if part.strip())
-
-
-def _shown(units: bytes, spans: Sequence[TextSpan], start: int, end: int) -> Iterator[str]:
-    at = start
-    for span in spans:
-        if span.kind not in {SpanKind.HIDDEN, SpanKind.ITEM} or not at <= span.start < end:
-            continue
-        yield _cut(units, at, span.start)
-        at = span.start
-        if span.kind is SpanKind.HIDDEN:
-            at += span.length
-        elif _cut(units, at, at + 1) in _BULLETS:
-            yield BULLET
-            at += 1
-    yield _cut(units, at, end)
 
 
 def copied_text(text: str, spans: Sequence[TextSpan], start: int, end: int) -> str:

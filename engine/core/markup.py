@@ -57,6 +57,8 @@ _KINDS: Final[dict[str, tuple[str, ...]]] = {
     "___": (BOLD, ITALIC),
 }
 _MOST_TICKS = 2
+_APART = "\ufffc"
+"""Neither mark nor letter nor space, and part of no link."""
 MAX_LARGE = 3
 """So many emoji, and nothing else, are shown large."""
 _MOST_LARGE_CHARACTERS = 64
@@ -73,23 +75,28 @@ class Mark(Struct, frozen=True):
     after: int = 0
 
 
-def find_spans(text: str) -> tuple[SpanRecord, ...]:
+def find_spans(text: str, apart: Sequence[tuple[int, int]] = ()) -> tuple[SpanRecord, ...]:
     """The markup of ``text``, ascending, outer before inner, counted in UTF-16 units as Qt does.
+
+    ``apart``: start and length of what is no markup inside, as a mention; ascending and disjoint.
 
     ``target``: what a LINK opens, the language of a CODE_BLOCK, the depth of a QUOTE, the level of
     an ITEM.  A CODE_BLOCK reaches from one fence to the other, a QUOTE over whole lines, an ITEM
     over the marker alone.
     """
-    search = MarkupSearch(text)
+    units = _UnitIndex(text)
+    kept = [Mark("", units.character(at), units.character(at + length)) for at, length in apart]
+    search = MarkupSearch(text, kept)
     search.run()
-    return tuple(_spans(text, search.marks))
+    return tuple(_spans(units, search.marks))
 
 
 class MarkupSearch:
     """All marks of ``text``, after ``run``."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, apart: Sequence[Mark] = ()) -> None:
         self._text = text
+        self._apart = apart
         self.marks: list[Mark] = []
         self.examined = 0
         """Tokens, lines and blocks that were looked at, counting repeats; without links."""
@@ -101,6 +108,7 @@ class MarkupSearch:
         blocks = list(self._code_blocks()) if _FENCE in self._text else []
         # Neither a mark nor a link begins or ends inside code.
         searched = _masked(self._text, blocks, "\n")[:MAX_SCANNED_CHARACTERS]
+        searched = _masked(searched, self._apart, _APART)[:MAX_SCANNED_CHARACTERS]
         if _LOOKS_LIKE_MARKUP.search(searched) is None:
             self.marks = [*blocks, *self._links(searched)]
             return
@@ -261,15 +269,15 @@ def _closers(tokens: Sequence[re.Match[str]]) -> list[re.Match[str] | None]:
 
 def _can_open(text: str, run: re.Match[str]) -> bool:
     after = text[run.end() : run.end() + 1]
-    return bool(after) and not after.isspace() and _is_edge(text[run.start() - 1 : run.start()])
+    return bool(after) and not after.isspace() and is_edge(text[run.start() - 1 : run.start()])
 
 
 def _can_close(text: str, run: re.Match[str]) -> bool:
     before = text[run.start() - 1 : run.start()]
-    return not before.isspace() and before != "\\" and _is_edge(text[run.end() : run.end() + 1])
+    return not before.isspace() and before != "\\" and is_edge(text[run.end() : run.end() + 1])
 
 
-def _is_edge(character: str) -> bool:
+def is_edge(character: str) -> bool:
     """Whether a style may begin or end beside it: no letter or digit, and no backslash.
 
     Scripts without spaces between words are the exception, and with them all of category Lo.
@@ -288,8 +296,7 @@ def _masked(text: str, marks: Sequence[Mark], filling: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _spans(text: str, marks: Iterable[Mark]) -> list[SpanRecord]:
-    units = _UnitIndex(text)
+def _spans(units: "_UnitIndex", marks: Iterable[Mark]) -> list[SpanRecord]:
     spans: list[SpanRecord] = []
     for mark in marks:
         spans.append(units.span(mark.kind, mark.start, mark.end, mark.target))
@@ -306,10 +313,16 @@ class _UnitIndex:
 
     def __init__(self, text: str) -> None:
         self._wide = [] if text.isascii() else [n for n, c in enumerate(text) if c > "\uffff"]
+        self._wide_units = [index + before for before, index in enumerate(self._wide)]
 
     def span(self, kind: str, start: int, end: int, target: str = "") -> SpanRecord:
         first, last = self._unit(start), self._unit(end)
         return SpanRecord(kind=kind, start=first, length=last - first, target=target)
+
+    def character(self, unit: int) -> int:
+        """The index of the character that begins at ``unit``, or after it."""
+        wide = bisect_left(self._wide_units, unit)
+        return unit - wide
 
     def _unit(self, index: int) -> int:
         return index + bisect_left(self._wide, index)

@@ -4,16 +4,19 @@ Both take spans in UTF-16 code units, as Qt counts.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import accumulate
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
 from engine.core.content import utf16_length
-from engine.core.markup import HIDDEN
+from engine.core.markup import HIDDEN, ITEM
 from engine.core.records import SpanRecord
 
 MENTION = "mention"
+_BULLETS: Final = frozenset({b"-\0", b"*\0"})
+_DOT: Final = "\u2022".encode("utf-16-le")
 
 
 def with_names(
@@ -52,16 +55,37 @@ def with_names(
     return b"".join(pieces).decode("utf-16-le", "replace"), tuple(shifted)
 
 
-def without_marks(text: str, spans: tuple[SpanRecord, ...]) -> str:
-    """``text`` without what spans of the kind HIDDEN cover."""
-    hidden = sorted((span.start, span.length) for span in spans if span.kind == HIDDEN)
-    if not hidden:
-        return text
+class Span(Protocol):
+    """What ``without_marks`` needs of a span, be it a record or a read model."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def length(self) -> int: ...
+
+
+def without_marks(text: str, spans: Iterable[Span]) -> str:
+    """What is shown of ``text``: without its marks, and with dots before the entries of a list."""
     units = text.encode("utf-16-le", "surrogatepass")
-    pieces: list[bytes] = []
-    passed = 0
-    for start, length in hidden:
-        pieces.append(units[2 * passed : 2 * start])
-        passed = max(passed, start + length)
-    pieces.append(units[2 * passed :])
-    return b"".join(pieces).decode("utf-16-le", "replace")
+    return units_without_marks(units, spans, 0, len(units) // 2)
+
+
+def units_without_marks(units: bytes, spans: Iterable[Span], start: int, end: int) -> str:
+    """``without_marks`` between two indexes of a text in UTF-16."""
+    parts: list[bytes] = []
+    at = start
+    for span in spans:
+        if span.kind in {HIDDEN, ITEM} and at <= span.start < end:
+            parts.append(units[2 * at : 2 * span.start])
+            at = span.start
+            if span.kind == HIDDEN:
+                at += span.length
+            elif units[2 * at : 2 * at + 2] in _BULLETS:
+                parts.append(_DOT)
+                at += 1
+    parts.append(units[2 * at : 2 * end])
+    return b"".join(parts).decode("utf-16-le", "replace")

@@ -29,7 +29,7 @@ from engine.core.content import (
 )
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
-from engine.core.markup import LINK, find_spans
+from engine.core.markup import find_spans
 from engine.core.records import AnnotationRecord, MessageRecord, SpanRecord
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
@@ -168,19 +168,8 @@ def spans_in(said: Text) -> tuple[SpanRecord, ...]:
         SpanRecord(kind=MENTION, start=start, length=length, target=who)
         for who, (start, length) in zip(said.mentions, said.mention_places, strict=False)
     ]
-    found = find_spans(said.text)
-    if not mentions:
-        return found
-    kept = [span for span in found if all(_goes_with(span, mention) for mention in mentions)]
-    return tuple(sorted([*kept, *mentions], key=lambda span: (span.start, -span.length)))
-
-
-def _goes_with(span: SpanRecord, mention: SpanRecord) -> bool:
-    """Whether ``span`` is beside the mention, or around it and no link."""
-    end, mention_end = span.start + span.length, mention.start + mention.length
-    if end <= mention.start or mention_end <= span.start:
-        return True
-    return span.kind != LINK and span.start <= mention.start and mention_end <= end
+    found = find_spans(said.text, said.mention_places)
+    return tuple(sorted([*found, *mentions], key=lambda span: (span.start, -span.length)))
 
 
 def _kind_of_annotation(body: Annotation) -> str:

@@ -21,6 +21,7 @@ from engine.core.markup import (
     MarkupSearch,
     find_spans,
 )
+from engine.core.shown_text import without_marks
 from engine.events import SpanKind
 
 LOOKS = 4
@@ -32,14 +33,7 @@ def cut(units: bytes, start: int, length: int) -> str:
 
 
 def shown(text: str) -> str:
-    """``text`` without what is hidden, cut as Qt would."""
-    units = text.encode("utf-16-le", "surrogatepass")
-    hidden = set[int]()
-    for span in find_spans(text):
-        if span.kind == HIDDEN:
-            hidden.update(range(span.start, span.start + span.length))
-    kept = (units[2 * n : 2 * n + 2] for n in range(len(units) // 2) if n not in hidden)
-    return b"".join(kept).decode("utf-16-le", "surrogatepass")
+    return without_marks(text, [span for span in find_spans(text) if span.kind == HIDDEN])
 
 
 def styled(text: str) -> list[tuple[str, str, str]]:
@@ -188,6 +182,28 @@ def test_a_long_block_of_code_is_code_to_its_end() -> None:
     lines = "\n".join(f"line {n} *x*" for n in range(5_000))
     [block, *_] = find_spans(f"```\n{lines}\n```")
     assert (block.kind, block.length) == (CODE_BLOCK, len(lines) + 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "apart", "expected"),
+    [
+        ("@a_b_ *c*", [(0, 5)], [(ITALIC, "c")]),
+        ("**@a*b** c*", [(2, 4)], [(BOLD, "@a*b")]),
+        ("😀 *@b* c", [(4, 2)], [(ITALIC, "@b")]),
+        ("_c_@a_b", [(3, 4)], [(ITALIC, "c")]),
+        ("@www.a.example", [(0, 14)], []),
+    ],
+)
+def test_what_stands_apart_is_no_markup(
+    text: str, apart: list[tuple[int, int]], expected: list[tuple[str, str]]
+) -> None:
+    spans = find_spans(text, apart)
+    styles = [
+        (span.kind, without_marks(cut(text.encode("utf-16-le"), span.start, span.length), ()))
+        for span in spans
+        if span.kind != HIDDEN
+    ]
+    assert [(kind, words.strip("*_")) for kind, words in styles] == expected
 
 
 HARD = [

@@ -64,3 +64,8 @@ def test_a_quote_has_no_marks() -> None:
     text = "😀 **bold** and `code`, 2 * 3"
     assert without_marks(text, find_spans(text)) == "😀 bold and code, 2 * 3"
     assert without_marks("plain", ()) == "plain"
+
+
+def test_entries_of_a_list_have_dots() -> None:
+    text = "- 😀\n  * b\n1. c"
+    assert without_marks(text, find_spans(text)) == "• 😀\n• b\n1. c"

@@ -121,3 +121,14 @@ def test_a_link_that_overlaps_a_mention_is_none() -> None:
     text = Text(text="bob@example.org", mentions=(carol,), mention_places=((3, 8),))
     assert [span.kind for span in spans_in(Text(text=text.text))] == ["link"]
     assert [span.kind for span in spans_in(text)] == ["mention"]
+
+
+def test_no_style_begins_or_ends_within_a_mention() -> None:
+    carol = ParticipantId("c" * 22)
+    text = Text(text="**@b_o_ *b* c*** d", mentions=(carol,), mention_places=((2, 5),))
+    assert [(span.kind, span.start, span.length) for span in spans_in(text)] == [
+        ("mention", 2, 5),
+        ("italic", 8, 3),
+        ("hidden", 8, 1),
+        ("hidden", 10, 1),
+    ]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from engine.answers import Arrival, HolderView, MessageInfo, ReactorView, VersionView
 from engine.api import Mention
 from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.markup import find_spans
 from engine.events import (
     DeliveryView,
     EngineEvent,
@@ -37,8 +38,10 @@ def quote_of(row: MessageView) -> QuoteView:
     )
 
 
-def spans_of(mentions: Sequence[Mention]) -> tuple[TextSpan, ...]:
-    return tuple(
+def spans_in(text: str, mentions: Sequence[Mention] = ()) -> tuple[TextSpan, ...]:
+    """Markup and mentions, as they are found when a message is stored."""
+    places = [(mention.start, mention.length) for mention in mentions]
+    found = [
         TextSpan(
             kind=SpanKind.MENTION,
             start=mention.start,
@@ -46,7 +49,12 @@ def spans_of(mentions: Sequence[Mention]) -> tuple[TextSpan, ...]:
             target=mention.participant_id,
         )
         for mention in mentions
-    )
+    ]
+    found += [
+        TextSpan(kind=SpanKind(s.kind), start=s.start, length=s.length, target=s.target)
+        for s in find_spans(text, places)
+    ]
+    return tuple(sorted(found, key=lambda span: (span.start, -span.length)))
 
 
 class ScriptedAnnotations:
@@ -86,7 +94,7 @@ class ScriptedAnnotations:
     ) -> None:
         self._enter("edit", (message_id, text, tuple(mentions)))
         row = self.rows[conversation_id][message_id]
-        self.alter(replace(row, text=text, spans=spans_of(mentions), edited_ms=EDITED_MS))
+        self.alter(replace(row, text=text, spans=spans_in(text, mentions), edited_ms=EDITED_MS))
 
     async def retract(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         self._enter("retract", message_id)

@@ -53,7 +53,7 @@ from engine.events import (
     OwnClockView,
     TimelineChanged,
 )
-from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_of
+from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
 
@@ -415,7 +415,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
             row,
             delivery=DeliveryView(state=DeliveryState.SAVED, of=others),
             quote=None if quoted is None else quote_of(quoted),
-            spans=spans_of(mentions),
+            spans=spans_in(text, mentions),
             forwarded=forwarded,
         )
         self.rows[conversation_id][row.message_id] = row
@@ -522,7 +522,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
             is_own=sender.is_self,
             kind=MessageKind.TEXT,
             text=text,
-            spans=(),
+            spans=spans_in(text),
             sent_ms=UnixMs(START_MS + minute * 60_000 + self._lamport),
             delivery=None,
         )
