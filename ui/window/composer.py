@@ -17,6 +17,7 @@ from ui.controls import Area, IconButton, Text
 from ui.foreign_text import one_line
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
+from ui.window.marking import MarkingKeys
 
 MAX_PASTE_CHARACTERS = 4 * MAX_TEXT_BYTES
 """More than this is refused as a whole: it stays in the clipboard."""
@@ -115,6 +116,7 @@ class Composer(Area):
         self.completions = CompletionPopup(self.box)
         self.emoji = IconButton("emoji", tr("Emoji (Ctrl+E)"), side=_BOX)
         self.emoji.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves it where one writes
+        MarkingKeys(self.box)
         self.send = IconButton("send", tr("Send (Enter)"), side=_BOX, colour="onAccent")
         self.send.setProperty("kind", "send")
         self.box.wrapped.connect(self.refit)
