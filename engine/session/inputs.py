@@ -22,6 +22,7 @@ from engine.core.sds.inputs import (
     StoreAnswered,
     StoreChanged,
     StoresMissing,
+    WindowAnswered,
 )
 from engine.core.waku import WakuMessage
 from engine.session.group.wire import GroupEnvelope
@@ -129,7 +130,12 @@ class CopiesAccepted(Struct, frozen=True, kw_only=True):
 
 
 StoreInput: TypeAlias = (
-    StoreChanged | StoreAnswered | StoresMissing | HastenStoreQuery | RetrieveKeptBack
+    StoreChanged
+    | StoreAnswered
+    | StoresMissing
+    | WindowAnswered
+    | HastenStoreQuery
+    | RetrieveKeptBack
 )
 """Answers of Stores.  They concern groups only, as a pair looks up nothing by hash."""
 

@@ -8,9 +8,12 @@ prove elsewhere.
 
 import hashlib
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from engine.codec.sds import decode_message, encode_message
 from engine.core.counters import Counters
@@ -38,6 +41,10 @@ from engine.core.sds.inputs import (
     MessageReceived,
     SendContent,
     SendEphemeral,
+    StoreAnswered,
+    StoreChanged,
+    StoresMissing,
+    WindowAnswered,
 )
 from engine.core.sds.vocabulary import (
     AskStore,
@@ -54,9 +61,11 @@ from engine.core.sds.vocabulary import (
     OwnFromFuture,
     SendPurpose,
     SequenceRange,
+    StoreWindow,
 )
 from engine.delivery.contract import Protocol
 from engine.delivery.steps import SdsStep
+from engine.sim.archive import SimArchive
 from engine.sim.channel_store import ChannelStore
 from engine.sim.judge import Observation
 from engine.sim.network import Outgoing
@@ -134,6 +143,8 @@ class ChannelParticipant:
         self.on_certain_holders: Callable[[MessageId, set[ParticipantId]], None] | None = None
         """Called whenever this member claims certain holders for one of its messages."""
         self.recording: SimRecording | None = None
+        self.archive: SimArchive | None = None
+        """The Store that answers; see ``use_store``."""
         self.members = members
         self._config = config
         self._random = SeededRandom(seed, participant_id)
@@ -208,12 +219,19 @@ class ChannelParticipant:
         self.channel = self._build(now_ms)
         if self.recording is not None:
             self.recording.begin(now_ms)
+        if self.archive is not None:
+            self.handle(StoreChanged(reachable=True), now_ms=now_ms)
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
         if self.recording is not None and online != self.online:
             self.recording.online(now_ms, online=online)
         self.online = online
         return self.handle(ConnectivityChanged(online=online), now_ms=now_ms)
+
+    def use_store(self, archive: SimArchive, *, now_ms: UnixMs) -> list[Outgoing]:
+        """From now on this Store can be asked."""
+        self.archive = archive
+        return self.handle(StoreChanged(reachable=True), now_ms=now_ms)
 
     def set_clock(self, offset_ms: int, *, now_ms: UnixMs) -> list[Outgoing]:
         self.clock_offset_ms = offset_ms
@@ -261,11 +279,38 @@ class ChannelParticipant:
         for send in transition.sends:
             if isinstance(send, AskStore):
                 self.asked_stores.append(send)
+                outgoing += self._ask_archive(send, now_ms)
             else:
                 outgoing.append(self._outgoing(send, now_ms))
         for event in transition.events:
             if isinstance(event, OwnFromFuture):
                 outgoing += self._say_again(event.message_ids, now_ms)
+        return outgoing
+
+    def _ask_archive(self, ask: AskStore, now_ms: UnixMs) -> list[Outgoing]:
+        """What the history service does for a session, in no time."""
+        archive = self.archive
+        if archive is None:
+            return []
+        found = [(entry, archive.find(entry.retrieval_hint or b"")) for entry in ask.missing]
+        outgoing = self._take_stored((copy for _, copy in found if copy is not None), now_ms)
+        lacking = tuple(entry.message_id for entry, copy in found if copy is None)
+        if lacking:
+            outgoing += self.handle(StoresMissing(message_ids=lacking), now_ms=now_ms)
+        for window in ask.windows:
+            outgoing += self._take_stored(archive.between(window), now_ms)
+            outgoing += self.handle(WindowAnswered(window=window), now_ms=now_ms)
+        if ask.since_ms is not None:
+            window = StoreWindow(since_ms=ask.since_ms, until_ms=now_ms)
+            outgoing += self._take_stored(archive.between(window), now_ms)
+            outgoing += self.handle(StoreAnswered(through_ms=now_ms), now_ms=now_ms)
+        return outgoing
+
+    def _take_stored(self, copies: Iterable[bytes], now_ms: UnixMs) -> list[Outgoing]:
+        outgoing: list[Outgoing] = []
+        for copy in copies:
+            with suppress(RemoteProtocolError):
+                outgoing += self.handle(replace(self.open(copy), stored=True), now_ms=now_ms)
         return outgoing
 
     def _say_again(self, message_ids: Sequence[MessageId], now_ms: UnixMs) -> list[Outgoing]:

@@ -2,8 +2,10 @@
 
 One Node process hosts any number of channels and is asked line by line; time is the network's.  The
 schedule around them (sync timer, retries, sweeps, Store queries by hint) is that of js-waku's
-``ReliableChannel`` with its defaults.  The one addition: answers to repair requests are swept for,
-as the library's documentation asks; ``ReliableChannel`` itself never does.
+``ReliableChannel`` with its defaults.  There are two additions, unless a member is ``as_shipped``:
+answers to repair requests are swept for, as the library's documentation asks, and hints are hashes
+of the bytes that were sent.  ``ReliableChannel`` itself never answers, and hashes its message with
+another time than the copy's, so that no Store knows its hints.
 """
 
 import base64
@@ -91,9 +93,11 @@ class JsMember:
         store: Mapping[str, bytes] | None = None,
         seed: int = 1,
         options: Mapping[str, object] | None = None,
+        as_shipped: bool = False,
     ) -> None:
         """``store``: payloads by retrieval hint (base64), as a Store node would serve them."""
         self.name = name
+        self._as_shipped = as_shipped
         self.told: list[tuple[str, str]] = []
         """All that the channel told, (event, detail)."""
         self.from_store = 0
@@ -112,7 +116,7 @@ class JsMember:
 
     def send(self, text: str, *, now_ms: UnixMs) -> list[Outgoing]:
         content = text.encode()
-        raw = decoded(self._ask("send", now_ms, content=encoded(content))["raw"])
+        raw = self._push(content, now_ms)
         self._arm_sync(1.0, now_ms)
         key = message_id_of_content(content)
         self._retries[key] = (UnixMs(now_ms + RETRY_MS), 0, content)
@@ -143,8 +147,7 @@ class JsMember:
             self._query_store(now_ms)
         for key, (at_ms, attempts, content) in list(self._retries.items()):
             if at_ms <= now_ms and key in self._retries:
-                raw = decoded(self._ask("send", now_ms, content=encoded(content))["raw"])
-                outgoing.append(Outgoing(payload=raw))
+                outgoing.append(Outgoing(payload=self._push(content, now_ms)))
                 if attempts + 1 < RETRIES:
                     self._retries[key] = (UnixMs(now_ms + RETRY_MS), attempts + 1, content)
                 else:
@@ -184,11 +187,15 @@ class JsMember:
                 self._arm_sync(1.0, now_ms)
         return answer
 
+    def _push(self, content: bytes, now_ms: UnixMs) -> bytes:
+        fields = {"content": encoded(content), "falseHint": self._as_shipped}
+        return decoded(self._ask("send", now_ms, **fields)["raw"])
+
     def _arm_sync(self, multiplier: float, now_ms: UnixMs) -> None:
         self._sync_ms = UnixMs(now_ms + 1 + int(self._random() * SYNC_MS * multiplier))
 
     def _sweep(self, now_ms: UnixMs) -> list[Outgoing]:
-        answer = self._ask("sweep", now_ms)
+        answer = self._ask("sweep", now_ms, answers=not self._as_shipped)
         for message_id, hint in answer["missing"]:
             if hint:
                 self._wanted[message_id] = hint

@@ -52,12 +52,12 @@ const commands = {
     channels.set(name, made);
     return {};
   },
-  async send({ name, content }) {
+  async send({ name, content, falseHint }) {
     const channel = channels.get(name);
     let raw;
     channel.pushOutgoingMessage(bytes(content), async (message) => {
       raw = message.encode();
-      return { success: true, retrievalHint: hintOf(raw) };
+      return { success: true, retrievalHint: hintOf(falseHint ? hintOf(raw) : raw) };
     });
     await channel.processTasks();
     return { raw: base64(raw) };
@@ -89,10 +89,10 @@ const commands = {
     });
     return { raw };
   },
-  async sweep({ name }) {
+  async sweep({ name, answers = true }) {
     const channel = channels.get(name);
     const missing = channel.sweepIncomingBuffer();
-    const repairs = await channel.sweepRepairIncomingBuffer();
+    const repairs = answers ? await channel.sweepRepairIncomingBuffer() : [];
     return {
       missing: missing.map(({ messageId, retrievalHint }) => [
         messageId,

@@ -22,6 +22,7 @@ from engine.core.sds.vocabulary import (
     OutgoingState,
     RepairRequested,
 )
+from engine.sim.archive import SimArchive
 from engine.sim.judge import causal_violations
 from engine.sim.network import Outgoing, SimNetwork
 from engine.sim.open_participant import OpenParticipant, message_id_of_content
@@ -221,9 +222,9 @@ def test_another_channel_is_refused_by_name(host: JsHost) -> None:
 
 
 class NetworkWithStore(SimNetwork):
-    """A Store node misses nothing; only js-waku's members ask it.
+    """A Store node misses nothing.  js-waku's members ask it, and ours if they are told to.
 
-    They need it: one of them asks for a repair once and never again, and is stuck for good if
+    js-waku's need it: one of them asks for a repair once and never again, and is stuck for good if
     request or answer is lost.
     """
 
@@ -231,9 +232,11 @@ class NetworkWithStore(SimNetwork):
         super().__init__(spec, start_ms=start_ms)
         self.stored: dict[str, bytes] = {}
         """Payloads by retrieval hint (base64)."""
+        self.archive = SimArchive()
 
     def _transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
         self.stored[encoded(hashlib.sha256(payload).digest())] = payload
+        self.archive.receive(payload, now_ms=self.now_ms)
         return super()._transmit(sender, receiver, payload)
 
 
@@ -243,6 +246,8 @@ class MixedGroup:
 
     host: JsHost
     seed: int
+    as_shipped: bool = False
+    """js-waku's members are untouched, and ours ask the Store."""
     network: NetworkWithStore = field(init=False)
     js: list[JsMember] = field(init=False)
     ours: list[OpenParticipant] = field(init=False)
@@ -258,6 +263,7 @@ class MixedGroup:
                 now_ms=START,
                 store=self.network.stored,
                 seed=self.seed,
+                as_shipped=self.as_shipped,
             )
             for number in range(2)
         ]
@@ -266,6 +272,8 @@ class MixedGroup:
             self.network.add(js.name, js)
         for we in self.ours:
             self.network.add(we.participant_id, we)
+            if self.as_shipped:
+                we.use_store(self.network.archive, now_ms=START)
 
     def talk(self, messages: int) -> UnixMs:
         random, at_ms = SeededRandom(self.seed, "users"), self.network.now_ms
@@ -307,6 +315,9 @@ class MixedGroup:
             js.look(now_ms=self.network.now_ms)["outgoing"] for js in self.js
         )
 
+    def ours_are_complete(self) -> bool:
+        return all(len(we.store) == self.said for we in self.ours)
+
     def logs(self) -> list[list[MessageId]]:
         now_ms = self.network.now_ms
         return [js.log(now_ms=now_ms) for js in self.js] + [ours_holds(we) for we in self.ours]
@@ -328,6 +339,22 @@ def test_all_logs_end_identical_and_everything_is_acknowledged(host: JsHost, see
     assert group.network.traffic.refused == {}, seed
     assert group.network.traffic.lost > 200
     assert all(js.details(ACKNOWLEDGED) for js in group.js)
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(1, 6), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(6, 21))]
+)
+def test_beside_members_as_shipped_ours_get_all_that_a_store_has(host: JsHost, seed: int) -> None:
+    """They answer no repair requests, and no Store has their hints: only times are left to ask."""
+    group = MixedGroup(host, seed, as_shipped=True)
+    end_ms = group.talk(80)
+    group.restart_one(START + 30_000, down_ms=20_000)
+    group.network.run_until(end_ms)
+    assert group.network.run_until(UnixMs(end_ms + 120_000), stop=group.ours_are_complete), seed
+    assert all(causal_violations(we.observation()) == 0 for we in group.ours), seed
+    assert not any(we.observation().lost for we in group.ours), seed
+    assert group.network.traffic.lost > 60
+    assert len(group.network.archive.asked_windows) < 20 * len(group.ours), "paced"
 
 
 def test_our_encoding_of_what_js_says_is_byte_for_byte_theirs(host: JsHost) -> None:

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from engine.core.content import Text
 from engine.core.ids import MessageId, UnixMs
-from engine.core.sds.inputs import RetrieveLostRequested, StoresMissing
+from engine.core.sds.inputs import (
+    DeadlineReached,
+    RetrieveLostRequested,
+    StoreChanged,
+    StoresMissing,
+    WindowAnswered,
+)
+from engine.core.sds.vocabulary import AskStore
 from engine.session.inputs import RetrieveKeptBack
 from engine.session.transitions import GapNoted
 from engine.sim.network import Outgoing
@@ -25,13 +32,24 @@ def a_day_later_without_it() -> tuple[
     missing = alice.session.channel.snapshot().log[-2].position.message_id
     later_ms = at_ms + DAY_MS + 10_000
     lacks = StoresMissing(message_ids=(missing,))
+    bob.session.handle(StoreChanged(reachable=True), now_ms=UnixMs(at_ms + 10_000))
     bob.session.handle(lacks, now_ms=UnixMs(at_ms + 20_000))
     gap = bob.session.gap()
     assert gap is not None
     assert (gap.missing, gap.lost) == (1, ()), "it may still come: nobody gives it up so soon"
-    given_up = bob.session.handle(lacks, now_ms=UnixMs(later_ms))
-    bob.store.apply(given_up.writes)
+    search(bob, lacks, later_ms)
     return alice, bob, lost, later_ms
+
+
+def search(bob: SessionParticipant, lacks: StoresMissing, now_ms: int) -> None:
+    """No Store has it, neither by its hint nor by its time."""
+    told = bob.session.handle(lacks, now_ms=UnixMs(now_ms))
+    due = bob.session.handle(DeadlineReached(), now_ms=UnixMs(now_ms))
+    bob.store.apply([*told.writes, *due.writes])
+    for ask in [*told.sends, *due.sends]:
+        for window in ask.windows if isinstance(ask, AskStore) else ():
+            answer = WindowAnswered(window=window)
+            bob.store.apply(bob.session.handle(answer, now_ms=UnixMs(now_ms)).writes)
 
 
 def test_what_is_known_of_it_is_told() -> None:

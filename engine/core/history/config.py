@@ -74,10 +74,8 @@ class HistoryConfig(Struct, frozen=True, kw_only=True):
     pressure_messages: int = 64
     """From this many waiting messages on, their dependencies are looked up before the window
     continues."""
-    around_before_ms: int = 60 * 60 * SECOND_MS
-    around_after_ms: int = 60 * SECOND_MS
-    max_around_windows: int = 16
-    """Windows used instead of hash lookups if no Store supports these."""
+    max_dependency_windows: int = 16
+    """Windows in which missing dependencies must lie that hash lookups do not find."""
     retry_ms: int = 5 * SECOND_MS
     """Doubled with each attempt without progress; half of it is random."""
     longest_retry_ms: int = 5 * 60 * SECOND_MS

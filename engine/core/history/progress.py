@@ -35,7 +35,7 @@ class Purpose(StrEnum):
     TRAILING = "trailing"
     """Messages that Stores received during paging."""
     DEPENDENCY = "dependency"
-    """Around the time of a waiting message, if no Store supports hash lookups."""
+    """Where a missing message must lie that no Store finds by its hash."""
 
 
 class Progress(Struct, frozen=True, kw_only=True):

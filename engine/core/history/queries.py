@@ -251,7 +251,10 @@ class Covered(Struct, frozen=True, kw_only=True):
     """All messages that Stores had of this span were handed out; at least one Store completed."""
 
     purpose: Purpose
+    since_ms: UnixMs
+    until_ms: UnixMs
     through_ms: UnixMs
+    """The time of the request."""
 
 
 class GaveUp(Struct, frozen=True, kw_only=True):
@@ -316,13 +319,6 @@ class Topics(Struct, frozen=True, kw_only=True):
     content_topics: tuple[ContentTopic, ...]
 
 
-class HashLookup(Struct, frozen=True):
-    """Look up a message by hash; ``around_ms`` is the time of the message that depends on it."""
-
-    message_hash: WakuHash
-    around_ms: UnixMs | None = None
-
-
 class StoresChanged(Struct, frozen=True):
     """The enabled Stores that can be asked, in order; none = offline."""
 
@@ -330,7 +326,10 @@ class StoresChanged(Struct, frozen=True):
 
 
 class WindowWanted(Struct, frozen=True, kw_only=True):
-    """Fetch everything since ``since_ms``, up to now if ``until_ms`` is None."""
+    """Fetch everything since ``since_ms``, up to now if ``until_ms`` is None.
+
+    Of the purpose ``DEPENDENCY`` there may be several, each with an end.
+    """
 
     purpose: Purpose
     since_ms: UnixMs
@@ -340,7 +339,7 @@ class WindowWanted(Struct, frozen=True, kw_only=True):
 class DependenciesMissing(Struct, frozen=True):
     """Hashes of missing messages that others depend on."""
 
-    lookups: tuple[HashLookup, ...]
+    hashes: tuple[WakuHash, ...]
 
 
 class PressureChanged(Struct, frozen=True):

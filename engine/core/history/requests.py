@@ -15,7 +15,6 @@ from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
 from engine.core.history.pages import Place
 from engine.core.history.progress import Progress, Purpose, StoreRef, advanced, is_done, widened
-from engine.core.history.queries import HashLookup
 from engine.core.ids import UnixMs, WakuHash
 
 _ORDER: Final = {purpose: place for place, purpose in enumerate(Purpose)}
@@ -96,23 +95,25 @@ class WindowRequests:
         request.not_before_ms = not_before_ms
         return request
 
-    def add_around(self, progress: Progress, *, running: WindowRequest | None) -> None:
+    def add_dependency(self, progress: Progress, *, running: WindowRequest | None) -> bool:
         """Add a dependency window, or merge it with an overlapping one that is not running.
 
-        Beyond ``max_around_windows`` it is refused; the session that needs it asks again.
+        Returns False if there are too many; the session that needs it asks again.
         """
-        around = [request for request in self._requests if request.purpose is Purpose.DEPENDENCY]
-        for request in around:
+        windows = [each for each in self._requests if each.purpose is Purpose.DEPENDENCY]
+        for request in windows:
             old = request.progress
             overlaps = progress.start_ns <= old.end_ns and old.start_ns <= progress.end_ns
             if overlaps and request is not running:
                 both = widened(old, progress)
                 request.progress = replace(both, reached_ns=both.start_ns)
                 request.revive()
-                return
-        if len(around) < self._config.max_around_windows:
-            self._requests.append(WindowRequest(progress))
-            self._sort()
+                return True
+        if len(windows) >= self._config.max_dependency_windows:
+            return False
+        self._requests.append(WindowRequest(progress))
+        self._sort()
+        return True
 
     def remove(self, request: WindowRequest) -> None:
         self._requests = [other for other in self._requests if other is not request]
@@ -160,35 +161,37 @@ class HashLookups:
 
     def __init__(self, *, config: HistoryConfig) -> None:
         self._config = config
-        self._lookups: dict[WakuHash, HashLookup] = {}
-        self._asked: dict[WakuHash, HashLookup] = {}
+        self._lookups: dict[WakuHash, None] = {}
+        self._asked: dict[WakuHash, None] = {}
         self._unanswered: dict[WakuHash, int] = {}
         """How often a Store left it unanswered."""
 
     def __len__(self) -> int:
         return len(self._lookups)
 
-    def add(self, lookups: Iterable[HashLookup]) -> int:
+    def add(self, hashes: Iterable[WakuHash]) -> int:
         """Add lookups.  Returns how many were refused because the queue is full."""
         refused = 0
-        for lookup in lookups:
-            if lookup.message_hash in self._lookups or lookup.message_hash in self._asked:
+        for message_hash in hashes:
+            if message_hash in self._lookups or message_hash in self._asked:
                 continue
             if len(self._lookups) >= self._config.max_lookups:
                 refused += 1
             else:
-                self._lookups[lookup.message_hash] = lookup
+                self._lookups[message_hash] = None
         return refused
 
     def take(self) -> tuple[WakuHash, ...]:
         """Return the next batch; it counts as running until ``answered``."""
         batch = tuple(self._lookups)[: self._config.lookup_batch]
-        self._asked = {item: self._lookups.pop(item) for item in batch}
+        self._asked = dict.fromkeys(batch)
+        for item in batch:
+            del self._lookups[item]
         return batch
 
-    def answered(self) -> dict[WakuHash, HashLookup]:
-        """End the running batch and return its lookups."""
-        asked, self._asked = self._asked, {}
+    def answered(self) -> set[WakuHash]:
+        """End the running batch and return its hashes."""
+        asked, self._asked = set(self._asked), {}
         return asked
 
     def unanswered(self, hashes: Iterable[WakuHash]) -> None:

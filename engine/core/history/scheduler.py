@@ -5,14 +5,14 @@ being offline, and for the trailing edge, to catch what Stores received during p
 that the user waits for comes first and interrupts others, which resume later.
 
 Missing dependencies are looked up by hash in batches.  If many messages wait for them, the window
-pauses until the lookups are done.  If no Store supports lookups, the time around the waiting
-message is queried instead.
+pauses until the lookups are done.  Sessions then name times in which the rest must lie: windows
+that are queried last, and dropped if they fail, since the session asks again.
 
 Progress is handed out to be made durable, so a window survives a crash.  Repeats are harmless: the
 session recognises known messages.  It also opens messages and checks that they are genuine.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import assert_never
 
@@ -45,7 +45,6 @@ from engine.core.history.queries import (
     End,
     GaveUp,
     HashesMissing,
-    HashLookup,
     HistoryEvent,
     HistoryInput,
     HistoryTransition,
@@ -140,8 +139,8 @@ class HistoryScheduler:
                 self._stores_changed(candidates, step)
             case WindowWanted():
                 self._window_wanted(input_, step)
-            case DependenciesMissing(lookups=lookups):
-                refused = self._lookups.add(lookups)
+            case DependenciesMissing(hashes=hashes):
+                refused = self._lookups.add(hashes)
                 if refused:
                     self._counters.add("history.too_many_wants", refused)
             case PressureChanged(waiting=waiting):
@@ -185,6 +184,11 @@ class HistoryScheduler:
         if input_.purpose is Purpose.CONNECT:  # To catch late arrivals.
             since_ns = max(since_ns - self._config.overlap_ns, 0)
         end_ns = max(ns_of(UnixMs(until_ms + ahead_ms)), since_ns)
+        if input_.purpose is Purpose.DEPENDENCY:
+            window = self._progress(input_.purpose, since_ns, end_ns, step.clock_ms)
+            if not self._requests.add_dependency(window, running=self._running_window):
+                self._counters.add("history.too_many_windows")
+            return
         running = None if self._running_window is None else self._running_window.progress
         is_same = running is not None and running.purpose is input_.purpose
         if running is not None and is_same and since_ns < running.start_ns:
@@ -330,7 +334,14 @@ class HistoryScheduler:
     def _done(self, request: WindowRequest, step: _Step) -> None:
         progress = request.progress
         self._drop(request, step)
-        step.events.append(Covered(purpose=request.purpose, through_ms=ms_of(progress.through_ns)))
+        step.events.append(
+            Covered(
+                purpose=request.purpose,
+                since_ms=ms_of(progress.start_ns),
+                until_ms=ms_of(progress.end_ns),
+                through_ms=ms_of(progress.through_ns),
+            )
+        )
         is_open = progress.end_ns > progress.through_ns
         if is_open and request.is_durable:
             self._add_trailing(progress, step)
@@ -356,6 +367,8 @@ class HistoryScheduler:
         if request.retries > config.max_retries or request.continuations > config.max_continuations:
             request.given_up = True
             step.events.append(GaveUp(purpose=request.purpose, end=ended.end, reason=ended.reason))
+            if request.purpose is Purpose.DEPENDENCY:
+                self._requests.remove(request)  # The session asks again.
         elif request.retries:
             request.not_before_ms = retry_at(
                 request, config=config, random_unit=self._random_unit, now_ms=step.now_ms
@@ -365,11 +378,9 @@ class HistoryScheduler:
         self._lookup = None
         asked = self._lookups.answered()
         missing = (*ended.lacking, *ended.unknown)
-        self._lookups.found(asked.keys() - set(missing))
+        self._lookups.found(asked - set(missing))
         if missing and ended.end is not End.CANCELLED:
             self._tell_missing(missing, ended.notes, step)
-        if any(note.end is End.CANNOT for note in ended.notes):
-            self._look_around((asked[item] for item in ended.unknown if item in asked), step)
 
     def _tell_missing(
         self, missing: tuple[WakuHash, ...], notes: tuple[StoreNote, ...], step: _Step
@@ -388,14 +399,3 @@ class HistoryScheduler:
                     hashes=hashes, lacked=lacked, silent=silent, decided=is_decided
                 )
                 step.events.append(lacks)
-
-    def _look_around(self, lookups: Iterable[HashLookup], step: _Step) -> None:
-        """Request windows around the messages that wait for hashes no Store can look up."""
-        for lookup in lookups:
-            if lookup.around_ms is not None:
-                start_ns = max(ns_of(UnixMs(lookup.around_ms - self._config.around_before_ms)), 0)
-                end_ns = ns_of(UnixMs(lookup.around_ms + self._config.around_after_ms))
-                around = self._progress(
-                    Purpose.DEPENDENCY, start_ns, max(start_ns, end_ns), step.clock_ms
-                )
-                self._requests.add_around(around, running=self._running_window)

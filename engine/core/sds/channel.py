@@ -33,6 +33,7 @@ from engine.core.sds.inputs import (
     StoreAnswered,
     StoreChanged,
     StoresMissing,
+    WindowAnswered,
 )
 from engine.core.sds.receive import Receiver
 from engine.core.sds.shared_state import build_parts
@@ -150,7 +151,7 @@ class SdsChannel:
             case StoreAnswered(through_ms=through_ms):
                 parts.store.answered(through_ms, step)
                 self._receiver.look_back(step)
-            case StoresMissing():
+            case StoresMissing() | WindowAnswered():
                 self._receiver.take_absence(input_, step)
             case ShowSetAside(sender_id=sender_id):
                 parts.show_set_aside(sender_id, step)

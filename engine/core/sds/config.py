@@ -167,6 +167,16 @@ class SdsConfig(Struct, frozen=True, kw_only=True):
     """The delay before Stores are asked for missing dependencies; js 10 s."""
     store_query_longest_ms: int = 10 * MINUTE_MS
     """The wait for a dependency that no Store had doubles up to this.  js: no doubling."""
+    time_search_rounds: int = 7
+    """What Stores do not find by its hint is asked for by time, this often."""
+    time_search_margin_ms: tuple[int, int] = (MINUTE_MS, 4 * HOUR_MS)
+    """Asked for before and after the neighbours of a missing message: four times as much in each
+    round, up to a bound."""
+    time_search_back_factor: int = 60
+    """This many margins before, if no earlier neighbour is here."""
+    time_search_longest_ms: int = 7 * DAY_MS
+    time_search_wait_ms: tuple[int, int] = (10 * SECOND_MS, 10 * MINUTE_MS)
+    """The wait between two rounds; it doubles up to a bound."""
     query_on_connect: bool = True
     """Ask for everything sent in the meantime when a Store can be reached: the first time, after
     having been offline, and if the last success is older than ``query_on_connect_after_ms``. js

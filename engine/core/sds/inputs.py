@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
-from engine.core.sds.vocabulary import Holdings, Message
+from engine.core.sds.vocabulary import Holdings, Message, StoreWindow
 
 
 class SendContent(Struct, frozen=True):
@@ -160,6 +160,17 @@ class StoresMissing(Struct, frozen=True, kw_only=True):
     kept_back: bool = False
 
 
+class WindowAnswered(Struct, frozen=True, kw_only=True):
+    """All that Stores have of these times was passed in (``AskStore.windows``).
+
+    ``lacked`` and ``silent``: as in ``StoresMissing``.
+    """
+
+    window: StoreWindow
+    lacked: int = 1
+    silent: tuple[str, ...] = ()
+
+
 class DeadlineReached(Struct, frozen=True, kw_only=True):
     """The time that ``next_deadline`` named has come (early and late calls are harmless)."""
 
@@ -180,5 +191,6 @@ Input: TypeAlias = (
     | HastenStoreQuery
     | StoreAnswered
     | StoresMissing
+    | WindowAnswered
     | DeadlineReached
 )

@@ -15,11 +15,12 @@ from typing import TypeAlias
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import HolderSource, MessageId, ParticipantId, Position, UnixMs
+from engine.core.sds.absence import Absence
 from engine.core.sds.chains import Chains
 from engine.core.sds.claims import MAX_SEQUENCE, check_holdings
 from engine.core.sds.forms import Forms
 from engine.core.sds.incoming import waiting_entry
-from engine.core.sds.inputs import MessageReceived, StoresMissing
+from engine.core.sds.inputs import MessageReceived, StoresMissing, WindowAnswered
 from engine.core.sds.review import AckReview
 from engine.core.sds.shared_state import SharedState
 from engine.core.sds.step import Step
@@ -41,7 +42,6 @@ from engine.core.sds.vocabulary import (
     RemoveIncoming,
     Replacement,
     SaveRetrievalHint,
-    StoresSaid,
 )
 
 Arrived: TypeAlias = MessageReceived | IncomingEntry
@@ -57,6 +57,7 @@ class Receiver:
         self._review = AckReview(parts)
         self._chains = Chains(parts)
         self._forms = Forms(parts)
+        self._absence = Absence(parts)
 
     def receive(self, received: MessageReceived, step: Step) -> None:
         """Take one message.
@@ -252,6 +253,7 @@ class Receiver:
         wanted = self._wanted(message.causal_history)
         if wanted:
             self._want_of_sync(wanted, message.sender_id, step)
+            parts.learn_times(message, wanted)
         if received.stored or not is_news:
             return  # By now its sender has an answer, or asks again.
         timer, config = parts.timer, parts.config
@@ -431,6 +433,7 @@ class Receiver:
                 before=place,
                 is_old=place.lamport_timestamp < oldest,
             )
+        parts.learn_times(message, wanted)
         for victim in leaving:
             self._give_way(victim, step)
         parts.remember_id(message.message_id)
@@ -451,6 +454,7 @@ class Receiver:
                 sender_id=message.sender_id,
             )
             parts.missing.want(wanted, named_by=message.sender_id, step=step)
+            parts.store.by_time.learn_place(message.message_id, _lamport(message))
 
     # --- Deliver Message ---
 
@@ -536,34 +540,10 @@ class Receiver:
         for lost in self._parts.missing.take_lost(step):
             self._go_on_without(lost, step)
 
-    def take_absence(self, lacks: StoresMissing, step: Step) -> None:
-        """No Store delivered these: remember who answered, and give up what that decides."""
-        said = StoresSaid(
-            at_ms=step.now_ms,
-            lacked=lacks.lacked,
-            silent=lacks.silent,
-            kept_back=lacks.kept_back,
-        )
-        for message_id in lacks.message_ids:
-            self._parts.missing.note_stores(message_id, said, step)
-        if lacks.decided:
-            self._give_up_absent(lacks.message_ids, step)
-
-    def _give_up_absent(self, message_ids: Iterable[MessageId], step: Step) -> None:
-        """Mark as lost what no Store has and what precedes a message older than the time-out.
-
-        Anyone who held it had that time to send it.  So history older than all Stores and members
-        does not delay members who join late.  What turns up after all takes its place.
-        """
-        parts = self._parts
-        oldest = parts.clock_ms(step.now_ms) - parts.config.lost_after_ms
-        for message_id in message_ids:
-            named_at = parts.incoming.oldest_waiter(message_id)
-            if named_at is None or named_at >= oldest:
-                continue
-            lost = parts.missing.give_up(message_id, step)
-            if lost is not None:
-                self._go_on_without(lost, step)
+    def take_absence(self, said: StoresMissing | WindowAnswered, step: Step) -> None:
+        """Stores do not have something: go on without what that decides."""
+        for lost in self._absence.take(said, step):
+            self._go_on_without(lost, step)
 
     def _go_on_without(self, lost: HistoryEntry, step: Step) -> None:
         step.events.append(DependencyLost(entry=lost))

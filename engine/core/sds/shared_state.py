@@ -6,6 +6,7 @@ changes of holders and gap become one event each at the end of a step.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -45,6 +46,7 @@ from engine.core.sds.vocabulary import (
     GapChanged,
     Hash64,
     HistoryEntry,
+    Message,
     OwnFromFuture,
     PutHolder,
     Replacement,
@@ -163,6 +165,18 @@ class SharedState:
     def knows(self, message_id: MessageId) -> bool:
         """Whether a message is here: in the local log, waiting, or held aside."""
         return message_id in self.log or message_id in self.incoming or message_id in self.held
+
+    def learn_times(self, message: Message, wanted: Iterable[HistoryEntry]) -> None:
+        """Note about when the missing messages that ``message`` names were sent."""
+        wanted_ids = [entry.message_id for entry in wanted]
+        self.store.by_time.learn(message, wanted_ids, self._lamport_of)
+
+    def _lamport_of(self, message_id: MessageId) -> int | None:
+        """The Lamport timestamp of a message that is in the log or waits."""
+        if message_id in self.incoming:
+            return self.incoming.waiting[message_id].entry.message.lamport_timestamp
+        logged = self.log.get(message_id)
+        return None if logged is None else logged.position.lamport_timestamp
 
     def is_met(self, entry: HistoryEntry) -> bool:
         """Whether a dependency is in the local log, given up, or replaced by its sender."""
@@ -406,6 +420,11 @@ def _restore_incoming(parts: SharedState, state: ChannelState, now_ms: UnixMs) -
             for each in unmet:
                 if parts.missing.find(each) is not None:
                     parts.missing.also_named_by(each, entry.message.sender_id)
+    for entry in parts.incoming.entries():
+        history = entry.message.causal_history
+        parts.learn_times(
+            entry.message, [each for each in history if each.message_id in parts.missing]
+        )
     parts.news_of_start = bool(len(parts.held) or len(parts.set_aside))
 
 

@@ -1,19 +1,22 @@
 """When to ask Stores: for named dependencies, and for everything sent while we were away.
 
 Dependencies are retrieved (Periodic Incoming Buffer Sweep) on js-waku's schedule, the Store query
-interval, but with doubling waits for what Stores do not have.  js-waku's query on connect starts
-from the last one that succeeded.  Which Store is asked, how, and what it answers is handled
+interval, but with doubling waits for what Stores do not have.  Those without a usable hint, or that
+Stores do not find by it, are searched for by time (``time_search``).  js-waku's query on connect
+starts from the last one that succeeded.  Which Store is asked, how, and what it answers is handled
 elsewhere.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.missing import MissingTable
 from engine.core.sds.step import Step
-from engine.core.sds.vocabulary import AskStore, MissingEntry, SaveStoreQueried
+from engine.core.sds.time_search import TimeSearch
+from engine.core.sds.vocabulary import AskStore, MissingEntry, SaveStoreQueried, StoreWindow
+from engine.core.waku_store import HASH_BYTES
 
 _MAX_ONCE: Final = 256
 
@@ -31,6 +34,7 @@ class StoreQueries:
         """Requested dependencies: when to ask again, and the wait after that."""
         self._once: dict[MessageId, MissingEntry] = {}
         """Lost dependencies that the user wants, until Stores can be asked."""
+        self.by_time = TimeSearch(missing, config)
         self._at_ms: UnixMs | None = None
         """When to ask for dependencies next."""
         self._online = online
@@ -70,6 +74,7 @@ class StoreQueries:
     def ask_now(self, now_ms: UnixMs) -> None:
         """Ask for everything missing, however often that failed."""
         self._waits.clear()
+        self.by_time.begin_anew()
         self._at_ms = now_ms if len(self._missing) else None
 
     def hasten(self, step: Step) -> None:
@@ -79,24 +84,43 @@ class StoreQueries:
 
     def ask_once(self, entries: Iterable[MissingEntry], step: Step) -> None:
         """Ask for lost dependencies; nothing waits for the result."""
-        self._once |= {e.entry.message_id: e for e in entries if e.entry.retrieval_hint is not None}
+        self._once |= {entry.entry.message_id: entry for entry in entries}
         while len(self._once) > _MAX_ONCE:
             del self._once[next(iter(self._once))]
         if self._reachable and self._once:
             once, self._once = list(self._once.values()), {}
-            step.sends.append(_ask(once))
+            self._ask(once, self.by_time.widest(once, step.now_ms), step)
+
+    def search(
+        self, message_ids: Iterable[MessageId], step: Step, *, decided: bool
+    ) -> set[MessageId]:
+        """Stores do not find these by their hints; returns those that are searched for by time."""
+        begin, now_ms = self.by_time.begin, step.now_ms
+        open_ = {each for each in message_ids if begin(each, now_ms, decided=decided)}
+        if self._reachable:
+            self._ask((), self.by_time.take_due(now_ms), step)
+        return open_
 
     def next_deadline(self) -> UnixMs | None:
-        return self._at_ms if self._reachable else None
+        if not self._reachable:
+            return None
+        times = (self._at_ms, self.by_time.next_deadline())
+        return min((at_ms for at_ms in times if at_ms is not None), default=None)
 
     def sweep(self, step: Step) -> None:
         """Ask for what is due.  A time too far ahead is from a clock that was set back since."""
-        at_ms, now_ms = self._at_ms, step.now_ms
-        if at_ms is None or not self._reachable or not self._is_due(at_ms, now_ms):
+        if not self._reachable:
             return
-        due = self._take_due(now_ms)
-        if due:
-            step.sends.append(_ask(due))
+        at_ms, now_ms = self._at_ms, step.now_ms
+        due = [] if at_ms is None or not self._is_due(at_ms, now_ms) else self._take_due(now_ms)
+        self._ask(due, self.by_time.take_due(now_ms), step)
+
+    def _ask(
+        self, due: Iterable[MissingEntry], windows: tuple[StoreWindow, ...], step: Step
+    ) -> None:
+        missing = tuple(each.entry for each in due if _is_usable(each.entry.retrieval_hint))
+        if missing or windows:
+            step.sends.append(AskStore(missing=missing, windows=windows))
 
     def _is_due(self, at_ms: UnixMs, now_ms: UnixMs) -> bool:
         return not now_ms < at_ms <= now_ms + self._longest_ms
@@ -106,7 +130,8 @@ class StoreQueries:
         due: list[MissingEntry] = []
         for missing in self._missing.wanted():
             entry = missing.entry
-            if entry.retrieval_hint is None:
+            if not _is_usable(entry.retrieval_hint):
+                self.by_time.begin(entry.message_id, now_ms, decided=True)
                 continue
             first = now_ms, self._config.store_query_interval_ms
             at_ms, wait_ms = self._waits.get(entry.message_id, first)
@@ -140,10 +165,6 @@ class StoreQueries:
         return max(queried_ms, earliest_ms)
 
 
-def _ask(missing: Sequence[MissingEntry]) -> AskStore:
-    around = {
-        each.entry.message_id: each.before.lamport_timestamp
-        for each in missing
-        if each.before is not None
-    }
-    return AskStore(missing=tuple(each.entry for each in missing), around=around)
+def _is_usable(retrieval_hint: bytes | None) -> bool:
+    """Whether Stores can be asked by it: a Waku message hash."""
+    return retrieval_hint is not None and len(retrieval_hint) == HASH_BYTES

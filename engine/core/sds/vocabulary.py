@@ -6,8 +6,8 @@ transaction, and only then performs ``sends`` and publishes ``events``.  These t
 all that crosses the border of the core.  Sealing, storage and transport are handled elsewhere.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -381,15 +381,22 @@ class BroadcastRepair(Struct, frozen=True, kw_only=True):
     message_id: MessageId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskStore:
-    """Ask Stores for these dependencies by their hints, and for everything since a time, if any."""
+class StoreWindow(Struct, frozen=True, kw_only=True):
+    """A span of time, by the clocks of senders, both ends included."""
+
+    since_ms: UnixMs
+    until_ms: UnixMs
+
+
+class AskStore(Struct, frozen=True, kw_only=True):
+    """Ask Stores for dependencies by their hints, for everything since a time, and for windows.
+
+    In the windows dependencies must lie that Stores do not find by hints.
+    """
 
     missing: tuple[HistoryEntry, ...] = ()
     since_ms: UnixMs | None = None
-    around: Mapping[MessageId, int] = field(default_factory=dict, compare=False, hash=False)
-    """For missing ones, if known, the Lamport timestamp of the first message that waits for it:
-    about the time where Stores that know no hints can look for it."""
+    windows: tuple[StoreWindow, ...] = ()
 
 
 Send: TypeAlias = Broadcast | BroadcastRepair | AskStore

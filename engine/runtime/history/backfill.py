@@ -43,7 +43,6 @@ from engine.core.history.queries import (
     Fetched,
     GaveUp,
     HashesMissing,
-    HashLookup,
     HistoryEvent,
     HistoryInput,
     HistoryMessage,
@@ -64,8 +63,8 @@ from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
 from engine.core.ports import ProfileStore
 from engine.core.problems import QueryFailed
-from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing
-from engine.core.sds.vocabulary import AskStore
+from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing, WindowAnswered
+from engine.core.sds.vocabulary import AskStore, StoreWindow
 from engine.core.waku_store import HASH_BYTES
 from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
@@ -252,18 +251,21 @@ class Backfill:
 
     def ask(self, ask: AskStore) -> None:
         """Perform a Store request of the conversation's session; hints must be hashes."""
-        lookups: list[HashLookup] = []
+        hashes: list[WakuHash] = []
         for entry in ask.missing:
             hint = entry.retrieval_hint
             if hint is not None and len(hint) == HASH_BYTES:
-                around = ask.around.get(entry.message_id)
-                waku_hash = WakuHash(hint)
-                self._looked_up[waku_hash] = entry.message_id
-                lookups.append(HashLookup(waku_hash, None if around is None else UnixMs(around)))
+                hashes.append(WakuHash(hint))
+                self._looked_up[WakuHash(hint)] = entry.message_id
         while len(self._looked_up) > MAX_HASHES:
             del self._looked_up[next(iter(self._looked_up))]
-        if lookups:
-            self._put(DependenciesMissing(tuple(lookups)))
+        if hashes:
+            self._put(DependenciesMissing(tuple(hashes)))
+        for window in ask.windows:
+            since_ms, until_ms = window.since_ms, window.until_ms
+            self._put(
+                WindowWanted(purpose=Purpose.DEPENDENCY, since_ms=since_ms, until_ms=until_ms)
+            )
         if ask.since_ms is not None:
             self.request(Purpose.CONNECT, ask.since_ms)
 
@@ -357,10 +359,12 @@ class Backfill:
             self.connect()
         while True:
             input_ = await self._next(scheduler)
+            if isinstance(input_, WindowWanted) and input_.purpose is Purpose.DEPENDENCY:
+                input_ = self._within_horizon(input_)
+            elif isinstance(input_, WindowWanted):
+                await self._progress.reach(input_.since_ms)
             if starts(input_):
                 await self._slot.take()
-            if isinstance(input_, WindowWanted):
-                await self._progress.reach(input_.since_ms)
             await self._perform(self._handled(scheduler, input_))
             self._tell_durable(input_)
             if not self._queries and not self._asks:
@@ -502,6 +506,17 @@ class Backfill:
         await self._sink.feed([*newer, *older])
         self._forget([one.message_hash for one in messages])
 
+    def _within_horizon(self, wanted: WindowWanted) -> WindowWanted:
+        """A window for dependencies without what is older than anything that was requested.
+
+        Otherwise each message in it would lead to still older ones that it depends on.
+        """
+        horizon_ms = ms_of(self._horizon_ns())
+        until_ms = max(wanted.until_ms or horizon_ms, horizon_ms)
+        return WindowWanted(
+            purpose=wanted.purpose, since_ms=max(wanted.since_ms, horizon_ms), until_ms=until_ms
+        )
+
     def _horizon_ns(self) -> int:
         """The time before which nothing was requested and no row is here."""
         known = [
@@ -514,7 +529,9 @@ class Backfill:
         if covered.purpose in (Purpose.CONNECT, Purpose.TRAILING):
             await self._sink.feed([StoreAnswered(through_ms=covered.through_ms)])
             writes.append(SaveReach(through_ms=covered.through_ms))
-        if covered.purpose is not Purpose.DEPENDENCY:
+        if covered.purpose is Purpose.DEPENDENCY:
+            await self._sink.feed([self._window_answered(covered)])
+        else:
             writes += [
                 SaveCovered(store=note.store, through_ms=covered.through_ms)
                 for note in self._notes
@@ -525,6 +542,19 @@ class Backfill:
         if covered.purpose in ASKED_FOR:
             await self._sink.feed([RetrieveKeptBack()])
         self._publisher.ended(covered.purpose, HistoryState.DONE)
+
+    def _window_answered(self, covered: Covered) -> WindowAnswered:
+        """What is older than anything that was requested counts as answered, too."""
+        ends = [(note.store, note.end is End.COMPLETE) for note in self._notes]
+        is_at_horizon = covered.since_ms <= ms_of(self._horizon_ns())
+        since_ms = UnixMs(0) if is_at_horizon else covered.since_ms
+        return WindowAnswered(
+            window=StoreWindow(since_ms=since_ms, until_ms=covered.until_ms),
+            lacked=sum(complete for _, complete in ends),
+            silent=tuple(
+                self._stores.address_of(store) for store, complete in ends if not complete
+            ),
+        )
 
 
 def _arrived(item: HistoryMessage, *, if_wanted: MessageId | None = None) -> MessageArrived:

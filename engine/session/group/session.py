@@ -60,6 +60,7 @@ from engine.core.sds.inputs import (
     StoreAnswered,
     StoreChanged,
     StoresMissing,
+    WindowAnswered,
 )
 from engine.core.sds.vocabulary import (
     AskStore,
@@ -228,6 +229,7 @@ class GroupSession:
                 | StoreChanged()
                 | StoreAnswered()
                 | StoresMissing()
+                | WindowAnswered()
                 | HastenStoreQuery()
             ):
                 self._feed(input_, builder, now_ms=now_ms)

@@ -46,6 +46,7 @@ from engine.core.sds.inputs import (
     StoreAnswered,
     StoreChanged,
     StoresMissing,
+    WindowAnswered,
 )
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
@@ -211,6 +212,7 @@ class PairSession:
                 StoreChanged()
                 | StoreAnswered()
                 | StoresMissing()
+                | WindowAnswered()
                 | HastenStoreQuery()
                 | RetrieveKeptBack()
             ):

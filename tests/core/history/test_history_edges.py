@@ -12,12 +12,10 @@ from engine.core.history.queries import (
     Cancel,
     Covered,
     DeadlineReached,
-    DependenciesMissing,
     End,
     Failed,
     FailureKind,
     GaveUp,
-    HashLookup,
     HoldChanged,
     Outcome,
     Page,
@@ -50,7 +48,8 @@ from tests.core.history.history_model import (
 from tests.core.history.history_world import ask_stores, run_query, world_of
 
 CONFIG = HistoryConfig()
-DAY_MS = 24 * 3_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 MESSAGES = history(1_000, step_ns=60 * SECOND_NS)
 ALL_HASHES = tuple(item.message_hash for item in MESSAGES)
 
@@ -152,19 +151,23 @@ def test_nothing_lacks_unless_every_store_said_so(others: int) -> None:
     assert (ended.lacking, ended.unknown) == ((), ALL_HASHES[:1])
 
 
+def _around(at_ms: UnixMs) -> WindowWanted:
+    since_ms, until_ms = UnixMs(at_ms - HOUR_MS), UnixMs(at_ms + 60_000)
+    return WindowWanted(purpose=Purpose.DEPENDENCY, since_ms=since_ms, until_ms=until_ms)
+
+
 def test_two_windows_around_messages_that_wait_do_not_lose_each_other() -> None:
     """The second one comes while the first is being asked for, and begins earlier."""
     old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
     world = world_of({ONE: old})
     at_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
-    world.tell(DependenciesMissing((HashLookup(ALL_HASHES[499], at_ms),)))
+    world.tell(_around(at_ms))
     while not any(
         isinstance(event, QueryStarted) and isinstance(event.query, Window)
         for event in world.events
     ):
         assert world.step()
-    earlier_ms = UnixMs(at_ms - CONFIG.around_before_ms + 1_000)
-    world.tell(DependenciesMissing((HashLookup(ALL_HASHES[400], earlier_ms),)))
+    world.tell(_around(UnixMs(at_ms - HOUR_MS + 1_000)))
     world.run()
     assert {ALL_HASHES[499], ALL_HASHES[400]} <= hashes(world.messages)
 

@@ -24,7 +24,6 @@ from engine.core.history.queries import (
     FailureKind,
     GaveUp,
     HashesMissing,
-    HashLookup,
     PressureChanged,
     QueryEnded,
     QueryStarted,
@@ -53,7 +52,8 @@ from tests.core.history.history_model import (
 from tests.core.history.history_world import CONVERSATION, TOPICS, World, world_of
 
 CONFIG = HistoryConfig()
-DAY_MS = 24 * 3_600_000
+HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 LONG_AGO = UnixMs(NOW_MS - 365 * DAY_MS)
 MESSAGES = history(1_000, step_ns=60 * SECOND_NS)
 
@@ -110,7 +110,7 @@ def test_a_window_in_the_past_has_no_trailing_edge() -> None:
 def test_nothing_is_asked_without_a_store_and_everything_when_there_is_one() -> None:
     world = world_of({})
     world.tell(connect())
-    world.tell(DependenciesMissing((HashLookup(MESSAGES[0].message_hash),)))
+    world.tell(DependenciesMissing((MESSAGES[0].message_hash,)))
     assert (world.asked, world.machine.next_deadline()) == ([], None)
     world.stores = {ONE: ModelStore(MESSAGES)}
     world.tell(StoresChanged((Candidate(store=ONE),)))
@@ -292,7 +292,7 @@ def test_dependencies_are_looked_up_in_batches_beside_a_window() -> None:
     store = ModelStore(MESSAGES)
     world = world_of({ONE: store})
     world.tell(connect(UnixMs(NOW_MS - DAY_MS // 4)))
-    world.tell(DependenciesMissing(tuple(HashLookup(m.message_hash) for m in MESSAGES[:250])))
+    world.tell(DependenciesMissing(tuple(m.message_hash for m in MESSAGES[:250])))
     world.run()
     assert hashes(MESSAGES[:250]) <= hashes(world.messages)
     sizes = [len(query.hashes) for _, query in started(world) if isinstance(query, ByHash)]
@@ -302,7 +302,7 @@ def test_dependencies_are_looked_up_in_batches_beside_a_window() -> None:
 def test_what_no_store_has_is_said_once_all_were_asked() -> None:
     absent = stored(99_999, NOW_NS).message_hash
     world = world_of({ONE: ModelStore(MESSAGES), TWO: ModelStore(MESSAGES)})
-    world.tell(DependenciesMissing((HashLookup(absent), HashLookup(MESSAGES[3].message_hash))))
+    world.tell(DependenciesMissing((absent, MESSAGES[3].message_hash)))
     world.run()
     assert [event.hashes for event in world.events if isinstance(event, HashesMissing)] == [
         (absent,)
@@ -314,7 +314,7 @@ def test_a_store_that_never_answers_does_not_keep_the_others_from_counting() -> 
     silent = Wrapped([], lambda _n, _r, _o: Failed(FailureKind.TIMEOUT))
     world = world_of({ONE: ModelStore(MESSAGES), TWO: silent})
     for rounds in range(1, CONFIG.unanswered_rounds + 2):
-        world.tell(DependenciesMissing((HashLookup(absent),)))
+        world.tell(DependenciesMissing((absent,)))
         world.run()
         said = [event for event in world.events if isinstance(event, HashesMissing)]
         assert len(said) == rounds
@@ -327,7 +327,7 @@ def test_where_no_store_answers_nothing_is_ever_decided_but_who_was_silent_is_to
     silent = Wrapped([], lambda _n, _r, _o: Failed(FailureKind.TIMEOUT))
     world = world_of({ONE: silent})
     for _ in range(CONFIG.unanswered_rounds + 2):
-        world.tell(DependenciesMissing((HashLookup(absent),)))
+        world.tell(DependenciesMissing((absent,)))
         world.run()
     said = [event for event in world.events if isinstance(event, HashesMissing)]
     assert {(event.lacked, event.silent, event.decided) for event in said} == {(0, (ONE,), False)}
@@ -340,21 +340,21 @@ def test_what_turned_up_is_waited_for_anew_when_it_lacks_again() -> None:
     silent = Wrapped([], lambda _n, _r, outcome: Failed(mood[0]) if mood else outcome)
     world = world_of({ONE: store, TWO: silent})
     for _ in range(CONFIG.unanswered_rounds - 1):
-        world.tell(DependenciesMissing((HashLookup(late.message_hash),)))
+        world.tell(DependenciesMissing((late.message_hash,)))
         world.run()
     store.insert(late)
-    world.tell(DependenciesMissing((HashLookup(late.message_hash),)))
+    world.tell(DependenciesMissing((late.message_hash,)))
     world.run()
     assert late.message_hash in hashes(world.messages)
     store.messages.remove(late)
-    world.tell(DependenciesMissing((HashLookup(late.message_hash),)))
+    world.tell(DependenciesMissing((late.message_hash,)))
     world.run()
     assert not any(event.decided for event in world.events if isinstance(event, HashesMissing))
 
 
 def test_the_same_message_is_not_looked_up_twice_at_once() -> None:
     world = world_of({ONE: ModelStore(MESSAGES)})
-    want = HashLookup(MESSAGES[3].message_hash)
+    want = MESSAGES[3].message_hash
     for _ in range(3):
         world.tell(DependenciesMissing((want, want)))
     world.run()
@@ -373,36 +373,56 @@ def test_too_many_dependencies_are_counted_and_not_kept() -> None:
         random_unit=random.Random(0).random,
         counters=counters,
     )
-    wants = tuple(HashLookup(m.message_hash) for m in MESSAGES[:15])
+    wants = tuple(m.message_hash for m in MESSAGES[:15])
     schedule.handle(DependenciesMissing(wants), now_ms=NOW_MS)
     assert counters["history.too_many_wants"] == 5
 
 
-def test_where_no_store_looks_up_the_time_around_the_waiting_message_is_asked_for() -> None:
-    old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
-    world = world_of({ONE: old})
-    waits_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
-    near = [HashLookup(MESSAGES[n].message_hash, waits_ms) for n in (490, 495)]
-    world.tell(DependenciesMissing((*near, HashLookup(MESSAGES[3].message_hash))))
+def around(at_ms: int, *, before_ms: int = 0) -> WindowWanted:
+    """Where a session expects a missing message."""
+    since_ms, until_ms = UnixMs(at_ms - before_ms), UnixMs(at_ms + 60_000)
+    return WindowWanted(purpose=Purpose.DEPENDENCY, since_ms=since_ms, until_ms=until_ms)
+
+
+def test_windows_for_dependencies_that_overlap_are_asked_for_together_and_told_as_one() -> None:
+    world = world_of({ONE: ModelStore(MESSAGES, versions=(StoreVersion.V2,))})
+    at_ms = ms_of(MESSAGES[500].message.timestamp_ns or 0)
+    world.tell(connect())
+    wanted = [around(at_ms, before_ms=HOUR_MS), around(at_ms + 30_000, before_ms=HOUR_MS)]
+    for each in wanted:
+        world.tell(each)
     world.run()
-    windows = [query for _, query in started(world) if isinstance(query, Window)]
-    assert len(windows) == 1, "what overlaps is asked for together"
-    assert {want.message_hash for want in near} <= hashes(world.messages)
-    assert not any(event.decided for event in world.events if isinstance(event, HashesMissing))
+    windows = [purpose for purpose, query in started(world) if isinstance(query, Window)]
+    assert windows.count(Purpose.DEPENDENCY) == 1
+    (covered,) = [
+        event
+        for event in world.events
+        if isinstance(event, Covered) and event.purpose is Purpose.DEPENDENCY
+    ]
+    assert (covered.since_ms, covered.until_ms) == (wanted[0].since_ms, wanted[1].until_ms)
 
 
-def test_windows_around_waiting_messages_are_bounded() -> None:
-    old = ModelStore(MESSAGES, versions=(StoreVersion.V2,))
-    world = world_of({ONE: old})
-    times = [UnixMs(NOW_MS - n * DAY_MS) for n in range(60)]
-    world.tell(
-        DependenciesMissing(
-            tuple(HashLookup(m.message_hash, t) for m, t in zip(MESSAGES, times, strict=False))
-        )
+def test_windows_for_dependencies_are_bounded_and_the_rest_is_counted() -> None:
+    counters = Counters()
+    schedule = HistoryScheduler(
+        CONVERSATION,
+        TOPICS,
+        config=CONFIG,
+        random_unit=random.Random(0).random,
+        counters=counters,
     )
-    world.run()
-    windows = [query for _, query in started(world) if isinstance(query, Window)]
-    assert len(windows) == CONFIG.max_around_windows
+    for number in range(60):
+        schedule.handle(around(NOW_MS - number * DAY_MS), now_ms=NOW_MS)
+    assert counters["history.too_many_windows"] == 60 - CONFIG.max_dependency_windows
+
+
+def test_a_window_for_dependencies_that_fails_makes_room_for_others() -> None:
+    world = world_of({ONE: Wrapped([], lambda _n, _r, _o: Failed(FailureKind.BROKEN, "broken"))})
+    for number in range(60):
+        world.tell(around(NOW_MS - number * DAY_MS))
+        world.run()
+    gave_up = [event for event in world.events if isinstance(event, GaveUp)]
+    assert len(gave_up) == 60
 
 
 # --- back-pressure ------------------------------------------------------------------------------
@@ -414,7 +434,7 @@ def test_many_waiting_messages_hold_the_window_until_their_dependencies_were_loo
     world.tell(connect())
     world.step()
     world.tell(PressureChanged(CONFIG.pressure_messages))
-    world.tell(DependenciesMissing(tuple(HashLookup(m.message_hash) for m in MESSAGES[800:950])))
+    world.tell(DependenciesMissing(tuple(m.message_hash for m in MESSAGES[800:950])))
     before = len(store.requests)
     world.run()
     kinds = [

@@ -12,6 +12,7 @@ from engine.core.sds.inputs import (
     StoreAnswered,
     StoreChanged,
     StoresMissing,
+    WindowAnswered,
 )
 from engine.core.sds.vocabulary import (
     AskStore,
@@ -157,7 +158,14 @@ def test_a_clock_that_is_set_back_does_not_put_it_off(back_ms: int) -> None:
 
 
 def _lacks(alice: ChannelParticipant, *ids: MessageId, now_ms: UnixMs = NOW) -> None:
+    """Stores have these neither by their hints nor by their times."""
     alice.handle(StoresMissing(message_ids=ids), now_ms=now_ms)
+    _answer_windows(alice, now_ms=now_ms)
+
+
+def _answer_windows(alice: ChannelParticipant, *, now_ms: UnixMs = NOW) -> None:
+    for window in [window for ask in _asked(alice) for window in ask.windows]:
+        alice.handle(WindowAnswered(window=window), now_ms=now_ms)
 
 
 def test_what_no_store_has_of_long_ago_is_lost_at_once_so_that_what_followed_is_shown() -> None:
@@ -213,7 +221,10 @@ def test_who_answered_is_remembered_also_when_that_decides_nothing() -> None:
     )
     alice.handle(undecided, now_ms=NOW)
     assert log_of(alice) == []
+    (window,) = (window for ask in _asked(alice) for window in ask.windows)
     assert _entry(alice).stores == StoresSaid(at_ms=NOW, lacked=1, silent=("/dns4/silent",))
+    alice.handle(WindowAnswered(window=window, silent=undecided.silent), now_ms=NOW)
+    assert log_of(alice) == []
     alice.handle(replace(undecided, decided=True), now_ms=after(MINUTE_MS))
     assert log_of(alice) == [old.message.message_id]
     alice.restart(now_ms=after(MINUTE_MS))
