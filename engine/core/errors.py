@@ -122,6 +122,14 @@ class InputFlaw(StrEnum):
     STORE_UNKNOWN = "store_unknown"
     DAYS = "days"
     OFFSET = "offset"
+    CHANNEL_TOO_LONG = "channel_too_long"
+    """The id of an open channel; ``limit`` in bytes."""
+    CONTENT_TOPIC = "content_topic"
+    CLUSTER = "cluster"
+    """Not the one that this node is on, which ``limit`` names."""
+    SHARD = "shard"
+    TOPIC_PLACED = "topic_placed"
+    """Another channel here has the same content topic on another shard."""
 
 
 class InputError(ConfigError):

@@ -30,6 +30,7 @@ from engine.core.records import (
     LostRange,
     MemberRecord,
     MessageRecord,
+    OpenChannelRecord,
     OwnSequence,
     PairState,
     ProfileRecord,
@@ -169,8 +170,16 @@ class PutGroup(Struct, frozen=True, kw_only=True):
     """The initial clock of a new group; otherwise None."""
 
 
+class PutOpenChannel(Struct, frozen=True, kw_only=True):
+    """Insert, or replace everything but what belongs to the user: muted, draft, read_up_to."""
+
+    channel: OpenChannelRecord
+    initial_state: ChannelState | None = None
+    """The initial clock of a new channel; otherwise None."""
+
+
 class RemoveGroup(Struct, frozen=True, kw_only=True):
-    """Forget a conversation, group or pair, and everything in it.
+    """Forget a conversation of any kind, and everything in it.
 
     It cannot be found afterwards, but its rows may still be on disk: see ``clear_removed``.
     """
@@ -244,7 +253,7 @@ class PutMember(Struct, frozen=True, kw_only=True):
 
 
 class ApplyChannel(Struct, frozen=True, kw_only=True):
-    """The writes of a group's SDS channel.
+    """The writes of the SDS channel of a group, or of an open channel.
 
     What they remove from the log leaves the timeline too: its row, its delivery, every count.
     """
@@ -354,6 +363,7 @@ class ApplyHistory(Struct, frozen=True, kw_only=True):
 StoreWrite: TypeAlias = (
     SaveProfile
     | PutGroup
+    | PutOpenChannel
     | RemoveGroup
     | PutContact
     | ApplyMvds
@@ -399,6 +409,8 @@ class ProfileStore(Protocol):
     def profile(self) -> ProfileRecord | None: ...
 
     def groups(self) -> list[GroupRecord]: ...
+
+    def open_channels(self) -> list[OpenChannelRecord]: ...
 
     def contacts(self) -> list[ContactRecord]: ...
 

@@ -5,12 +5,15 @@ bytes; the database is encrypted.
 """
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from engine.core.contacts import ContactState
 from engine.core.ids import (
+    ChannelId,
+    ContentTopic,
     ConversationId,
     DeliveryState,
     InstanceId,
@@ -62,6 +65,56 @@ class ContactRecord(Struct, frozen=True, kw_only=True):
     """The user's name for the peer; "" = the peer's own."""
     picture: bytes = b""
     last_seen_ms: UnixMs | None = None
+    muted: bool = False
+    draft: str = ""
+    read_up_to: Position | None = None
+
+
+class ChannelName(Struct, frozen=True, kw_only=True):
+    """What an open channel is called: all that it takes to be in it."""
+
+    channel_id: ChannelId
+    """"0" for one without a name of its own."""
+    content_topic: ContentTopic
+    cluster_id: int
+    shard: int | None = None
+    """None: it follows from the content topic."""
+
+
+class OpenFormat(StrEnum):
+    """What the content of our messages in an open channel is."""
+
+    AUTO = "auto"
+    """Text, until somebody sends a message of 22/TOY-CHAT."""
+    TEXT = "text"
+    TOY_CHAT = "toy_chat"
+
+
+class OpenPace(StrEnum):
+    """Whose numbers an open channel keeps to: how long its histories are, and how it retries."""
+
+    JS_WAKU = "js_waku"
+    CAUSERIE = "causerie"
+
+
+class OpenChannelRecord(Struct, frozen=True, kw_only=True):
+    """A channel that anybody can read and write, as js-waku's ``ReliableChannel`` makes them."""
+
+    conversation_id: ConversationId
+    name: str
+    """The user's label."""
+    channel_id: ChannelId
+    content_topic: ContentTopic
+    cluster_id: int
+    shard: int | None
+    """None: it follows from the content topic."""
+    sender_id: ParticipantId
+    """Ours in this channel; not the participant id, which would tell who it is."""
+    nick: str
+    """Our name in 22/TOY-CHAT."""
+    created_ms: UnixMs
+    format: OpenFormat = OpenFormat.AUTO
+    pace: OpenPace = OpenPace.JS_WAKU
     muted: bool = False
     draft: str = ""
     read_up_to: Position | None = None
@@ -132,6 +185,7 @@ class MessageRecord(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     position: Position
     sender_id: ParticipantId
+    """In an open channel whatever name the message bears."""
     is_own: bool
     kind: str
     text: str

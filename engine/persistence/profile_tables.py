@@ -18,10 +18,11 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.ports import PutGroup, PutNodeAddress
-from engine.core.records import ContactRecord, GroupRecord, MemberRecord, OwnSequence, ProfileRecord
+from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.persistence.rules import (
     MAX_NODE_ADDRESSES,
     ConversationKind,
+    ConversationRow,
     check_picture,
     initial_clock,
     kind_of,
@@ -42,8 +43,15 @@ _GROUPS: Final = """
 SELECT conversation_key, conversation_id, name, admin_public_key, created_ms, muted, draft,
        read_lamport, read_message_id, service_nodes
 FROM conversation JOIN timeline USING (conversation_key)
-WHERE kind = 'group' ORDER BY conversation_key
+WHERE kind = 'group' AND conversation_key NOT IN (SELECT conversation_key FROM open_channel)
+ORDER BY conversation_key
 """
+_FIND: Final = """
+SELECT conversation_key, CASE WHEN channel_id IS NULL THEN kind ELSE 'open' END
+FROM conversation LEFT JOIN open_channel USING (conversation_key) WHERE conversation_id = ?
+"""
+_STORED_KINDS: Final = {ConversationKind.OPEN: ConversationKind.GROUP}
+"""An open channel's row is a group's; its own table tells them apart."""
 
 
 def save_profile(connection: sqlite3.Connection, profile: ProfileRecord) -> None:
@@ -94,10 +102,7 @@ def read_picture(connection: sqlite3.Connection) -> bytes:
 def find_conversation(
     connection: sqlite3.Connection, conversation_id: str
 ) -> tuple[int, ConversationKind] | None:
-    row: tuple[int, str] | None = connection.execute(
-        "SELECT conversation_key, kind FROM conversation WHERE conversation_id = ?",
-        (conversation_id,),
-    ).fetchone()
+    row: tuple[int, str] | None = connection.execute(_FIND, (conversation_id,)).fetchone()
     return (row[0], ConversationKind(row[1])) if row else None
 
 
@@ -115,8 +120,9 @@ def require_conversation(
     return found
 
 
-def add_conversation(connection: sqlite3.Connection, record: GroupRecord | ContactRecord) -> int:
-    """Add the row that groups and pairs share, and an empty timeline."""
+def add_conversation(connection: sqlite3.Connection, record: ConversationRow) -> int:
+    """Add the row that all kinds of conversations share, and an empty timeline."""
+    kind = kind_of(record)
     admin_public_key, nodes = (
         (record.admin_public_key, record.service_nodes)
         if isinstance(record, GroupRecord)
@@ -127,7 +133,7 @@ def add_conversation(connection: sqlite3.Connection, record: GroupRecord | Conta
         "muted, draft, service_nodes) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING conversation_key",
         (
             record.conversation_id,
-            kind_of(record),
+            _STORED_KINDS.get(kind, kind),
             record.name,
             admin_public_key,
             record.created_ms,

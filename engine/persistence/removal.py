@@ -76,7 +76,8 @@ GROWING: Final = (
 )
 GROWING_TABLES: Final = frozenset(growing.table for growing in GROWING)
 SMALL_TABLES: Final = (
-    "epoch", "contact", "channel", "timeline", "pair_clock", "history_reach", "muting",
+    "epoch", "contact", "open_channel", "channel", "timeline", "pair_clock", "history_reach",
+    "muting",
 )  # fmt: skip
 """At most a few rows per conversation; without its timeline it is in no list."""
 

@@ -5,10 +5,10 @@ user's settings (mark, draft, muted, hidden) to a missing conversation are ignor
 may just have left it.  Reads of an unknown conversation are empty, except for its channel's state.
 In a page, delivery and holders are those of own messages.
 
-A conversation stays a group or a pair.  Both have timeline, delivery, own sequence, draft and mark.
-Only a group has members and an SDS channel.  Only a pair has the clock, authors, waiting and
-given-up messages, and MVDS.  Writes of the other kind are refused, and a pair has no channel to
-read.
+A conversation stays a group, an open channel or a pair.  All have timeline, delivery, own sequence,
+draft and mark.  Only a group has members; it and an open channel have an SDS channel.  Only a pair
+has the clock, authors, waiting and given-up messages, and MVDS.  Writes of another kind are
+refused, and a pair has no channel to read.
 
 The contract suite compares the memory store with the SQLite store; only these rules are shared
 code.
@@ -33,6 +33,7 @@ from engine.core.ports import (
     PutMember,
     PutMessage,
     PutNodeAddress,
+    PutOpenChannel,
     PutStore,
     PutWaiting,
     RemoveLost,
@@ -47,7 +48,7 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
 )
-from engine.core.records import ContactRecord, GroupRecord
+from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.core.sds.vocabulary import ChannelState
 
 MAX_PAGE_ROWS: Final = 1_000
@@ -89,8 +90,8 @@ def page(rows: tuple[StoredMessage, ...], *, older_count: int, total: int) -> St
     )
 
 
-def initial_clock(write: PutGroup) -> int:
-    """A new group starts with only a clock; messages come with ApplyChannel."""
+def initial_clock(write: PutGroup | PutOpenChannel) -> int:
+    """A new group or channel starts with only a clock; messages come with ApplyChannel."""
     state = write.initial_state
     if state is None:
         return 0
@@ -120,11 +121,24 @@ DataWrite: TypeAlias = (
 
 class ConversationKind(StrEnum):
     GROUP = "group"
+    OPEN = "open"
     PAIR = "pair"
 
 
-def kind_of(record: GroupRecord | ContactRecord) -> ConversationKind:
-    return ConversationKind.GROUP if isinstance(record, GroupRecord) else ConversationKind.PAIR
+_WITH_CHANNEL: Final = frozenset((ConversationKind.GROUP, ConversationKind.OPEN))
+"""The kinds that have an SDS channel."""
+
+ConversationRow: TypeAlias = GroupRecord | OpenChannelRecord | ContactRecord
+
+
+def kind_of(record: ConversationRow) -> ConversationKind:
+    match record:
+        case GroupRecord():
+            return ConversationKind.GROUP
+        case OpenChannelRecord():
+            return ConversationKind.OPEN
+        case ContactRecord():
+            return ConversationKind.PAIR
 
 
 def conversation_of(write: DataWrite) -> ConversationId:
@@ -141,8 +155,10 @@ def conversation_of(write: DataWrite) -> ConversationId:
 
 def check_kind(write: DataWrite, kind: ConversationKind) -> None:
     match write:
-        case PutMember() | ApplyChannel():
+        case PutMember():
             require_kind(kind, ConversationKind.GROUP)
+        case ApplyChannel():
+            require_channel(kind)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():
             require_kind(kind, ConversationKind.PAIR)
         case PutLost() | RemoveLost():
@@ -154,6 +170,11 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
 def require_kind(kind: ConversationKind, needed: ConversationKind) -> None:
     if kind is not needed:
         raise StorageError(f"This conversation is a {kind}, not a {needed}.")
+
+
+def require_channel(kind: ConversationKind) -> None:
+    if kind not in _WITH_CHANNEL:
+        raise StorageError(f"This conversation is a {kind}, which has no channel.")
 
 
 def check_picture(picture: bytes) -> None:

@@ -1,7 +1,7 @@
 """The tables of a profile, their migrations, and the check of a file's origin.
 
 The first tables are made in one transaction, together with ``application_id`` and the version
-(``user_version``); migrations bring a database of version 1 or 2 to the present one.
+(``user_version``); migrations bring a database of an earlier version to the present one.
 One with a higher version belongs to a newer version of the application, one without our
 ``application_id`` to a test version from before this schema.  Both are left untouched.  The schema
 freezes at the first tagged release: afterwards only migrations change it.
@@ -24,7 +24,7 @@ from engine.persistence.from_version_1 import carry_over, give_back
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -382,6 +382,15 @@ _HISTORY_TABLES: Final = (
     """,
 )
 
+_OPEN_CHANNEL: Final = """
+CREATE TABLE open_channel (
+  conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+  channel_id TEXT NOT NULL, content_topic TEXT NOT NULL, cluster_id INTEGER NOT NULL,
+  shard INTEGER, sender_id TEXT NOT NULL, nick TEXT NOT NULL, format TEXT NOT NULL,
+  pace TEXT NOT NULL
+) STRICT
+"""
+
 
 # What speaks of messages, also of some that are not here.
 _ANNOTATIONS: Final = (
@@ -471,6 +480,11 @@ def add_annotations(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 3")
 
 
+def add_open_channels(connection: sqlite3.Connection) -> None:
+    connection.execute(_OPEN_CHANNEL)
+    connection.execute("PRAGMA user_version = 4")
+
+
 def give_back_room(connection: sqlite3.Connection) -> None:
     """A step of its own, so that it is done at the next start if the process is killed before."""
     give_back(connection)
@@ -491,6 +505,7 @@ MIGRATIONS: Final = (
     Migration(create_first_tables),
     Migration(carry_over_version_1),
     Migration(add_annotations),
+    Migration(add_open_channels),
     Migration(give_back_room, transactional=False),
 )
 

@@ -27,6 +27,7 @@ from engine.core.ports import (
     PutMember,
     PutMessage,
     PutNodeAddress,
+    PutOpenChannel,
     PutStore,
     RemoveGroup,
     RemoveStore,
@@ -50,6 +51,7 @@ from engine.core.records import (
     KeptAside,
     LoggedMessage,
     MemberRecord,
+    OpenChannelRecord,
     OwnSequence,
     PairState,
     ProfileRecord,
@@ -70,6 +72,7 @@ from engine.persistence import (
     muted_members,
     muting,
     mvds_tables,
+    open_tables,
     pair_tables,
     profile_tables,
     removal,
@@ -89,7 +92,7 @@ from engine.persistence.rules import (
     check_kind,
     conversation_of,
     record_limit,
-    require_kind,
+    require_channel,
 )
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
@@ -146,6 +149,8 @@ class SqliteProfileStore:
         match write:
             case PutGroup():
                 profile_tables.put_group(self._connection, write)
+            case PutOpenChannel():
+                open_tables.put_open_channel(self._connection, write)
             case PutContact(contact=contact):
                 pair_tables.put_contact(self._connection, contact)
             case RemoveGroup(conversation_id=conversation_id):
@@ -260,6 +265,10 @@ class SqliteProfileStore:
         with translated("read the groups"):
             return profile_tables.read_groups(self._connection)
 
+    def open_channels(self) -> list[OpenChannelRecord]:
+        with translated("read the open channels"):
+            return open_tables.read_open_channels(self._connection)
+
     def contacts(self) -> list[ContactRecord]:
         with translated("read the contacts"):
             return pair_tables.read_contacts(self._connection)
@@ -320,17 +329,17 @@ class SqliteProfileStore:
     ) -> ChannelState:
         with translated("read the channel"):
             return channel_reads.read_channel_state(
-                self._connection, self._group_key(conversation_id), log
+                self._connection, self._channel_key(conversation_id), log
             )
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
         with translated("read the channel"):
-            key = self._group_key(conversation_id)
+            key = self._channel_key(conversation_id)
             return channel_reads.read_log(self._connection, key, log, limit)
 
-    def _group_key(self, conversation_id: ConversationId) -> int:
+    def _channel_key(self, conversation_id: ConversationId) -> int:
         key, kind = profile_tables.require_conversation(self._connection, conversation_id)
-        require_kind(kind, ConversationKind.GROUP)
+        require_channel(kind)
         return key
 
     def logged(

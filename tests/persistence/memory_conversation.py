@@ -33,7 +33,6 @@ from engine.core.records import (
     AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
-    GroupRecord,
     KeptAside,
     LoggedMessage,
     MemberRecord,
@@ -69,7 +68,7 @@ from engine.core.sds.vocabulary import (
     Write,
 )
 from engine.persistence import rules
-from engine.persistence.rules import TEXT_KIND, page, page_limit
+from engine.persistence.rules import TEXT_KIND, ConversationRow, page, page_limit
 from tests.persistence.memory_annotations import MemoryAnnotations
 from tests.persistence.memory_history import MemoryHistory
 from tests.persistence.memory_pair import MemoryPair
@@ -248,7 +247,7 @@ class MemoryChannel:
 
 
 class MemoryConversation:
-    def __init__(self, about: GroupRecord | ContactRecord, lamport_timestamp: int = 0) -> None:
+    def __init__(self, about: ConversationRow, lamport_timestamp: int = 0) -> None:
         self.about = about
         self.members: dict[ParticipantId, MemberRecord] = {}
         self.own_sequences: dict[InstanceId, OwnSequence] = {}
@@ -271,7 +270,7 @@ class MemoryConversation:
 
     # --- writes ---------------------------------------------------------------------------------
 
-    def replace(self, about: GroupRecord | ContactRecord) -> None:
+    def replace(self, about: ConversationRow) -> None:
         """Replace the record, except for the user's own settings."""
         old = self.about
         self.about = replace(about, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
@@ -480,7 +479,7 @@ class MemoryConversation:
 
     def logged(self, after: Position | None) -> list[LoggedMessage]:
         """Rows with a place after this one, hidden or not."""
-        if isinstance(self.about, GroupRecord):
+        if not isinstance(self.about, ContactRecord):
             places = [(entry.position, entry.sender_id) for entry in self.channel.log()]
         else:
             placed = (record for record in self._messages.values() if not record.waiting)

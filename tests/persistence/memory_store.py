@@ -25,6 +25,7 @@ from engine.core.ports import (
     PutMember,
     PutMessage,
     PutNodeAddress,
+    PutOpenChannel,
     PutStore,
     RemoveGroup,
     RemoveStore,
@@ -48,6 +49,7 @@ from engine.core.records import (
     KeptAside,
     LoggedMessage,
     MemberRecord,
+    OpenChannelRecord,
     OwnSequence,
     PairState,
     ProfileRecord,
@@ -60,6 +62,7 @@ from engine.persistence.rules import (
     EMPTY_SUMMARY,
     MAX_NODE_ADDRESSES,
     ConversationKind,
+    ConversationRow,
     DataWrite,
     ProfileWrite,
     check_kind,
@@ -68,6 +71,7 @@ from engine.persistence.rules import (
     initial_clock,
     kind_of,
     record_limit,
+    require_channel,
     require_kind,
 )
 from tests.persistence.memory_conversation import MemoryConversation
@@ -111,7 +115,7 @@ class MemoryProfileStore:
         """Whether each message is logged, according to the batch so far."""
         for write in writes:
             match write:
-                case PutGroup() | PutContact():
+                case PutGroup() | PutOpenChannel() | PutContact():
                     _check_conversation(write, known)
                 case SavePicture(picture=picture):
                     check_picture(picture)
@@ -157,7 +161,7 @@ class MemoryProfileStore:
 
     def _apply_one(self, write: StoreWrite) -> None:
         match write:
-            case PutGroup() | PutContact():
+            case PutGroup() | PutOpenChannel() | PutContact():
                 self._put_conversation(write)
             case RemoveGroup(conversation_id=conversation_id):
                 self._conversations.pop(conversation_id, None)
@@ -237,13 +241,13 @@ class MemoryProfileStore:
             case _:
                 conversation.pair.apply(write)
 
-    def _put_conversation(self, write: PutGroup | PutContact) -> None:
+    def _put_conversation(self, write: PutGroup | PutOpenChannel | PutContact) -> None:
         about = _about(write)
         known = self._conversations.get(about.conversation_id)
         if known is not None:
             known.replace(about)
             return
-        clock = initial_clock(write) if isinstance(write, PutGroup) else 0
+        clock = 0 if isinstance(write, PutContact) else initial_clock(write)
         self._conversations[about.conversation_id] = MemoryConversation(about, clock)
 
     def _put_node_address(self, write: PutNodeAddress) -> None:
@@ -260,6 +264,10 @@ class MemoryProfileStore:
     def groups(self) -> list[GroupRecord]:
         every = (conversation.about for conversation in self._conversations.values())
         return [about for about in every if isinstance(about, GroupRecord)]
+
+    def open_channels(self) -> list[OpenChannelRecord]:
+        every = (conversation.about for conversation in self._conversations.values())
+        return [about for about in every if isinstance(about, OpenChannelRecord)]
 
     def contacts(self) -> list[ContactRecord]:
         every = (conversation.about for conversation in self._conversations.values())
@@ -314,7 +322,7 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
             raise StorageError("This conversation is not in the profile.")
-        require_kind(kind_of(conversation.about), ConversationKind.GROUP)
+        require_channel(kind_of(conversation.about))
         return conversation.channel_state()
 
     def logged(
@@ -426,12 +434,18 @@ class MemoryProfileStore:
         return dict(sorted(self._counters.items()))
 
 
-def _about(write: PutGroup | PutContact) -> GroupRecord | ContactRecord:
-    return write.group if isinstance(write, PutGroup) else write.contact
+def _about(write: PutGroup | PutOpenChannel | PutContact) -> ConversationRow:
+    match write:
+        case PutGroup():
+            return write.group
+        case PutOpenChannel():
+            return write.channel
+        case PutContact():
+            return write.contact
 
 
 def _check_conversation(
-    write: PutGroup | PutContact, known: dict[ConversationId, ConversationKind]
+    write: PutGroup | PutOpenChannel | PutContact, known: dict[ConversationId, ConversationKind]
 ) -> None:
     about = _about(write)
     if isinstance(write, PutContact):

@@ -3,6 +3,8 @@
 from engine.core.contacts import ContactState
 from engine.core.ids import (
     AuthorSequence,
+    ChannelId,
+    ContentTopic,
     ConversationId,
     DeliveryState,
     HolderSource,
@@ -43,6 +45,7 @@ from engine.core.records import (
     LostRange,
     MemberRecord,
     MessageRecord,
+    OpenChannelRecord,
     OwnSequence,
     ProfileRecord,
     WaitingContent,
@@ -66,6 +69,7 @@ from engine.core.sds.vocabulary import (
 
 GROUP = ConversationId("R" * 43)
 OTHER_GROUP = ConversationId("S" * 43)
+OPEN = ConversationId("U" * 43)
 PAIR = ConversationId("P" * 43)
 OTHER_PAIR = ConversationId("Q" * 43)
 ME = ParticipantId("0" * 32)
@@ -95,6 +99,22 @@ def group(conversation_id: ConversationId = GROUP, name: str = "Friends") -> Gro
         admin_public_key=b"\x06" * 32,
         created_ms=NOW,
         service_nodes=SERVICE_NODES,
+    )
+
+
+def open_channel(
+    conversation_id: ConversationId = OPEN, name: str = "Chat with anybody"
+) -> OpenChannelRecord:
+    return OpenChannelRecord(
+        conversation_id=conversation_id,
+        name=name,
+        channel_id=ChannelId("general"),
+        content_topic=ContentTopic("/toy-chat/2/huilong/proto"),
+        cluster_id=1,
+        shard=None,
+        sender_id=ParticipantId("Mîra 0a1b2c"),
+        nick="Mîra",
+        created_ms=NOW,
     )
 
 

@@ -35,7 +35,7 @@ from tests.persistence.store_examples import (
 )
 from tests.persistence.version_1 import IDS, REMOVED, STORY, make_version_1, sealed_id
 
-NEW = {"participant", "instance", "raw_block", "reaction", "version"}
+NEW = {"participant", "instance", "raw_block", "reaction", "version", "open_channel"}
 CHANGED = {"log_entry", "log_raw", "message", "holder", "delivery", "ordinal_block", "channel"}
 
 

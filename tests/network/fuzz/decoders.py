@@ -34,6 +34,7 @@ from engine.codec.holdings import decode_claim
 from engine.codec.join import decode_join, signed_join
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
 from engine.codec.mvds import decode_payload
+from engine.codec.open_content import decode_open_content
 from engine.codec.padding import unpad
 from engine.codec.pair import decode_pair_envelope, decode_pair_plaintext
 from engine.codec.sds import decode_message
@@ -454,6 +455,7 @@ DECODERS: tuple[Decoder, ...] = (
         covers=("codec.join.decode_join", "codec.join.signed_join"),
         largest=150 * KIB,
     ),
+    _plain("open content", decode_open_content, "codec.open_content", 150 * KIB),
     _plain("content", decode_content, "codec.content", 150 * KIB),
     _plain("ephemeral", decode_ephemeral, "codec.content", 150 * KIB),
     _plain("pair envelope", decode_pair_envelope, "codec.pair", 150 * KIB),
@@ -479,6 +481,7 @@ NO_DECODERS: Mapping[str, str] = {
     "memory.arrive": "the network of tests, which hands on",
     "message_id_in": "a hash of our own bytes",
     "message_id_of": "a hash",
+    "message_id_of_content": "a hash",
     "mix_hash": "a hash",
     "mix_key": "a hash",
     "muxer.receive": "says what yamux and mplex do",

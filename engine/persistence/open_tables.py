@@ -1,0 +1,103 @@
+"""The rows of open channels: what a channel is called, and who we are in it.
+
+An open channel's row of ``conversation`` is a group's without epochs, members and admin;
+``open_channel`` holds what it has instead.  Its log, timeline, delivery, draft and mark are kept
+exactly as a group's.  Runs inside the store's transaction.
+"""
+
+import sqlite3
+from typing import Final
+
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId, Position, UnixMs
+from engine.core.ports import PutOpenChannel
+from engine.core.records import OpenChannelRecord, OpenFormat, OpenPace
+from engine.persistence.profile_tables import add_conversation, find_conversation
+from engine.persistence.rules import ConversationKind, initial_clock, require_kind
+
+_PUT: Final = """
+INSERT INTO open_channel (conversation_key, channel_id, content_topic, cluster_id, shard, sender_id,
+                          nick, format, pace)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (conversation_key) DO UPDATE SET
+  channel_id = excluded.channel_id, content_topic = excluded.content_topic,
+  cluster_id = excluded.cluster_id, shard = excluded.shard, sender_id = excluded.sender_id,
+  nick = excluded.nick, format = excluded.format, pace = excluded.pace
+"""
+_READ: Final = """
+SELECT conversation_id, name, channel_id, content_topic, cluster_id, shard, sender_id, nick, format,
+       pace, created_ms, muted, draft, read_lamport, read_message_id
+FROM conversation JOIN open_channel USING (conversation_key) JOIN timeline USING (conversation_key)
+ORDER BY conversation_key
+"""
+
+
+def put_open_channel(connection: sqlite3.Connection, write: PutOpenChannel) -> None:
+    channel = write.channel
+    known = find_conversation(connection, channel.conversation_id)
+    if known is None:
+        key = add_conversation(connection, channel)
+        connection.execute(
+            "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (?, ?)",
+            (key, initial_clock(write)),
+        )
+    else:
+        key, kind = known
+        require_kind(kind, ConversationKind.OPEN)
+        connection.execute(
+            "UPDATE conversation SET name = ?, created_ms = ? WHERE conversation_key = ?",
+            (channel.name, channel.created_ms, key),
+        )
+    connection.execute(
+        _PUT,
+        (
+            key,
+            channel.channel_id,
+            channel.content_topic,
+            channel.cluster_id,
+            channel.shard,
+            channel.sender_id,
+            channel.nick,
+            channel.format,
+            channel.pace,
+        ),
+    )
+
+
+def read_open_channels(connection: sqlite3.Connection) -> list[OpenChannelRecord]:
+    return [
+        OpenChannelRecord(
+            conversation_id=ConversationId(conversation_id),
+            name=name,
+            channel_id=ChannelId(channel_id),
+            content_topic=ContentTopic(content_topic),
+            cluster_id=cluster_id,
+            shard=shard,
+            sender_id=ParticipantId(sender_id),
+            nick=nick,
+            format=OpenFormat(format_),
+            pace=OpenPace(pace),
+            created_ms=UnixMs(created_ms),
+            muted=bool(muted),
+            draft=draft,
+            read_up_to=None
+            if read_lamport is None
+            else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+        )
+        for (
+            conversation_id,
+            name,
+            channel_id,
+            content_topic,
+            cluster_id,
+            shard,
+            sender_id,
+            nick,
+            format_,
+            pace,
+            created_ms,
+            muted,
+            draft,
+            read_lamport,
+            read_message_id,
+        ) in connection.execute(_READ)
+    ]
