@@ -131,6 +131,10 @@ class MemoryTransport:
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         """Nothing to do: all are connected."""
 
+    @property
+    def sharding(self) -> Sharding:
+        return self._network.sharding
+
     def addresses(self) -> Sequence[str]:
         return (f"/memory/{self.name}",) if self._started else ()
 

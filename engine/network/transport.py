@@ -15,6 +15,7 @@ from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason, NodeTrouble
 from engine.core.waku import WakuMessage
 from engine.network.stores.port import StoreNetwork
+from engine.network.waku.topics import Sharding
 
 
 class TransportLevel(StrEnum):
@@ -88,6 +89,10 @@ class Transport(Protocol):
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         """Nodes that serve filter, lightpush and Store for one of our groups; kept like peers."""
+
+    @property
+    def sharding(self) -> Sharding:
+        """The cluster, and which shard each content topic is on."""
 
     def addresses(self) -> Sequence[str]:
         """Where others can reach this node, for invitations."""

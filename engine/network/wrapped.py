@@ -19,6 +19,7 @@ from engine.network.transport import (
     Transport,
     TransportStatus,
 )
+from engine.network.waku.topics import Sharding
 
 
 class WrappedTransport:
@@ -59,6 +60,10 @@ class WrappedTransport:
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         self._inner.add_service_nodes(multiaddrs)
+
+    @property
+    def sharding(self) -> Sharding:
+        return self._inner.sharding
 
     def addresses(self) -> Sequence[str]:
         return self._inner.addresses()

@@ -46,7 +46,7 @@ from engine.network.transport import (
 )
 from engine.network.waku.filter.client import Pushed
 from engine.network.waku.message_hash import message_hash
-from engine.network.waku.topics import parse_pubsub_topic
+from engine.network.waku.topics import Sharding, parse_pubsub_topic
 
 HostFactory = Callable[[EdgeSettings], Host]
 
@@ -255,6 +255,10 @@ class EdgeNode:
             self._nodes.troubled(node, Unreachable(dial_reason(multiaddr, error)))
 
     # --- status ---------------------------------------------------------------------------------
+
+    @property
+    def sharding(self) -> Sharding:
+        return self._settings.sharding
 
     def addresses(self) -> Sequence[str]:
         """None: an edge node cannot be dialled."""

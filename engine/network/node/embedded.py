@@ -51,6 +51,7 @@ from engine.network.waku.gossip.vocabulary import MessageDelivered
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import WakuRelay
+from engine.network.waku.topics import Sharding
 
 if TYPE_CHECKING:
     from engine.network.waku.store.intake import Archive
@@ -287,6 +288,10 @@ class EmbeddedNode:
     def reach(self, protocols: Collection[ProtocolId], /) -> tuple[Reached, ...]:
         """Connected peers that speak one of ``protocols``, for the Store client."""
         return () if self._host is None else reached(self._host, protocols)
+
+    @property
+    def sharding(self) -> Sharding:
+        return self._settings.sharding
 
     def addresses(self) -> Sequence[str]:
         return () if self._host is None else self._host.addresses()

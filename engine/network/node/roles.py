@@ -44,6 +44,7 @@ from engine.network.transport import (
 )
 from engine.network.waku.gossip.cache import SeenCache
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.topics import Sharding
 
 if TYPE_CHECKING:
     from engine.network.edge.edge_node import EdgeNode
@@ -350,6 +351,10 @@ class RoleTransport:
         """Connected peers that speak one of ``protocols``, service nodes first, best first."""
         edge = () if self._edge is None else self._edge.reach(protocols)
         return (*edge, *self._relay.reach(protocols))
+
+    @property
+    def sharding(self) -> Sharding:
+        return self._settings.relay.sharding
 
     def addresses(self) -> Sequence[str]:
         return self._relay.addresses()

@@ -9,7 +9,7 @@ content topic and need not know how many shards there are.
 import hashlib
 import re
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.core.errors import ConfigError, RemoteProtocolError
 from engine.core.ids import ContentTopic, PubsubTopic
@@ -48,6 +48,8 @@ class Sharding(Struct, frozen=True, kw_only=True):
     cluster_id: int = DEFAULT_CLUSTER_ID
     shard_count: int = DEFAULT_SHARD_COUNT
     static_shard: int | None = None
+    placed: dict[ContentTopic, int] = field(default_factory=dict)
+    """Shards of single content topics, as open channels name them; see ``place``."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.cluster_id <= MAX_INDEX:
@@ -63,10 +65,19 @@ class Sharding(Struct, frozen=True, kw_only=True):
     def pubsub_topic(self, content_topic: ContentTopic) -> PubsubTopic:
         """Raises RemoteProtocolError for a malformed content topic."""
         parts = parse_content_topic(content_topic)
-        shard = self.static_shard
+        shard = self.placed.get(content_topic, self.static_shard)
         if shard is None:
             shard = autoshard(parts, self.shard_count)
         return Shard(cluster_id=self.cluster_id, shard=shard).pubsub_topic
+
+    def place(self, content_topic: ContentTopic, shard: int | None) -> None:
+        """Fix one content topic's shard, for all that share this value; None: as for any other."""
+        if shard is None:
+            self.placed.pop(content_topic, None)
+        elif 0 <= shard <= MAX_INDEX:
+            self.placed[content_topic] = shard
+        else:
+            raise ConfigError(f"shard {shard}: allowed are 0 to {MAX_INDEX}")
 
 
 def parse_content_topic(text: str) -> ContentTopicParts:

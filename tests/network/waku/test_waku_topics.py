@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -95,13 +96,25 @@ def test_other_pubsub_topics_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("make", "named"),
     [
-        ({"cluster_id": 65_536}, "cluster 65536: allowed are 0 to 65535"),
-        ({"shard_count": 0}, "0 shards: allowed are 1 to 65536"),
-        ({"static_shard": 8}, "shard 8: allowed are 0 to 7"),
+        (lambda: Sharding(cluster_id=65_536), "cluster 65536: allowed are 0 to 65535"),
+        (lambda: Sharding(shard_count=0), "0 shards: allowed are 1 to 65536"),
+        (lambda: Sharding(static_shard=8), "shard 8: allowed are 0 to 7"),
     ],
 )
-def test_impossible_shards_are_named(arguments: dict[str, int], named: str) -> None:
+def test_impossible_shards_are_named(make: Callable[[], Sharding], named: str) -> None:
     with pytest.raises(ConfigError, match=named):
-        Sharding(**arguments)
+        make()
+
+
+def test_a_content_topic_can_be_placed_on_any_shard_and_put_back() -> None:
+    sharding, topic = Sharding(), ContentTopic("/toy-chat/2/huilong/proto")
+    derived = sharding.pubsub_topic(topic)
+    sharding.place(topic, 900)
+    assert sharding.pubsub_topic(topic) == "/waku/2/rs/42/900"
+    assert sharding.pubsub_topic(ContentTopic("/toy-chat/2/other/proto")) == derived
+    sharding.place(topic, None)
+    assert sharding.pubsub_topic(topic) == derived
+    with pytest.raises(ConfigError, match="shard 65536: allowed are 0 to 65535"):
+        sharding.place(topic, 65_536)
