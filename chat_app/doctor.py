@@ -76,7 +76,7 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
         "directory": str(paths.directory),
         "running": _is_running(directory),
     }
-    _database(directory, findings, force_key_file=settings.storage.key == "file")
+    _database(directory, findings, settings)
     _service_nodes(settings, findings)
     _stores(settings, findings)
     _system_time(findings)
@@ -93,12 +93,12 @@ def _is_running(directory: ProfileDirectory) -> bool:
     return False
 
 
-def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file: bool) -> None:
+def _database(directory: ProfileDirectory, findings: Findings, settings: Settings) -> None:
     if not directory.has_database():
         findings.sections["database"] = {"present": False}
         findings.attention.append("This profile was never opened: it has no database yet.")
         return
-    key = obtain_database_key(directory, force_key_file=force_key_file)
+    key = obtain_database_key(directory, force_key_file=settings.storage.key == "file")
     connection = open_readonly(directory.database, key.key)
     store = SqliteProfileStore(connection)
     try:
@@ -114,6 +114,7 @@ def _database(directory: ProfileDirectory, findings: Findings, *, force_key_file
         if damaged:
             findings.attention.append(f"The database is damaged: {len(damaged)} findings.")
         _identity(store, findings)
+        _open_channels(store, findings, settings.network.cluster)
         _network(store, findings)
         _clock(store, findings)
     finally:
@@ -132,8 +133,10 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
         findings.sections["identity"] = {"present": False}
         return
     identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
-    groups, people = store.groups(), store.contacts()
-    ids = [g.conversation_id for g in groups] + [p.conversation_id for p in people]
+    groups, people, channels = store.groups(), store.contacts(), store.open_channels()
+    ids = [group.conversation_id for group in groups]
+    ids += [channel.conversation_id for channel in channels]
+    ids += [person.conversation_id for person in people]
     summaries = [store.summary(conversation_id) for conversation_id in ids]
     findings.sections["identity"] = {
         "present": True,
@@ -143,6 +146,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     }
     findings.sections["conversations"] = {
         "groups": len(groups),
+        "open_channels": len(channels),
         "people": len(people),
         "unread": sum(s.unread for s in summaries),
         "waiting_to_send": sum(s.waiting_to_send for s in summaries),
@@ -153,6 +157,23 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
         findings.attention.append(f"{failed} messages were not delivered; resend them.")
     findings.content_topics = [content_topic_of(group.epoch_keys[0]) for group in groups]
     findings.group_service_nodes = [node for group in groups for node in group.service_nodes]
+
+
+def _open_channels(store: SqliteProfileStore, findings: Findings, cluster_id: int) -> None:
+    """Under which names, and whether this device's cluster is theirs."""
+    for number, channel in enumerate(store.open_channels(), start=1):
+        findings.sections[f"open_channel_{number}"] = {
+            "channel_id": one_line(channel.channel_id, 80),
+            "content_topic": channel.content_topic,
+            "cluster": channel.cluster_id,
+            "shard": "by content topic" if channel.shard is None else channel.shard,
+            "encrypted": False,
+        }
+        if channel.cluster_id != cluster_id:
+            findings.attention.append(
+                f"An open channel is on cluster {channel.cluster_id}, and this device is on "
+                f"{cluster_id}: nothing of it is sent or received."
+            )
 
 
 def _network(store: SqliteProfileStore, findings: Findings) -> None:

@@ -21,6 +21,7 @@ from engine.answers import (
 )
 from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
+from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.events import (
     ConnectionView,
     ConversationView,
@@ -67,6 +68,34 @@ class Groups(Protocol):
         self, conversation_id: ConversationId, participant_id: ParticipantId
     ) -> None:
         """Place what was set aside of this member, in steps, and all that comes today."""
+
+
+class OpenChannels(Protocol):
+    """Channels that anybody can read and write.  ``engine.runtime.open_channels`` implements it."""
+
+    def cluster_id(self) -> int:
+        """The cluster of our node, the only one whose channels can be joined."""
+
+    async def join(
+        self,
+        name: ChannelName,
+        *,
+        label: str,
+        nick: str,
+        format_: OpenFormat = OpenFormat.AUTO,
+        pace: OpenPace = OpenPace.JS_WAKU,
+    ) -> ConversationId:
+        """Join a channel, or create it: there is no difference.
+
+        ``label`` is the user's name for it ("" = its channel id), ``nick`` the name that others
+        see.  ``pace``: whose length of histories and retries.  Raises InputError.
+        """
+
+    async def set_label(self, conversation_id: ConversationId, label: str) -> None:
+        """Name the channel on this device only.  Raises InputError."""
+
+    async def leave(self, conversation_id: ConversationId) -> None:
+        """Forget the channel on this device.  Nobody is notified."""
 
 
 class People(Protocol):
@@ -290,7 +319,10 @@ class ChatEngine(Protocol):
 
     @property
     def groups(self) -> Groups:
-        """Raises LocalProtocolError before there is an identity; so do the next three."""
+        """Raises LocalProtocolError before there is an identity; so do the next four."""
+
+    @property
+    def open_channels(self) -> OpenChannels: ...
 
     @property
     def people(self) -> People: ...

@@ -13,6 +13,8 @@ from msgspec import Struct
 from engine.core.contacts import ContactState
 from engine.core.errors import StorageError
 from engine.core.ids import (
+    ChannelId,
+    ContentTopic,
     ConversationId,
     DeliveryState,
     MessageId,
@@ -305,8 +307,25 @@ class AnnotationView(Struct, frozen=True, kw_only=True):
     emoji: str = ""
 
 
+class OpenChannelView(Struct, frozen=True, kw_only=True):
+    """A channel that anybody can read and write."""
+
+    channel_id: ChannelId
+    content_topic: ContentTopic
+    cluster_id: int
+    shard: int | None
+    """None: it follows from the content topic."""
+    sender_id: ParticipantId
+    """Ours in this channel."""
+    is_served: bool
+    """Our node is on its cluster; else nothing is sent or received."""
+
+
 class ConversationView(Struct, frozen=True, kw_only=True):
-    """One row of the conversation list: a group, or a person if ``contact`` is set."""
+    """One row of the conversation list: a group, if neither of the last two is set.
+
+    An open channel has no members.
+    """
 
     conversation_id: ConversationId
     name: str
@@ -321,6 +340,7 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     created_ms: UnixMs
     draft: str
     contact: ContactView | None = None
+    open_channel: OpenChannelView | None = None
     mentions: int = 0
     """Unread messages that mention us."""
     first_mention: Position | None = None

@@ -90,6 +90,20 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
     InputFlaw.STORES_FULL: lambda: tr("There can be {limit} Stores."),
     InputFlaw.STORE_UNKNOWN: lambda: tr("There is no such Store in the list."),
     InputFlaw.DAYS: lambda: tr("{given} days: allowed are 1 to {limit}"),
+    InputFlaw.CHANNEL_TOO_LONG: lambda: tr(
+        "This channel id is too long: at most {limit} bytes are allowed."
+    ),
+    InputFlaw.CONTENT_TOPIC: lambda: tr(
+        'A content topic looks like /my-app/1/room/proto; "{given}" does not.'
+    ),
+    InputFlaw.CLUSTER: lambda: tr(
+        "This device is on cluster {limit}, so it cannot reach a channel on cluster {given}. "
+        "Choose that network in the settings, or use another profile for it."
+    ),
+    InputFlaw.SHARD: lambda: tr("A shard is a number from 0 to {limit}."),
+    InputFlaw.TOPIC_PLACED: lambda: tr(
+        "You are in a channel with this content topic on another shard. Leave it first."
+    ),
     InputFlaw.OFFSET: lambda: tr("A clock can be set by a hundred years at most."),
 }
 

@@ -11,7 +11,7 @@ from typing import Final
 from ui.translate import tr
 
 _SERVICES: Final = ("store", "store_legacy", "lightpush", "filter")
-_COUNTED_BY: Final = ("group", "pair", "sds", "inbox", "libp2p", "relay", *_SERVICES)
+_COUNTED_BY: Final = ("group", "pair", "open", "sds", "inbox", "libp2p", "relay", *_SERVICES)
 """The same fault is named alike in groups and between two people."""
 
 _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
@@ -74,6 +74,15 @@ _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
         "%n messages that claimed to take the place of another, and may not; both stay.",
         "%n message that claimed to take the place of another, and may not; both stay.",
         n,
+    ),
+    "cycle_left": lambda n: tr(
+        "%n messages of open channels that waited for each other; shown in the order of their "
+        "times.",
+        "%n message of an open channel that waited for what waits for it; shown at its time.",
+        n,
+    ),
+    "wrong_channel": lambda n: tr(
+        "%n messages of another channel; ignored.", "%n message of another channel; ignored.", n
     ),
     "held_ahead": lambda n: tr(
         "%n messages from the future by this device's clock; held until their time.",

@@ -33,6 +33,8 @@ class Which(NamedTuple):
 
     conversation_id: ConversationId
     protocol: Protocol
+    own_id: ParticipantId | None = None
+    """Our sender_id in an open channel; None: it is the log owner's id."""
 
 
 class Copy(NamedTuple):
@@ -223,7 +225,7 @@ class RowBuilder:
                 which.conversation_id,
                 which.protocol,
                 pseudonyms=self._pseudonyms,
-                own_id=self._own_id,
+                own_id=which.own_id or self._own_id,
                 order=Order(is_known=self._begins_empty),
                 rows=self.rows,
             )

@@ -97,7 +97,8 @@ class ConversationSnapshots:
             self._recorder.snapshot(which_is(runner.record), logged, members)
 
     def _runners(self) -> Sequence[ConversationRunner]:
-        return (*self._conversations.groups(), *self._conversations.pairs())
+        conversations = self._conversations
+        return (*conversations.groups(), *conversations.channels(), *conversations.pairs())
 
     @staticmethod
     async def _logged(runner: ConversationRunner, context: RunnerContext) -> list[LoggedMessage]:

@@ -1,4 +1,4 @@
-"""The running conversations: a supervised runner for each group and each pair.
+"""The running conversations: a supervised runner for each group, open channel and pair.
 
 It starts and stops them, finds them, and notifies all of them of changes.  Callers that wait when
 one stops get an error.  What happens inside a conversation is handled in its session.
@@ -50,6 +50,8 @@ class Conversations:
         self._publish = publish
         self._counters = counters
         self._groups: dict[ConversationId, _Running] = {}
+        self._channels: dict[ConversationId, _Running] = {}
+        """The open ones."""
         self._pairs: dict[ConversationId, _Running] = {}
         self._stopped = False
         self.history: HistoryFetcher | None = None
@@ -63,22 +65,38 @@ class Conversations:
     def run_group(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> None:
         self._groups[runner.conversation_id] = self._up(runner, topic, net)
 
+    def run_channel(
+        self, runner: ConversationRunner, topic: ContentTopic, net: Transport, *, served: bool
+    ) -> None:
+        """``served``: the channel is on the cluster of our node; else nothing of it is fetched."""
+        running = self._up(runner, topic, net, fetches=served)
+        self._channels[runner.conversation_id] = running
+
     def run_pair(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> None:
         self._pairs[runner.conversation_id] = self._up(runner, topic, net)
 
-    def _up(self, runner: ConversationRunner, topic: ContentTopic, net: Transport) -> _Running:
+    def _up(
+        self,
+        runner: ConversationRunner,
+        topic: ContentTopic,
+        net: Transport,
+        *,
+        fetches: bool = True,
+    ) -> _Running:
         if self._stopped:
             raise StorageError(CLOSING, StorageFault.CLOSING)
         keep = partial(keep_running, "conversation", runner.load, runner.run)
         task = asyncio.create_task(keep(publish=self._publish, counters=self._counters))
         unsubscribe = net.subscribe(topic, runner.on_message)
-        if self.history is not None:
+        if self.history is not None and fetches:
             self.history.begin(runner, topic)
         return _Running(runner=runner, task=task, unsubscribe=unsubscribe)
 
     async def end(self, conversation_id: ConversationId) -> None:
         """Stop one conversation; returns once none of its tasks run."""
-        one = self._groups.pop(conversation_id, None) or self._pairs.pop(conversation_id, None)
+        kinds = (self._groups, self._channels, self._pairs)
+        found = (kind.pop(conversation_id, None) for kind in kinds)
+        one = next(filter(None, found), None)
         if self.history is not None:
             await self.history.end(conversation_id)
         if one is not None:
@@ -90,6 +108,7 @@ class Conversations:
         self._stopped = True
         running = list(self._all())
         self._groups.clear()
+        self._channels.clear()
         self._pairs.clear()
         for one in running:
             self._close(one, StorageError(CLOSING, StorageFault.CLOSING))
@@ -103,11 +122,12 @@ class Conversations:
     # --- finding ------------------------------------------------------------------------------
 
     def __contains__(self, conversation_id: ConversationId) -> bool:
-        return conversation_id in self._groups or conversation_id in self._pairs
+        return any(conversation_id in kind for kind in (self._groups, self._channels, self._pairs))
 
     def runner(self, conversation_id: ConversationId) -> ConversationRunner:
         """The runner of a conversation.  Raises LocalProtocolError if there is none."""
-        one = self._groups.get(conversation_id) or self._pairs.get(conversation_id)
+        kinds = (self._groups, self._channels, self._pairs)
+        one = next(filter(None, (kind.get(conversation_id) for kind in kinds)), None)
         if one is None:
             raise CommandError(CommandRefusal.NO_CONVERSATION)
         return one.runner
@@ -118,6 +138,12 @@ class Conversations:
             raise CommandError(CommandRefusal.NO_CONVERSATION)
         return self._groups[conversation_id].runner
 
+    def channel(self, conversation_id: ConversationId) -> ConversationRunner:
+        """The runner of an open channel.  Raises LocalProtocolError if it is none."""
+        if conversation_id not in self._channels:
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
+        return self._channels[conversation_id].runner
+
     def pair(self, conversation_id: ConversationId) -> ConversationRunner:
         """The runner of a pair.  Raises LocalProtocolError if there is none, or for a group."""
         if conversation_id not in self._pairs:
@@ -127,11 +153,15 @@ class Conversations:
     def groups(self) -> Sequence[ConversationRunner]:
         return tuple(one.runner for one in self._groups.values())
 
+    def channels(self) -> Sequence[ConversationRunner]:
+        return tuple(one.runner for one in self._channels.values())
+
     def pairs(self) -> Sequence[ConversationRunner]:
         return tuple(one.runner for one in self._pairs.values())
 
     def _all(self) -> Iterator[_Running]:
         yield from tuple(self._groups.values())
+        yield from tuple(self._channels.values())
         yield from tuple(self._pairs.values())
 
     # --- all of them --------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from engine.runtime.history.backfill import HistoryDependencies
 from engine.runtime.history.service import HistoryService
 from engine.runtime.input_checks import require_usable_picture, usable_name
 from engine.runtime.maintenance import Maintenance, connection_view
+from engine.runtime.open_channels import OpenChannels
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY, People
 from engine.runtime.profile_services import ProfileServices, ProfileStart, make_profile_services
@@ -229,6 +230,10 @@ class Engine:
     @property
     def groups(self) -> Groups:
         return self._started_services.groups
+
+    @property
+    def open_channels(self) -> OpenChannels:
+        return self._started_services.open_channels
 
     @property
     def people(self) -> People:

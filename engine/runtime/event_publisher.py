@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId
 from engine.core.ports import ConversationSummary, StoredAnnotation, StoredMessage
-from engine.core.records import ContactRecord
+from engine.core.records import ContactRecord, OpenChannelRecord
 from engine.events import (
     ContactView,
     ConversationChanged,
@@ -27,6 +27,7 @@ from engine.events import (
     MessageChanged,
     MessageRemoved,
     MessageView,
+    OpenChannelView,
     ReactionReceived,
     TimelineChanged,
     TypingChanged,
@@ -41,7 +42,9 @@ from engine.runtime.views import (
     member_views,
     message_view,
     name_of,
+    open_channel_view,
     quote_of,
+    sender_name,
 )
 from engine.session.contract import ConversationRecord, Session
 from engine.session.rows import REACTION
@@ -117,6 +120,7 @@ class EventPublisher:
             self.summary,
             people=self._people,
             contact=self._contact_view(session),
+            open_channel=self._open_channel_view(),
             last_message=self._message_view(last) if last else None,
             missing=gap.missing if gap else 0,
             last_annotation=annotation_view(said, self.members) if said else None,
@@ -131,7 +135,7 @@ class EventPublisher:
             FloodView(
                 conversation_id=self._conversation_id,
                 participant_id=one.sender_id,
-                name=name_of(one.sender_id, self.members),
+                name=sender_name(one.sender_id, self.members, self.record),
                 waiting=one.waiting,
                 size=one.size,
                 dropped=one.bare,
@@ -152,8 +156,14 @@ class EventPublisher:
         is_online = session is not None and session.other_is_here
         return contact_view(self.record, own_public_key=own.public_key, is_online=is_online)
 
+    def _open_channel_view(self) -> OpenChannelView | None:
+        if not isinstance(self.record, OpenChannelRecord):
+            return None
+        served = self.record.cluster_id == self._context.transport.sharding.cluster_id
+        return open_channel_view(self.record, is_served=served)
+
     def _message_view(self, stored: StoredMessage) -> MessageView:
-        return message_view(stored, self.members, self._context.own_id, is_pair=self.is_pair)
+        return message_view(stored, self.members, self._context.own_id, self.record)
 
     # --- events -------------------------------------------------------------------------------
 

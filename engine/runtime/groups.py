@@ -138,4 +138,4 @@ class Groups:
     async def show_flood(
         self, conversation_id: ConversationId, participant_id: ParticipantId
     ) -> None:
-        await self._conversations.group(conversation_id).do(ShowSetAside(sender_id=participant_id))
+        await self._conversations.runner(conversation_id).do(ShowSetAside(sender_id=participant_id))

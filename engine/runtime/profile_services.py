@@ -1,4 +1,4 @@
-"""The services of a profile that has an identity: groups, people, timeline pages and inbox."""
+"""The services of a profile that has an identity: its conversations, timeline pages and inbox."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,11 +12,13 @@ from engine.runtime.conversations import Conversations
 from engine.runtime.groups import Groups
 from engine.runtime.history.service import HistoryService
 from engine.runtime.maintenance import Maintenance
+from engine.runtime.open_channels import OpenChannels
 from engine.runtime.people import People
 from engine.runtime.request_inbox import RequestInbox
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.timeline import Timeline
 from engine.session.group.factory import GroupFactory
+from engine.session.open.factory import OpenFactory
 from engine.session.pair.factory import PAIR_CONFIG, PairFactory
 from engine.session.pair.saved import OwnProfile
 
@@ -37,6 +39,7 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
     """The running services of one profile."""
 
     groups: Groups
+    open_channels: OpenChannels
     people: People
     timeline: Timeline
     history: HistoryService
@@ -48,6 +51,8 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
         context = self.context
         for group in await context.storage.run(context.store.groups):
             self.groups.bring_up(group)
+        for channel in await context.storage.run(context.store.open_channels):
+            self.open_channels.bring_up(channel)
         for contact in await context.storage.run(context.store.contacts):
             self.people.bring_up(contact)
         inbox_topic = self.people.book.inbox_topic
@@ -80,6 +85,15 @@ def make_profile_services(
         service_nodes=begin.service_nodes,
         flood=begin.flood,
     )
+    channels = OpenFactory(
+        store=context.store,
+        entropy=begin.entropy,
+        counters=context.counters,
+        now_ms=context.clock.steady_ms,
+        clock_offset_ms=context.clock.offset_ms,
+        online=begin.online,
+        flood=begin.flood,
+    )
     contacts = PairFactory(
         store=context.store,
         identity=begin.identity,
@@ -96,6 +110,7 @@ def make_profile_services(
     people = People(contacts, conversations, context, maintenance)
     return ProfileServices(
         groups=Groups(groups, conversations, context, maintenance),
+        open_channels=OpenChannels(channels, conversations, context, maintenance),
         people=people,
         timeline=Timeline(context, conversations, people, history),
         history=history,

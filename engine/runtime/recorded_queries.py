@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 
 from engine.core.history.queries import ByHash, QueryEnded, QueryStarted
-from engine.core.records import ContactRecord
+from engine.core.records import ContactRecord, OpenChannelRecord
 from engine.delivery.contract import Protocol
 from engine.delivery.recorder import Recorder
 from engine.delivery.row_builder import Copy, Which
@@ -20,8 +20,13 @@ from engine.session.transitions import Publish
 
 
 def which_is(record: ConversationRecord) -> Which:
-    protocol = Protocol.MVDS if isinstance(record, ContactRecord) else Protocol.SDS
-    return Which(record.conversation_id, protocol)
+    match record:
+        case ContactRecord():
+            return Which(record.conversation_id, Protocol.MVDS)
+        case OpenChannelRecord():
+            return Which(record.conversation_id, Protocol.SDS, record.sender_id)
+        case _:
+            return Which(record.conversation_id, Protocol.SDS)
 
 
 def record_batch(recorder: Recorder, record: ConversationRecord, batch: CommitBatch) -> None:

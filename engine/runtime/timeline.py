@@ -24,6 +24,7 @@ from engine.core.emoji import without_selectors
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.core.ports import HideMessage, StoredMessage, StoredPage
+from engine.core.records import OpenChannelRecord
 from engine.core.sds.inputs import ResendRequested, RetrieveLostRequested, RetrieveRequested
 from engine.events import FloodView, ForkView, GapView, HeldView, MessageKind, MessageRemoved
 from engine.history_views import LostView
@@ -38,6 +39,7 @@ from engine.runtime.views import (
     holder_views,
     message_view,
     name_of,
+    open_holder_views,
     page_view,
     pair_holder_views,
     reactor_views,
@@ -154,7 +156,7 @@ class Timeline:
         if self._runner(conversation_id).is_pair:
             await self._people.resend(conversation_id, message_id)
             return
-        await self._conversations.group(conversation_id).do(ResendRequested(message_id=message_id))
+        await self._runner(conversation_id).do(ResendRequested(message_id=message_id))
 
     async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         await self._runner(conversation_id).write(
@@ -254,14 +256,14 @@ class Timeline:
     ) -> Sequence[VersionView]:
         runner, store = self._runner(conversation_id), self._store
         versions = await self._storage.run(store.versions, conversation_id, message_id)
-        return version_views(versions, runner.members, self._own_id, is_pair=runner.is_pair)
+        return version_views(versions, runner.members, self._own_id, runner.record)
 
     async def reactors(
         self, conversation_id: ConversationId, message_id: MessageId
     ) -> Sequence[ReactorView]:
         runner, store = self._runner(conversation_id), self._store
         reactors = await self._storage.run(store.reactors, conversation_id, message_id)
-        return reactor_views(reactors, runner.members, self._own_id, is_pair=runner.is_pair)
+        return reactor_views(reactors, runner.members, self._own_id, runner.record)
 
     async def info(self, conversation_id: ConversationId, message_id: MessageId) -> MessageInfo:
         runner, store = self._runner(conversation_id), self._store
@@ -269,7 +271,7 @@ class Timeline:
         size = await self._storage.run(store.logged_size, conversation_id, message_id)
         by, members = row.record.repaired_by, runner.members
         return MessageInfo(
-            message=message_view(row, members, self._own_id, is_pair=runner.is_pair),
+            message=message_view(row, members, self._own_id, runner.record),
             received_ms=row.record.received_ms,
             arrival=Arrival(row.record.arrival),
             repaired_by="" if by is None else name_of(by, members),
@@ -303,6 +305,8 @@ class Timeline:
         row = await self._storage.run(store.message, conversation_id, message_id)
         shown_id = (row and row.shown_id) or message_id
         entries = await self._storage.run(store.holders, conversation_id, shown_id)
+        if isinstance(runner.record, OpenChannelRecord):
+            return open_holder_views(entries)
         return holder_views(entries, runner.members, self._own_id)
 
     async def fork_proof(self, fork: ForkView) -> ForkProof:
@@ -326,7 +330,7 @@ class Timeline:
         return self._conversations.runner(conversation_id)
 
     def _view(self, page: StoredPage, runner: ConversationRunner) -> TimelinePage:
-        return page_view(page, runner.members, self._own_id, is_pair=runner.is_pair)
+        return page_view(page, runner.members, self._own_id, runner.record)
 
 
 def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | None]) -> str:

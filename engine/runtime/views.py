@@ -28,7 +28,13 @@ from engine.core.ports import (
     StoredVersion,
 )
 from engine.core.problems import FailureReason
-from engine.core.records import ContactRecord, DeliveryRecord, MemberRecord, SpanRecord
+from engine.core.records import (
+    ContactRecord,
+    DeliveryRecord,
+    MemberRecord,
+    OpenChannelRecord,
+    SpanRecord,
+)
 from engine.core.sds.vocabulary import HolderEntry
 from engine.core.shown_text import with_names, without_marks
 from engine.crypto.identity import fingerprint_of
@@ -42,12 +48,14 @@ from engine.events import (
     MemberView,
     MessageKind,
     MessageView,
+    OpenChannelView,
     QuoteView,
     ReactionView,
     SpanKind,
     TextSpan,
 )
 from engine.session.contract import ConversationRecord
+from engine.session.open.rows import stranger_name
 
 QUOTED_CHARACTERS = 280
 ACKNOWLEDGED = "acknowledged"
@@ -57,8 +65,12 @@ Members = Mapping[ParticipantId, MemberRecord]
 
 
 def message_view(
-    stored: StoredMessage, members: Members, own_id: ParticipantId, *, is_pair: bool = False
+    stored: StoredMessage,
+    members: Members,
+    own_id: ParticipantId,
+    about: ConversationRecord | None = None,
 ) -> MessageView:
+    """``about``: the conversation, unless it is a group."""
     record = stored.record
     said_ms = record.sent_ms if stored.edited_ms is None else stored.edited_ms
     text, spans = shown_text(record.text, record.spans, members)
@@ -66,15 +78,13 @@ def message_view(
         conversation_id=record.conversation_id,
         position=record.position,
         sender_id=record.sender_id,
-        sender_name=name_of(record.sender_id, members),
+        sender_name=sender_name(record.sender_id, members, about),
         is_own=record.is_own,
         kind=MessageKind(record.kind),
         text=text,
         spans=spans,
         sent_ms=record.sent_ms,
-        delivery=_delivery(stored, members, own_id, said_ms, is_pair=is_pair)
-        if record.is_own
-        else None,
+        delivery=_delivery(stored, members, own_id, said_ms, about) if record.is_own else None,
         waiting=record.waiting,
         late=record.late,
         quote=_quote_view(stored, members),
@@ -171,6 +181,11 @@ def annotation_view(annotation: StoredAnnotation, members: Members) -> Annotatio
     )
 
 
+def sender_name(who: ParticipantId, members: Members, about: ConversationRecord | None) -> str:
+    """In an open channel a row's sender is the name that the message bears."""
+    return who if isinstance(about, OpenChannelRecord) else name_of(who, members)
+
+
 def name_of(who: ParticipantId, members: Members) -> str:
     member = members.get(who)
     return member.name if member else who[:8]
@@ -181,13 +196,16 @@ def _delivery(
     members: Members,
     own_id: ParticipantId,
     sent_ms: UnixMs,
-    *,
-    is_pair: bool,
+    about: ConversationRecord | None,
 ) -> DeliveryView:
     """The state of something of ours that was said at ``sent_ms``."""
-    if is_pair:
-        return pair_delivery_view(said.delivery, members, own_id)
-    return delivery_view(said.delivery, said.holders, members, own_id, sent_ms=sent_ms)
+    match about:
+        case ContactRecord():
+            return pair_delivery_view(said.delivery, members, own_id)
+        case OpenChannelRecord():
+            return open_delivery_view(said.delivery, said.holders)
+        case _:
+            return delivery_view(said.delivery, said.holders, members, own_id, sent_ms=sent_ms)
 
 
 def delivery_view(
@@ -247,13 +265,12 @@ def version_views(
     versions: Sequence[StoredVersion],
     members: Members,
     own_id: ParticipantId,
-    *,
-    is_pair: bool = False,
+    about: ConversationRecord | None = None,
 ) -> tuple[VersionView, ...]:
     views = []
     for each in versions:
         text, spans = shown_text(each.text, each.spans, members)
-        delivery = _delivery(each, members, own_id, each.sent_ms, is_pair=is_pair)
+        delivery = _delivery(each, members, own_id, each.sent_ms, about)
         view = VersionView(
             message_id=each.message_id,
             text=text,
@@ -271,8 +288,7 @@ def reactor_views(
     reactors: Sequence[StoredReactor],
     members: Members,
     own_id: ParticipantId,
-    *,
-    is_pair: bool = False,
+    about: ConversationRecord | None = None,
 ) -> tuple[ReactorView, ...]:
     return tuple(
         ReactorView(
@@ -281,11 +297,23 @@ def reactor_views(
             emoji=each.emoji,
             sent_ms=each.sent_ms,
             is_own=each.is_own,
-            delivery=_delivery(each, members, own_id, each.sent_ms, is_pair=is_pair)
-            if each.is_own
-            else None,
+            delivery=_delivery(each, members, own_id, each.sent_ms, about) if each.is_own else None,
         )
         for each in reactors
+    )
+
+
+def open_delivery_view(
+    delivery: DeliveryRecord | None, holders: Sequence[HolderEntry]
+) -> DeliveryView:
+    """Some names perhaps hold it; of how many there are, nobody knows."""
+    state = delivery.state if delivery else DeliveryState.SENT
+    maybe = tuple(stranger_name(each.participant_id) for each in holders)
+    return DeliveryView(
+        state=DeliveryState.POSSIBLY_HELD if maybe else state,
+        maybe_held_by=maybe,
+        attempts=delivery.attempts if delivery else 0,
+        failure=_failure_of(delivery) if state is DeliveryState.FAILED else None,
     )
 
 
@@ -302,12 +330,13 @@ def audience_of(
 
 
 def page_view(
-    page: StoredPage, members: Members, own_id: ParticipantId, *, is_pair: bool = False
+    page: StoredPage,
+    members: Members,
+    own_id: ParticipantId,
+    about: ConversationRecord | None = None,
 ) -> TimelinePage:
     return TimelinePage(
-        messages=tuple(
-            message_view(stored, members, own_id, is_pair=is_pair) for stored in page.messages
-        ),
+        messages=tuple(message_view(stored, members, own_id, about) for stored in page.messages),
         has_older=page.has_older,
         has_newer=page.has_newer,
         older_count=page.older_count,
@@ -347,6 +376,7 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
     *,
     people: tuple[MemberView, ...],
     contact: ContactView | None,
+    open_channel: OpenChannelView | None,
     last_message: MessageView | None,
     missing: int,
     last_annotation: AnnotationView | None = None,
@@ -368,6 +398,18 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
         mentions=summary.mentions,
         first_mention=summary.first_mention,
         last_annotation=last_annotation,
+        open_channel=open_channel,
+    )
+
+
+def open_channel_view(record: OpenChannelRecord, *, is_served: bool) -> OpenChannelView:
+    return OpenChannelView(
+        channel_id=record.channel_id,
+        content_topic=record.content_topic,
+        cluster_id=record.cluster_id,
+        shard=record.shard,
+        sender_id=record.sender_id,
+        is_served=is_served,
     )
 
 
@@ -402,6 +444,21 @@ def holder_views(
         )
         for who, member in members.items()
         if who != own_id and member.left_ms is None
+    )
+
+
+def open_holder_views(entries: Sequence[HolderEntry]) -> tuple[HolderView, ...]:
+    """One entry for every name under which somebody perhaps holds it."""
+    return tuple(
+        HolderView(
+            participant_id=entry.participant_id,
+            name=stranger_name(entry.participant_id),
+            certain=False,
+            source=entry.source.value,
+            since_ms=entry.since_ms,
+            false_probability=entry.false_probability,
+        )
+        for entry in entries
     )
 
 

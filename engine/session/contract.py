@@ -1,4 +1,4 @@
-"""The interface between a runner and one conversation's session, of a group or of a pair.
+"""The interface between a runner and one conversation's session: group, open channel or pair.
 
 A session is sans-I/O: it handles inputs (``engine.session.inputs``) and returns transitions
 (``engine.session.transitions``).  It never raises for bytes from outside.  It raises
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
 from engine.core.ids import ParticipantId, UnixMs, WakuHash
-from engine.core.records import ContactRecord, GroupRecord, MemberRecord
+from engine.core.records import ContactRecord, GroupRecord, MemberRecord, OpenChannelRecord
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
 from engine.core.waku import WakuMessage
@@ -17,7 +17,7 @@ from engine.events import GapView
 from engine.session.inputs import Prechecked, SessionInput
 from engine.session.transitions import HeldAside, SessionTransition
 
-ConversationRecord: TypeAlias = GroupRecord | ContactRecord
+ConversationRecord: TypeAlias = GroupRecord | OpenChannelRecord | ContactRecord
 
 
 class Session(Protocol):
@@ -43,9 +43,10 @@ class Session(Protocol):
 
     @property
     def other_is_here(self) -> bool:
-        """Whether the peer of a pair was heard lately.  Always False for a group."""
+        """Whether the peer of a pair was heard lately; otherwise always False."""
 
-    def members(self) -> Mapping[ParticipantId, MemberRecord]: ...
+    def members(self) -> Mapping[ParticipantId, MemberRecord]:
+        """By id; empty for an open channel, where nobody is proved to be."""
 
     def gap(self) -> GapView | None:
         """What is missing; None if nothing is."""

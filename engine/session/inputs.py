@@ -26,10 +26,11 @@ from engine.core.sds.inputs import (
 )
 from engine.core.waku import WakuMessage
 from engine.session.group.wire import GroupEnvelope
+from engine.session.open.wire import OpenEnvelope
 from engine.session.pair.wire import PairEnvelope
 from engine.session.transitions import Loaded
 
-Prechecked: TypeAlias = GroupEnvelope | PairEnvelope
+Prechecked: TypeAlias = GroupEnvelope | OpenEnvelope | PairEnvelope
 """The result of ``Session.precheck``: the envelope as far as it was opened."""
 
 
@@ -81,6 +82,12 @@ class SetLocalName(Struct, frozen=True):
     """The peer's name on this device."""
 
     name: str
+
+
+class SetLabel(Struct, frozen=True):
+    """The user's name for an open channel."""
+
+    label: str
 
 
 class ProfileChanged(Struct, frozen=True):
@@ -147,6 +154,7 @@ SessionInput: TypeAlias = (
     | RetrieveLostRequested
     | ShowSetAside
     | ContactInput
+    | SetLabel
     | MessageArrived
     | EnvelopeArrived
     | CopiesAccepted

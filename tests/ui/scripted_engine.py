@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from msgspec.structs import replace
 
 from engine.answers import PAGE_SIZE, ForkProof, HolderView, InvitePreview, TimelinePage
-from engine.api import ChatEngine, Groups, History, Mention, People, Timeline
+from engine.api import ChatEngine, Groups, History, Mention, OpenChannels, People, Timeline
 from engine.core.errors import InviteError, LinkFlaw, LinkKind
 from engine.core.ids import (
     ConversationId,
@@ -54,6 +54,7 @@ from engine.events import (
     TimelineChanged,
 )
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
+from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
 
@@ -115,12 +116,17 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         self.gate.set()
         self.calls: list[tuple[str, object]] = []
         self._lamport = 0
+        self._open_channels = ScriptedOpenChannels(self)
 
     # --- the facets are all this one --------------------------------------------------------------
 
     @property
     def groups(self) -> Groups:
         return self
+
+    @property
+    def open_channels(self) -> OpenChannels:
+        return self._open_channels
 
     @property
     def people(self) -> People:

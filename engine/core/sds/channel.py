@@ -325,6 +325,7 @@ class SdsChannel:
         message = self._message(lamport, MessageId(f"sync-{lamport}"), history, None, step)
         parts.advance_lamport(lamport, step)
         self._broadcast(message, parts.claim(), SendPurpose.SYNC, step)
+        parts.counters.add("sds.sync_sent")
         parts.timer.stated(step.now_ms, for_silent_member=for_silent_member)
 
     def _broadcast(

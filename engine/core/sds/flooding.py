@@ -232,10 +232,11 @@ class SetAsideTable:
 
     def remove(self, message_id: MessageId, step: Step) -> None:
         """Remove a message that is about to be shown."""
-        sender_id = self._of.get(message_id) or self._bare[message_id]
         if message_id in self._of:
+            sender_id = self._of[message_id]
             self._let_go(message_id)
         else:
+            sender_id = self._bare[message_id]
             self._forget_bare(message_id)
         step.writes.append(RemoveSetAside(message_id=message_id))
         if not self.is_flooding(sender_id):

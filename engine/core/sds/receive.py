@@ -250,6 +250,7 @@ class Receiver:
 
     def _receive_sync(self, received: MessageReceived, step: Step, *, is_news: bool) -> None:
         parts, message = self._parts, received.message
+        parts.counters.add("sds.sync_received")
         wanted = self._wanted(message.causal_history)
         if wanted:
             self._want_of_sync(wanted, message.sender_id, step)

@@ -205,11 +205,11 @@ class GroupSession:
                     copy = CopyAccepted(message_id, input_.peers, input_.waku_hash)
                     self._feed(copy, builder, now_ms=now_ms)
             case RetrieveKeptBack():
-                kept_back = self._projector.kept_back()
+                kept_back = self._projector.gaps.kept_back()
                 wanted = RetrieveLostRequested(message_ids=kept_back, of_members=False)
                 self._feed(wanted, builder, now_ms=now_ms)
             case RetrieveLostRequested():
-                self._projector.asked_again(input_.message_ids, now_ms)
+                self._projector.gaps.asked_again(input_.message_ids, now_ms)
                 builder.notes.append(GapNoted())
                 self._feed(input_, builder, now_ms=now_ms)
             case ShowSetAside():
@@ -420,7 +420,7 @@ class GroupSession:
         return min((d for d in deadlines if d is not None), default=None)
 
     def gap(self) -> GapView | None:
-        return self._projector.gap(self._channel.gaps())
+        return self._projector.gaps.gap(self._channel.gaps())
 
     def held_aside(self) -> HeldAside:
         return self._projector.held_aside()
@@ -550,7 +550,7 @@ class GroupSession:
             builder.writes.append(
                 ApplyChannel(conversation_id=self._group.conversation_id, writes=writes)
             )
-        self._projector.hear_writes(transition.writes)
+        self._projector.gaps.hear_writes(transition.writes)
         for send in transition.sends:
             builder.sends.append(self._outgoing(send, now_ms=now_ms))
         for event in transition.events:

@@ -29,6 +29,7 @@ from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport
 from engine.network.waku.store.intake import Archive
 from engine.network.waku.store.server import StoreSettings
+from engine.network.waku.topics import DEFAULT_CLUSTER_ID, Sharding
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.database import open_readonly
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -59,6 +60,7 @@ class StoreNode:
         services: ServiceSettings | None = None,
         port: int | None = None,
         websocket_port: int | None = None,
+        shards: tuple[int, ...] = (),
     ) -> str:
         self.archive = await ThreadedArchive.open(self._place)
         settings = NodeSettings(
@@ -66,6 +68,7 @@ class StoreNode:
             services=services or all_services(),
             port=port,
             websocket_port=websocket_port,
+            relayed_shards=shards,
         )
         self.node = EmbeddedNode(settings, archive=wrap(self.archive))
         await self.node.start()
@@ -123,6 +126,7 @@ class Person:
         """Time for which nobody waited, for timers and the system's clock: a day is over sooner."""
         self.ahead_ms = 0
         """How far the system's clock was set ahead of what timers count."""
+        self.cluster_id = DEFAULT_CLUSTER_ID
         self.engine = self._make()
 
     @contextmanager
@@ -159,7 +163,8 @@ class Person:
         return OpenedStore(store=self.store, key_storage="key file")
 
     def _transport(self, seed: SavedTransport) -> Transport:
-        settings = NodeSettings(network_key=seed.network_key)
+        sharding = Sharding(cluster_id=self.cluster_id)
+        settings = NodeSettings(network_key=seed.network_key, sharding=sharding)
         if not self._keeps:
             return EmbeddedNode(settings)
         keeping = ServiceSettings(store=StoreSettings(), archives_own_only=True)

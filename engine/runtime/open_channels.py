@@ -1,0 +1,177 @@
+"""Implements the open channels of ``engine.api``: join, label and leave.
+
+A node is on one cluster.  A channel on another one is kept and shown, but nothing of it can be
+sent or received, which the window says.
+"""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from engine.core.errors import InputError, InputFlaw, LocalProtocolError, RemoteProtocolError
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, WakuHash
+from engine.core.ports import RemoveGroup
+from engine.core.records import ChannelName, OpenChannelRecord, OpenFormat, OpenPace
+from engine.core.sds.log_table import LogTable
+from engine.core.waku import WakuMessage
+from engine.events import ConversationAdded, ConversationRemoved
+from engine.network.transport import MessageHandler, Receipt
+from engine.network.waku.topics import MAX_INDEX, Sharding, parse_content_topic
+from engine.network.wrapped import WrappedTransport
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.conversations import Conversations
+from engine.runtime.input_checks import usable_name
+from engine.runtime.maintenance import Maintenance
+from engine.runtime.runner_context import RunnerContext
+from engine.runtime.views import Members
+from engine.session.contract import ConversationRecord
+from engine.session.inputs import SetLabel
+from engine.session.open.factory import OpenFactory, conversation_id_of
+from engine.session.open.session import OpenSession
+
+MAX_CHANNEL_ID_BYTES: Final = 128
+MAX_NICK_BYTES: Final = 96
+NO_CHANNEL: Final = ChannelId("0")
+"""The specification's id for a group without channels."""
+
+
+class _Unserved(WrappedTransport):
+    """Of another cluster: nothing goes out and nothing comes in."""
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        del message
+        return Receipt(waku_hash=WakuHash(b""), peers=0)
+
+    def subscribe(self, content_topic: ContentTopic, handler: MessageHandler, /) -> "_Nothing":
+        del content_topic, handler
+        return _Nothing()
+
+
+class _Nothing:
+    def __call__(self) -> None:
+        """Nothing was subscribed."""
+
+
+def _open(record: ConversationRecord) -> OpenChannelRecord:
+    if not isinstance(record, OpenChannelRecord):
+        raise LocalProtocolError("not an open channel")
+    return record
+
+
+class OpenChannels:
+    """``engine.api.OpenChannels``."""
+
+    def __init__(
+        self,
+        book: OpenFactory,
+        conversations: Conversations,
+        context: RunnerContext,
+        maintenance: Maintenance,
+    ) -> None:
+        self._book = book
+        self._conversations = conversations
+        self._context = context
+        self._maintenance = maintenance
+
+    @property
+    def _sharding(self) -> Sharding:
+        return self._context.transport.sharding
+
+    def bring_up(self, channel: OpenChannelRecord) -> ConversationRunner:
+        context, served = self._context, channel.cluster_id == self._sharding.cluster_id
+        if served:
+            self._sharding.place(channel.content_topic, channel.shard)
+        else:
+            unserved = _Unserved(context.transport)
+            context = replace(context, transport=unserved, stores_reachable=lambda: False)
+        runner = ConversationRunner(channel, load=self._load, people=_nobody, context=context)
+        self._conversations.run_channel(
+            runner, channel.content_topic, context.transport, served=served
+        )
+        return runner
+
+    def _load(self, record: ConversationRecord, log: LogTable) -> OpenSession:
+        return self._book.load(_open(record), log)
+
+    def cluster_id(self) -> int:
+        return self._sharding.cluster_id
+
+    async def join(
+        self,
+        name: ChannelName,
+        *,
+        label: str,
+        nick: str,
+        format_: OpenFormat = OpenFormat.AUTO,
+        pace: OpenPace = OpenPace.JS_WAKU,
+    ) -> ConversationId:
+        usable = self._usable(name)
+        label, nick = usable_name(label or usable.channel_id), usable_name(nick)
+        if len(nick.encode()) > MAX_NICK_BYTES:
+            raise InputError(InputFlaw.NAME_TOO_LONG, limit=MAX_NICK_BYTES // 4)
+        conversation_id = conversation_id_of(usable)
+        async with self._conversations.turn:
+            if conversation_id not in self._conversations:
+                self._check_place(usable)
+                channel, writes = self._book.joined(
+                    usable, label=label, nick=nick, format_=format_, pace=pace
+                )
+                await self._context.storage.run(self._context.store.apply, writes)
+                runner = self.bring_up(channel)
+                await runner.ready()
+                view = runner.view()
+                if view is not None:
+                    self._context.publish(ConversationAdded(conversation=view))
+        return conversation_id
+
+    def _usable(self, name: ChannelName) -> ChannelName:
+        channel_id = name.channel_id.strip()
+        content_topic = ContentTopic(name.content_topic.strip())
+        if len(channel_id.encode("utf-8", "replace")) > MAX_CHANNEL_ID_BYTES:
+            raise InputError(InputFlaw.CHANNEL_TOO_LONG, limit=MAX_CHANNEL_ID_BYTES)
+        try:
+            parse_content_topic(content_topic)
+        except RemoteProtocolError as error:
+            raise InputError(InputFlaw.CONTENT_TOPIC, given=content_topic) from error
+        if name.shard is not None and not 0 <= name.shard <= MAX_INDEX:
+            raise InputError(InputFlaw.SHARD, given=name.shard, limit=MAX_INDEX)
+        ours = self._sharding.cluster_id
+        if name.cluster_id != ours:
+            raise InputError(InputFlaw.CLUSTER, given=name.cluster_id, limit=ours)
+        return replace(
+            name,
+            channel_id=ChannelId(channel_id.encode("utf-8", "replace").decode()) or NO_CHANNEL,
+            content_topic=content_topic,
+        )
+
+    def _check_place(self, name: ChannelName) -> None:
+        """A content topic is on one shard."""
+        for runner in self._conversations.channels():
+            record = _open(runner.record)
+            same = (record.cluster_id, record.content_topic) == (
+                name.cluster_id,
+                name.content_topic,
+            )
+            if same and record.shard != name.shard:
+                raise InputError(InputFlaw.TOPIC_PLACED, given=name.content_topic)
+
+    async def set_label(self, conversation_id: ConversationId, label: str) -> None:
+        await self._conversations.channel(conversation_id).do(SetLabel(usable_name(label)))
+
+    async def leave(self, conversation_id: ConversationId) -> None:
+        """Nobody is told: nobody was known to be there."""
+        async with self._conversations.turn:
+            record = _open(self._conversations.channel(conversation_id).record)
+            await self._conversations.end(conversation_id)
+            remove = RemoveGroup(conversation_id=conversation_id)
+            await self._context.storage.run(self._context.store.apply, [remove])
+            others = (_open(runner.record) for runner in self._conversations.channels())
+            if all(other.content_topic != record.content_topic for other in others):
+                self._sharding.place(record.content_topic, None)
+        self._context.publish(ConversationRemoved(conversation_id=conversation_id))
+        self._maintenance.clear_removed(self._context.store)
+
+
+def _nobody(record: ConversationRecord) -> Members:
+    del record
+    return {}

@@ -1,0 +1,265 @@
+"""Open channels in real engines over real nodes: join, talk, label, restart, leave."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.codec.open_content import encode_toy_chat, message_id_of_content
+from engine.codec.sds import encode_message
+from engine.core.errors import ConfigError, InputError, InputFlaw
+from engine.core.ids import (
+    ChannelId,
+    ContentTopic,
+    ConversationId,
+    DeliveryState,
+    ParticipantId,
+    PubsubTopic,
+    UnixMs,
+)
+from engine.core.records import ChannelName, OpenFormat, OpenPace
+from engine.core.sds.vocabulary import Message
+from engine.core.waku import WakuMessage
+from engine.core.waku_archive import ArchiveQuery
+from engine.events import (
+    ConversationAdded,
+    ConversationRemoved,
+    MessageAdded,
+    MessageChanged,
+    MessageKind,
+)
+from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+
+TOPIC = ContentTopic("/my-app/1/room/proto")
+GENERAL = ChannelName(
+    channel_id=ChannelId("general"), content_topic=TOPIC, cluster_id=42, shard=None
+)
+
+
+async def join(
+    person: Person,
+    name: ChannelName = GENERAL,
+    *,
+    format_: OpenFormat = OpenFormat.AUTO,
+    pace: OpenPace = OpenPace.CAUSERIE,
+) -> ConversationId:
+    """With our history and retries, which are as quick as a test wants."""
+    return await person.engine.open_channels.join(
+        name, label="Everybody", nick=person.name, format_=format_, pace=pace
+    )
+
+
+class Met:
+    """Ann and Bob in one channel, over a node of ours that relays every shard and keeps all."""
+
+    def __init__(self, node: StoreNode, ann: Person, bob: Person, channel: ConversationId) -> None:
+        self.node, self.ann, self.bob, self.channel = node, ann, bob, channel
+
+    async def stop(self) -> None:
+        await self.ann.stop()
+        await self.bob.stop()
+        await self.node.stop()
+
+
+async def meet(place: Path, name: ChannelName = GENERAL) -> Met:
+    node = StoreNode(place, "node")
+    address = await node.start(shards=tuple(range(8)))
+    ann = await Person("Ann", place, peers=(address,)).start()
+    bob = await Person("Bob", place, peers=(address,)).start()
+    channel = await join(ann, name)
+    assert await join(bob, name) == channel
+    await ann.until_online()
+    await bob.until_online()
+    return Met(node, ann, bob, channel)
+
+
+async def rows_of(person: Person, channel: ConversationId) -> list[tuple[str, str, bool]]:
+    """Who said what, and whether it is ours."""
+    page = await person.engine.timeline.latest_page(channel, limit=100)
+    return [(row.sender_name, row.text, row.is_own) for row in page.messages]
+
+
+async def publish(met: Met, message: Message) -> None:
+    """As a stranger would: no engine of ours made it."""
+    assert met.node.node is not None
+    now_ns = met.ann.now_ms() * 1_000_000
+    payload = encode_message(message)
+    await met.node.node.publish(
+        WakuMessage(payload=payload, content_topic=TOPIC, timestamp_ns=now_ns)
+    )
+
+
+def from_stranger(content: bytes, *, sender: str = "Mallory", lamport: int = 1) -> Message:
+    return Message(
+        sender_id=ParticipantId(sender),
+        message_id=message_id_of_content(content),
+        channel_id=GENERAL.channel_id,
+        lamport_timestamp=lamport,
+        content=content,
+    )
+
+
+async def test_two_people_talk_and_nobody_certainly_holds_anything(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    ann, bob, channel = met.ann, met.bob, met.channel
+    await ann.engine.timeline.send_text(channel, "hello, anybody")
+    await bob.until_told(channel, 1)
+    await bob.engine.timeline.send_text(channel, "hello, somebody")
+    await ann.until_told(channel, 2)
+    (first, second) = await rows_of(ann, channel)
+    assert first[1:] == ("hello, anybody", True)
+    assert second[1:] == ("hello, somebody", False)
+    assert second[0].startswith("Bob ")
+    await ann.until(
+        lambda: any(
+            isinstance(event, MessageChanged)
+            and event.message.delivery is not None
+            and event.message.delivery.state is DeliveryState.POSSIBLY_HELD
+            for event in ann.told
+        )
+    )
+    page = await ann.engine.timeline.latest_page(channel)
+    delivery = page.messages[0].delivery
+    assert delivery is not None
+    assert (delivery.held_by, delivery.of) == ((), 0)
+    assert [name[:4] for name in delivery.maybe_held_by] == ["Bob "]
+    (holder,) = await ann.engine.timeline.holders(channel, page.messages[0].message_id)
+    assert not holder.certain
+    await met.stop()
+
+
+async def test_equal_texts_are_two_messages_here(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    await met.ann.engine.timeline.send_text(met.channel, "ok")
+    await met.ann.engine.timeline.send_text(met.channel, "ok")
+    await met.bob.until_told(met.channel, 2)
+    await met.bob.engine.timeline.send_text(met.channel, "ok")
+    await met.ann.until_told(met.channel, 3)
+    assert sorted(met.ann.texts(met.channel)) == ["ok", "ok ", "ok  "]
+    await met.stop()
+
+
+async def test_a_channel_outlives_a_restart_with_all_that_was_said(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    await met.ann.engine.timeline.send_text(met.channel, "before")
+    await met.bob.until_told(met.channel, 1)
+    await met.bob.engine.open_channels.set_label(met.channel, "The room")
+    await met.bob.stop()
+    await met.ann.engine.timeline.send_text(met.channel, "meanwhile")
+    await met.bob.start_again()
+    (view,) = await met.bob.engine.conversations()
+    assert view.name == "The room"
+    assert view.open_channel is not None
+    assert view.open_channel.channel_id == "general"
+    await met.bob.until(lambda: "meanwhile" in met.bob.texts(met.channel))
+    assert [row[1] for row in await rows_of(met.bob, met.channel)] == ["before", "meanwhile"]
+    await met.stop()
+
+
+async def test_a_fixed_shard_is_joined_for_this_channel_alone(tmp_path: Path) -> None:
+    met = await meet(
+        tmp_path,
+        ChannelName(channel_id=ChannelId("general"), content_topic=TOPIC, cluster_id=42, shard=5),
+    )
+    await met.ann.engine.timeline.send_text(met.channel, "on shard 5")
+    await met.bob.until_told(met.channel, 1)
+    assert met.node.archive is not None
+    await until_stored(met.node, 1)
+    query = ArchiveQuery(
+        pubsub_topic=PubsubTopic("/waku/2/rs/42/5"), forward=True, limit=10, max_bytes=10**6
+    )
+    assert (await met.node.archive.query(query)).rows
+    other = ChannelName(channel_id=ChannelId("b"), content_topic=TOPIC, cluster_id=42, shard=None)
+    with pytest.raises(InputError) as caught:
+        await join(met.ann, other)
+    assert caught.value.flaw is InputFlaw.TOPIC_PLACED
+    await met.ann.engine.open_channels.leave(met.channel)
+    assert any(isinstance(event, ConversationRemoved) for event in met.ann.told)
+    await join(met.ann, other)
+    await met.stop()
+
+
+@pytest.mark.parametrize(
+    ("name", "flaw"),
+    [
+        (("general", "no topic", 42, None), InputFlaw.CONTENT_TOPIC),
+        (("general", TOPIC, 1, None), InputFlaw.CLUSTER),
+        (("general", TOPIC, 42, -1), InputFlaw.SHARD),
+        (("g" * 129, TOPIC, 42, None), InputFlaw.CHANNEL_TOO_LONG),
+    ],
+)
+async def test_what_cannot_be_joined_is_said(
+    tmp_path: Path, name: tuple[str, str, int, int | None], flaw: InputFlaw
+) -> None:
+    ann = await Person("Ann", tmp_path).start()
+    channel_id, topic, cluster_id, shard = name
+    with pytest.raises(ConfigError) as caught:
+        await join(
+            ann,
+            ChannelName(
+                channel_id=ChannelId(channel_id),
+                content_topic=ContentTopic(topic),
+                cluster_id=cluster_id,
+                shard=shard,
+            ),
+        )
+    assert isinstance(caught.value, InputError)
+    assert caught.value.flaw is flaw
+    assert await ann.engine.conversations() == []
+    await ann.stop()
+
+
+async def test_a_channel_without_a_name_is_called_0(tmp_path: Path) -> None:
+    ann = await Person("Ann", tmp_path).start()
+    await join(ann, ChannelName(channel_id=ChannelId(" "), content_topic=TOPIC, cluster_id=42))
+    (added,) = [event for event in ann.told if isinstance(event, ConversationAdded)]
+    assert added.conversation.open_channel is not None
+    assert added.conversation.open_channel.channel_id == "0"
+    await ann.stop()
+
+
+async def test_where_others_speak_toy_chat_we_do_too(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    said = encode_toy_chat("hei", "Kari", UnixMs(met.ann.now_ms()))
+    await publish(met, from_stranger(said, lamport=met.ann.now_ms()))
+    await met.ann.until_told(met.channel, 1)
+    assert await rows_of(met.ann, met.channel) == [("Kari", "hei", False)]
+    await met.ann.engine.timeline.send_text(met.channel, "hei hei")
+    await met.bob.until(lambda: "hei hei" in met.bob.texts(met.channel))
+    assert ("Ann", "hei hei", False) in await rows_of(met.bob, met.channel)
+    await met.stop()
+
+
+async def test_content_that_is_no_text_leaves_no_gap(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    await publish(met, from_stranger(b"\xff\xfe\x00", lamport=met.ann.now_ms()))
+    await met.ann.until(
+        lambda: any(
+            isinstance(event, MessageAdded) and event.message.kind is MessageKind.UNSUPPORTED
+            for event in met.ann.told
+        )
+    )
+    await met.ann.engine.timeline.send_text(met.channel, "after it")
+    await met.bob.until_told(met.channel, 1)
+    page = await met.bob.engine.timeline.latest_page(met.channel)
+    kinds = [row.kind for row in page.messages]
+    assert MessageKind.UNSUPPORTED in kinds
+    assert await met.bob.engine.timeline.gap(met.channel) is None
+    await met.stop()
+
+
+async def test_another_cluster_is_kept_shown_and_not_served(tmp_path: Path) -> None:
+    """The profile was on this network before."""
+    ann = await Person("Ann", tmp_path).start()
+    channel = await join(ann)
+    await ann.stop()
+    ann.cluster_id = 7
+    await ann.start_again()
+    (view,) = await ann.engine.conversations()
+    assert view.open_channel is not None
+    assert not view.open_channel.is_served
+    assert ann.engine.open_channels.cluster_id() == 7
+    await ann.engine.timeline.send_text(channel, "nobody hears it")
+    page = await ann.engine.timeline.latest_page(channel)
+    assert page.messages[0].delivery is not None
+    assert page.messages[0].delivery.state is DeliveryState.SAVED
+    await ann.stop()
