@@ -188,6 +188,15 @@ class Timeline(Protocol):
         Raises LocalProtocolError if it is not in the timeline.
         """
 
+    async def fetch_quoted(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Ask members and Stores for what the message ``message_id`` quotes, if it is not here.
+
+        It is looked for like any missing message: ``GapUpdated`` tells how far, and lists it as
+        lost once nobody has it.  It is asked for again when somebody new joins, and by another
+        call.  In a one-to-one conversation, where messages cannot be asked for by their ids, Stores
+        are asked for the time before the message.
+        """
+
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
         """Send a typing notice: best effort, not stored.  May be called at every key press."""
 

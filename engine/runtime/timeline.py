@@ -25,7 +25,12 @@ from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.core.ports import HideMessage, StoredMessage, StoredPage
 from engine.core.records import OpenChannelRecord
-from engine.core.sds.inputs import ResendRequested, RetrieveLostRequested, RetrieveRequested
+from engine.core.sds.inputs import (
+    ResendRequested,
+    RetrieveLostRequested,
+    RetrieveQuoted,
+    RetrieveRequested,
+)
 from engine.events import FloodView, ForkView, GapView, HeldView, MessageKind, MessageRemoved
 from engine.history_views import LostView
 from engine.runtime.conversation_runner import ConversationRunner
@@ -50,6 +55,8 @@ from engine.session.pair.gaps import lost_before
 from engine.session.rows import spans_in
 
 ROWS_LOOKED_AT = 100
+QUOTED_DAYS = 7
+"""How long before an answer Stores are searched for what it quotes, in a pair."""
 PROVES = (
     "Both parts bear the signature of this author. Either they have the same number among its own "
     "messages, or the second names another message than the first as the one before it. So it told "
@@ -184,6 +191,18 @@ class Timeline:
         if lost:
             since_ms, until_ms = await self._time_of_lost(conversation_id, lost)
             await self._history.fetch_between(conversation_id, since_ms, until_ms)
+
+    async def fetch_quoted(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        row = await self._shown(conversation_id, message_id)
+        quoted = row.record.reply_to
+        if quoted is None or row.quote is not None:
+            return
+        runner = self._runner(conversation_id)
+        await runner.do(RetrieveQuoted(message_id=quoted, before=row.record.position))
+        if runner.is_pair:
+            sent_ms = row.record.position.lamport_timestamp
+            since_ms = UnixMs(max(sent_ms - QUOTED_DAYS * DAY_MS, 0))
+            await self._history.fetch_between(conversation_id, since_ms, UnixMs(sent_ms))
 
     # --- pages --------------------------------------------------------------------------------
 

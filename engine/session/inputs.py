@@ -17,6 +17,7 @@ from engine.core.sds.inputs import (
     HastenStoreQuery,
     ResendRequested,
     RetrieveLostRequested,
+    RetrieveQuoted,
     RetrieveRequested,
     ShowSetAside,
     StoreAnswered,
@@ -152,6 +153,7 @@ SessionInput: TypeAlias = (
     | ResendRequested
     | RetrieveRequested
     | RetrieveLostRequested
+    | RetrieveQuoted
     | ShowSetAside
     | ContactInput
     | SetLabel

@@ -12,6 +12,7 @@ from engine.events import (
     AnnotationKind,
     ConversationChanged,
     EngineEvent,
+    GapUpdated,
     MessageAdded,
     MessageChanged,
     MessageView,
@@ -255,3 +256,30 @@ async def test_what_cannot_be_said_is_refused(talk: Talk) -> None:
     for message_id in (MessageId("C" * 22), MessageId("")):
         with pytest.raises(CommandError):
             await timeline.react(place, message_id, "👍", active=True)
+
+
+async def test_what_is_quoted_and_nowhere_becomes_a_gap_that_is_looked_for(
+    person: MakePerson,
+) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    place = await alice.engine.groups.create("Friends")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(place))
+    answer = await alice.engine.timeline.send_text(place, "Yes", reply_to=MessageId("Q" * 22))
+    await row(bob, "Yes")
+    await bob.engine.timeline.fetch_quoted(place, answer)
+    event = await bob.until(lambda e: isinstance(e, GapUpdated) and e.gap is not None)
+    assert isinstance(event, GapUpdated)
+    assert event.gap is not None
+    (gap,) = event.gap.places
+    assert (gap.missing, gap.before and gap.before.message_id) == (1, answer)
+
+
+async def test_nothing_is_looked_for_that_is_here_or_not_quoted(talk: Talk) -> None:
+    alice, bob, place = talk
+    first = await alice.engine.timeline.send_text(place, "One")
+    answer = await alice.engine.timeline.send_text(place, "Two", reply_to=first)
+    await row(bob, "Two")
+    for message_id in (first, answer):
+        await bob.engine.timeline.fetch_quoted(place, message_id)
+    gap = await bob.engine.timeline.gap(place)
+    assert gap is None

@@ -26,6 +26,7 @@ from engine.core.sds.inputs import (
     MessageReceived,
     ResendRequested,
     RetrieveLostRequested,
+    RetrieveQuoted,
     RetrieveRequested,
     SendContent,
     SendEphemeral,
@@ -106,7 +107,7 @@ class SdsChannel:
 
     # --- the two entry points ---
 
-    def handle(  # noqa: C901, PLR0912 - one case per kind of input
+    def handle(  # noqa: C901, PLR0912, PLR0915 - one case per kind of input
         self, input_: Input, *, now_ms: UnixMs
     ) -> Transition:
         """Take one input.
@@ -139,7 +140,7 @@ class SdsChannel:
                 parts.tell_of_clock_put_right(step)
                 self._receiver.release_due(step)
             case MembersChanged(members=members):
-                self._members_changed(members, now_ms)
+                self._members_changed(members, step)
             case ResendRequested(message_id=message_id):
                 self._resend(message_id, step)
             case RetrieveRequested():
@@ -157,6 +158,8 @@ class SdsChannel:
                 parts.show_set_aside(sender_id, step)
             case RetrieveLostRequested():
                 parts.store.ask_once(parts.missing.ask_for_lost(input_, step), step)
+            case RetrieveQuoted():
+                self._retrieve_quoted(input_, step)
             case DeadlineReached():
                 self._sweep(step)
             case _:
@@ -406,10 +409,12 @@ class SdsChannel:
             parts.timer.stop()
         parts.store.set_online(online, step)
 
-    def _members_changed(self, members: frozenset[ParticipantId], now_ms: UnixMs) -> None:
-        parts = self._parts
+    def _members_changed(self, members: frozenset[ParticipantId], step: Step) -> None:
+        parts, now_ms = self._parts, step.now_ms
         if members == parts.members:
             return
+        if members - parts.members:
+            parts.missing.ask_again_for_quoted(step)
         parts.set_members(members)
         parts.holders.members_changed(members)
         parts.claims.retain(members)
@@ -440,6 +445,22 @@ class SdsChannel:
         parts = self._parts
         parts.missing.ask_now(step)
         parts.store.ask_now(step.now_ms)
+        self._hasten_requests(step)
+
+    def _retrieve_quoted(self, wanted: RetrieveQuoted, step: Step) -> None:
+        parts, message_id = self._parts, wanted.message_id
+        if parts.knows(message_id):
+            return
+        if parts.missing.is_lost(message_id):
+            again = RetrieveLostRequested(message_ids=(message_id,))
+            parts.store.ask_once(parts.missing.ask_for_lost(again, step), step)
+        else:
+            parts.missing.want_quoted(message_id, parts.participant_id, wanted.before, step)
+            parts.store.ask_now(step.now_ms)
+        self._hasten_requests(step)
+
+    def _hasten_requests(self, step: Step) -> None:
+        parts = self._parts
         if parts.clock.online and not parts.alone:
             parts.timer.woke()
             multiplier = parts.config.sync_multiplier_repairs

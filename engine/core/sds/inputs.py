@@ -9,7 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
+from engine.core.ids import AuthorSequence, MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.vocabulary import Holdings, Message, StoreWindow
 
 
@@ -119,6 +119,17 @@ class RetrieveLostRequested(Struct, frozen=True, kw_only=True):
     """Ask the members, too, not only Stores."""
 
 
+class RetrieveQuoted(Struct, frozen=True, kw_only=True):
+    """The user wants a message that another one quotes, at ``before``.
+
+    It need not exist.  It is looked for like a missing dependency of a message that is old, and
+    lost like one: nothing waits for it.
+    """
+
+    message_id: MessageId
+    before: Position
+
+
 class ShowSetAside(Struct, frozen=True, kw_only=True):
     """The user wants to see what this author sends today, however much it is.
 
@@ -186,6 +197,7 @@ Input: TypeAlias = (
     | ResendRequested
     | RetrieveRequested
     | RetrieveLostRequested
+    | RetrieveQuoted
     | ShowSetAside
     | StoreChanged
     | HastenStoreQuery

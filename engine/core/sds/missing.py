@@ -37,6 +37,8 @@ _MAX_ASKED_AGAIN = 256
 """Lost dependencies that the user asked for again; beyond that the oldest are dropped."""
 _MAX_ASKED_OF_MEMBERS = 24
 """A few sync messages' worth of requests, so that one button causes no storm."""
+_MAX_QUOTED = 64
+"""Quoted messages looked for or lost, since anybody can quote what never was."""
 _SLACK = 64
 _NAMERS_KEPT = 4
 """Namers kept per dependency.  A message names its author's and others' newest ten, so each has
@@ -93,6 +95,8 @@ class MissingTable:
         self._asked_again: dict[MessageId, None] = {}
         self._untold_again: dict[MessageId, UnixMs] = {}
         """Of those, the ones we have yet to request from members, and since when."""
+        self._quoted: dict[MessageId, None] = {}
+        """What the user wants because it was quoted, since the program started."""
         self._turns = RequestTurns(config, self._request_at_ms)
         self._losses: list[tuple[int, MessageId]] = []
         self._lost_at: dict[MessageId, int] = {}
@@ -231,6 +235,29 @@ class MissingTable:
             self._forget_asked_again(next(iter(self._asked_again)))
         return entries
 
+    def want_quoted(
+        self, message_id: MessageId, own_id: ParticipantId, before: Position, step: Step
+    ) -> None:
+        """Look now for what a message at ``before`` quotes; it may be nowhere.
+
+        Beyond the bound the one wanted longest is given up, as if it were looked for long enough.
+        """
+        if message_id not in self._wanted:
+            entry = HistoryEntry(message_id=message_id)
+            self.want(entry, named_by=own_id, before=before, is_old=True, step=step)
+        self._request_at(self._wanted[message_id], step.now_ms, step)
+        self._quoted[message_id] = None
+        while len(self._quoted) > _MAX_QUOTED:
+            forgotten = next(iter(self._quoted))
+            del self._quoted[forgotten]
+            self.give_up(forgotten, step)
+
+    def ask_again_for_quoted(self, step: Step) -> None:
+        """Somebody is here who was not asked for what was quoted and is lost."""
+        message_ids = tuple(each for each in self._quoted if each in self._lost)
+        if message_ids:
+            self.ask_for_lost(RetrieveLostRequested(message_ids=message_ids), step)
+
     def note_stores(self, message_id: MessageId, said: StoresSaid, step: Step) -> None:
         """Note the result of asking Stores; for a wanted one only if it is news."""
         known = self._wanted.get(message_id)
@@ -253,6 +280,7 @@ class MissingTable:
         elif self._lost.pop(message_id, None) is None:
             return
         self._forget_asked_again(message_id)
+        self._quoted.pop(message_id, None)
         step.writes.append(RemoveMissing(message_id=message_id))
         step.gap_changed = True
 

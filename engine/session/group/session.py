@@ -53,6 +53,7 @@ from engine.core.sds.inputs import (
     MessageReceived,
     ResendRequested,
     RetrieveLostRequested,
+    RetrieveQuoted,
     RetrieveRequested,
     SendContent,
     SendEphemeral,
@@ -210,6 +211,10 @@ class GroupSession:
                 self._feed(wanted, builder, now_ms=now_ms)
             case RetrieveLostRequested():
                 self._projector.gaps.asked_again(input_.message_ids, now_ms)
+                builder.notes.append(GapNoted())
+                self._feed(input_, builder, now_ms=now_ms)
+            case RetrieveQuoted():
+                self._projector.asked_again((input_.message_id,), now_ms)
                 builder.notes.append(GapNoted())
                 self._feed(input_, builder, now_ms=now_ms)
             case ShowSetAside():

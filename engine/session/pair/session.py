@@ -42,6 +42,7 @@ from engine.core.sds.inputs import (
     HastenStoreQuery,
     ResendRequested,
     RetrieveLostRequested,
+    RetrieveQuoted,
     RetrieveRequested,
     StoreAnswered,
     StoreChanged,
@@ -184,8 +185,8 @@ class PairSession:
                 self._clock.offset_ms = input_.offset_ms
             case ResendRequested():
                 self._resend(input_.message_id, builder, now_ms=now_ms)
-            case RetrieveRequested():
-                self._retrieve(builder, now_ms=now_ms)
+            case RetrieveRequested() | RetrieveQuoted():
+                self._retrieve(builder, now_ms=now_ms)  # The peer sends what it has for us.
             case RetrieveLostRequested():
                 # Lost messages have no id here: these ids name the messages after the gaps.
                 if self._channel.order.lost.ask_again(input_.message_ids, now_ms):
