@@ -276,6 +276,9 @@ class ConversationRunner:
     def forks(self) -> tuple[ForkView, ...]:
         return self._publisher.forks(self._session) if self._session else ()
 
+    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
+        return self._session.claimed_by(message_id) if self._session else frozenset()
+
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:

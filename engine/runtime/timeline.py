@@ -41,6 +41,7 @@ from engine.runtime.input_checks import usable_emoji, usable_text
 from engine.runtime.people import People
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import (
+    claimed_holder_views,
     holder_views,
     message_view,
     name_of,
@@ -294,9 +295,18 @@ class Timeline:
             received_ms=row.record.received_ms,
             arrival=Arrival(row.record.arrival),
             repaired_by="" if by is None else name_of(by, members),
-            holders=tuple(await self.holders(conversation_id, message_id)),
+            holders=await self._holders_of(row, runner),
             size=size,
         )
+
+    async def _holders_of(
+        self, row: StoredMessage, runner: ConversationRunner
+    ) -> tuple[HolderView, ...]:
+        message_id = row.record.position.message_id
+        if row.record.is_own:
+            return tuple(await self.holders(runner.conversation_id, message_id))
+        claimed = runner.claimed_by(message_id)
+        return claimed_holder_views(row.record, claimed, runner.members, self._own_id)
 
     # --- about it -----------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from engine.core.records import (
     ContactRecord,
     DeliveryRecord,
     MemberRecord,
+    MessageRecord,
     OpenChannelRecord,
     SpanRecord,
 )
@@ -459,6 +460,32 @@ def open_holder_views(entries: Sequence[HolderEntry]) -> tuple[HolderView, ...]:
             false_probability=entry.false_probability,
         )
         for entry in entries
+    )
+
+
+def claimed_holder_views(
+    record: MessageRecord,
+    claimed: Collection[ParticipantId],
+    members: Members,
+    own_id: ParticipantId,
+) -> tuple[HolderView, ...]:
+    """Who has somebody else's message: one entry for every other member but its author."""
+
+    def source_of(who: ParticipantId) -> str | None:
+        if who == record.repaired_by:
+            return HolderSource.REPAIR
+        return HolderSource.HOLDINGS if who in claimed else None
+
+    return tuple(
+        HolderView(
+            participant_id=who,
+            name=member.name,
+            certain=source_of(who) is not None,
+            source=source_of(who),
+            since_ms=None,
+        )
+        for who, member in members.items()
+        if who not in {own_id, record.sender_id} and member.left_ms is None
     )
 
 

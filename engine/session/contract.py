@@ -8,7 +8,7 @@ A session is sans-I/O: it handles inputs (``engine.session.inputs``) and returns
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
-from engine.core.ids import ParticipantId, UnixMs, WakuHash
+from engine.core.ids import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.records import ContactRecord, GroupRecord, MemberRecord, OpenChannelRecord
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
@@ -59,5 +59,8 @@ class Session(Protocol):
 
     def forks(self) -> tuple[Fork, ...]:
         """Forks found so far, with their proofs."""
+
+    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
+        """Members who said lately that they hold this message, whoever wrote it."""
 
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

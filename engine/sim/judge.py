@@ -1,5 +1,7 @@
 """What a run proves: convergence, causality, and that "held" was never claimed falsely.
 
+Of whole sessions also what is shown: texts, edits, retractions, reactions and quotes.
+
 The judge sees only what participants showed and hold at the end. The rules are the specification's
 (all nodes end with the same entries in the same order, dependencies before dependants) and the
 promise that a certain holder really holds the message.
@@ -11,6 +13,20 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 
 from engine.core.ids import MessageId, ParticipantId
+
+
+class ShownMessage(Struct, frozen=True, kw_only=True):
+    """A text as its row shows it, without what differs between members."""
+
+    message_id: MessageId
+    text: str
+    is_edited: bool
+    retracted: bool
+    reactions: tuple[tuple[str, ParticipantId], ...]
+    """Each emoji, without selectors, with who chose it; sorted."""
+    quoted_id: MessageId | None
+    quoted_text: str | None = None
+    """None: it quotes nothing, or what it quotes is not here."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -31,6 +47,8 @@ class Observation:
     """For its own messages: the members it claims hold them for certain."""
     retransmissions: int = 0
     """Rebroadcasts and repairs that it sent."""
+    shown: list[ShownMessage] = field(default_factory=list)
+    """The texts of its timeline, in order; empty for a bare channel."""
 
 
 class Verdict(Struct, frozen=True, kw_only=True):
@@ -47,6 +65,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Messages whose sender knows for certain that all other participants hold them."""
     false_certain_holders: int
     retransmissions: int
+    shown_differently: int = 0
+    """Participants that show anything else than the first."""
 
 
 def judge(observations: Iterable[Observation]) -> Verdict:
@@ -71,6 +91,7 @@ def judge(observations: Iterable[Observation]) -> Verdict:
         held_by_all=sum(_held_by_all(item, everyone) for item in seen),
         false_certain_holders=sum(_false_holders(item, logs) for item in seen),
         retransmissions=sum(item.retransmissions for item in seen),
+        shown_differently=sum(item.shown != seen[0].shown for item in seen),
     )
 
 

@@ -15,6 +15,7 @@ from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
+from engine.core.emoji import without_selectors
 from engine.core.entropy import Entropy
 from engine.core.faults import SeededRandom
 from engine.core.ids import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
@@ -32,6 +33,7 @@ from engine.core.sds.vocabulary import (
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
 from engine.network.waku.message_hash import message_hash
+from engine.persistence.rules import MAX_PAGE_ROWS, TEXT_KIND
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
@@ -44,7 +46,7 @@ from engine.session.transitions import (
     Publish,
     SessionTransition,
 )
-from engine.sim.judge import Observation
+from engine.sim.judge import Observation, ShownMessage
 from engine.sim.network import Outgoing
 
 _TOPIC = PubsubTopic("/waku/2/rs/42/0")
@@ -168,7 +170,35 @@ class SessionParticipant:
         log = self.session.channel.snapshot().log
         self.seen.log = [entry.position.message_id for entry in log]
         self.seen.retransmissions = self.sends.get(SendPurpose.RETRANSMISSION, 0)
+        self.seen.shown = self._shown()
         return self.seen
+
+    def _shown(self) -> list[ShownMessage]:
+        """The texts of the timeline that have their place."""
+        if self._group is None:
+            return []
+        conversation_id, store = self._group.conversation_id, self.store
+        page = store.latest_page(conversation_id, limit=MAX_PAGE_ROWS)
+        return [
+            ShownMessage(
+                message_id=(message_id := stored.record.position.message_id),
+                text=stored.record.text,
+                is_edited=stored.edited_ms is not None,
+                retracted=stored.retracted,
+                reactions=()
+                if not stored.reactions
+                else tuple(
+                    sorted(
+                        (without_selectors(one.emoji), one.participant_id)
+                        for one in store.reactors(conversation_id, message_id)
+                    )
+                ),
+                quoted_id=stored.record.reply_to,
+                quoted_text=stored.quote.text if stored.quote else None,
+            )
+            for stored in page.messages
+            if stored.record.kind == TEXT_KIND and not stored.record.waiting
+        ]
 
     # --- the runner's part ---
 

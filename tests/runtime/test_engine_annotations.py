@@ -1,5 +1,6 @@
 """Replies, reactions, edits, deletions and mentions between engines, in a group and in a pair."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -19,7 +20,7 @@ from engine.events import (
     ReactionReceived,
     SpanKind,
 )
-from tests.runtime.conftest import MakePerson, Person
+from tests.runtime.conftest import PATIENCE_S, MakePerson, Person
 from tests.runtime.test_engine_pairs_set_right import friends
 
 
@@ -283,3 +284,24 @@ async def test_nothing_is_looked_for_that_is_here_or_not_quoted(talk: Talk) -> N
         await bob.engine.timeline.fetch_quoted(place, message_id)
     gap = await bob.engine.timeline.gap(place)
     assert gap is None
+
+
+async def test_info_says_who_else_has_the_message_of_another(person: MakePerson) -> None:
+    alice, bob, carol = await person("Alice"), await person("Bob"), await person("Carol")
+    place = await alice.engine.groups.create("Friends")
+    for one in (bob, carol):
+        await one.engine.groups.join(await alice.engine.groups.make_invite_link(place))
+    text = await alice.engine.timeline.send_text(place, "Do you hear me?")
+    for one in (bob, carol):
+        await row(one, "Do you hear me?")
+    await bob.until(
+        lambda e: isinstance(e, ConversationChanged) and len(e.conversation.members) == 3
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        while not (info := await bob.engine.timeline.info(place, text)).holders[0].certain:
+            bob.passed_ms += 10_000
+            carol.passed_ms += 10_000
+            await asyncio.sleep(0)
+    (holder,) = info.holders
+    assert (holder.name, holder.source) == ("Carol", "holdings")
+    assert info.size > 0

@@ -207,6 +207,17 @@ class SdsChannel:
         missing = self._parts.missing
         return missing.find(message_id) is not None or missing.is_asked_again(message_id)
 
+    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
+        """The members whose newest claim covers this message of our log."""
+        parts = self._parts
+        entry = parts.log.get(message_id)
+        if entry is None or entry.author is None:
+            return frozenset()
+        instance_id, sequence = entry.author.instance_id, entry.author.sequence
+        return frozenset(
+            who for who in parts.members if parts.claims.holds(who, instance_id, sequence)
+        )
+
     def gaps(self) -> tuple[Gap, ...]:
         """What is missing, by place; if there are very many gaps, the last ones are merged."""
         missing = self._parts.missing

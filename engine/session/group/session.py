@@ -214,7 +214,7 @@ class GroupSession:
                 builder.notes.append(GapNoted())
                 self._feed(input_, builder, now_ms=now_ms)
             case RetrieveQuoted():
-                self._projector.asked_again((input_.message_id,), now_ms)
+                self._projector.gaps.asked_again((input_.message_id,), now_ms)
                 builder.notes.append(GapNoted())
                 self._feed(input_, builder, now_ms=now_ms)
             case ShowSetAside():
@@ -435,6 +435,9 @@ class GroupSession:
 
     def forks(self) -> tuple[Fork, ...]:
         return self._channel.forks()
+
+    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
+        return self._channel.claimed_by(message_id)
 
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()

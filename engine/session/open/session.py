@@ -359,6 +359,10 @@ class OpenSession:
     def forks(self) -> tuple[Fork, ...]:
         return ()
 
+    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:  # noqa: ARG002
+        """Always empty: nobody is known for sure."""
+        return frozenset()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return ()
 

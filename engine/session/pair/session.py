@@ -389,6 +389,10 @@ class PairSession:
         """Always empty: there is no third person to tell something different."""
         return ()
 
+    def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:  # noqa: ARG002
+        """Always empty: nobody claims anything, and the peer has what it wrote."""
+        return frozenset()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 

@@ -1,0 +1,64 @@
+"""Members show the same texts, edits, deletions, reactions and quotes after a bad time: by seeds.
+
+Ten seeds always, more in the long run.  What fails names its seed;
+``python -m engine.sim.annotated_trial SEED`` repeats it.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import pytest
+
+from engine.persistence import annotation_tables
+from engine.sim.annotated_trial import annotated_trial
+
+SEEDS = range(1, 11)
+LONG_SEEDS = range(101, 201)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_members_show_the_same_and_what_the_rules_say(seed: int) -> None:
+    outcome = annotated_trial(seed)
+    print(outcome)  # noqa: T201 - the figures of this seed
+    assert outcome.problems == ()
+    assert outcome.crashes > 0
+    assert outcome.early > 0
+    kinds = {"text", "reaction", "edit", "edit of another", "retraction of another"}
+    assert kinds <= outcome.said.keys()
+
+
+@pytest.mark.long
+def test_all_members_show_the_same_for_many_seeds() -> None:
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        outcomes = list(pool.map(annotated_trial, LONG_SEEDS))
+    assert [problem for outcome in outcomes for problem in outcome.problems] == []
+
+
+# --- the judge sees: a rule that is broken on purpose makes it complain ---------------------------
+
+
+def assert_seen(complaint: str) -> None:
+    """Within a few seeds."""
+    assert any(
+        complaint in problem for seed in range(1, 6) for problem in annotated_trial(seed).problems
+    )
+
+
+def test_the_judge_sees_that_the_last_edit_to_come_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_arrival = annotation_tables._NEWEST_VERSION.replace(
+        "ORDER BY lamport_timestamp DESC, message_id DESC", "ORDER BY version_key DESC"
+    )
+    monkeypatch.setattr(annotation_tables, "_NEWEST_VERSION", by_arrival)
+    assert_seen("show something else")
+
+
+def test_the_judge_sees_that_a_stranger_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    anybody = annotation_tables._NEWEST_VERSION.replace("sender_key = ?", "sender_key <> -?")
+    monkeypatch.setattr(annotation_tables, "_NEWEST_VERSION", anybody)
+    assert_seen("than the rules say")
+
+
+def test_the_judge_sees_that_what_came_early_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = {size: f"{sql} AND 0" for size, sql in annotation_tables._REACTED_TO.items()}
+    monkeypatch.setattr(annotation_tables, "_REACTED_TO", nothing)
+    assert_seen("show something else")
