@@ -154,7 +154,8 @@ class Measure:
         unfolded = self.unfolded(message.message_id)
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
         name, name_width, name_height = self._name(row, room)
-        meta_width = self._meta_width(message)
+        time = self._time(message) if row.timed or message.held else ""
+        meta_width = self._meta_width(message, time)
         line = theme.type.micro.line_height
         beside = body.last_line_width + _TEXT_TO_META + meta_width
         own_line = beside > room or body.right_to_left or body.ends_in_code or body.folded
@@ -184,7 +185,7 @@ class Measure:
             name_rect=QRectF(left + g.pad_x, top + g.pad_y, name_width, name_height),
             body=body,
             body_at=QPointF(left + g.pad_x, top + g.pad_y + name_height),
-            meta=self._meta(message, meta_rect),
+            meta=self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
             buttons=unfold + buttons,
@@ -199,11 +200,11 @@ class Measure:
         )
         return words, advance(font, words), self.theme.type.label.line_height
 
-    def _meta(self, message: MessageView, rect: QRectF) -> Meta:
+    def _meta(self, message: MessageView, rect: QRectF, time: str) -> Meta:
         delivery = message.delivery
         return Meta(
             rect=rect,
-            time=self._time(message),
+            time=time,
             count="" if delivery is None else count_of(delivery),
             glyph=None if delivery is None else glyph_of(delivery),
         )
@@ -213,9 +214,9 @@ class Measure:
             return claimed_words(message, self.now_ms())
         return time_words(message.sent_ms)
 
-    def _meta_width(self, message: MessageView) -> float:
+    def _meta_width(self, message: MessageView, time: str) -> float:
         micro = self.theme.type.micro
-        width = advance(micro.font, self._time(message))
+        width = advance(micro.font, time)
         if message.delivery is not None:
             width += _META_GAP + GLYPH_SIZE.width() * self.theme.metrics.factor
             count = count_of(message.delivery)

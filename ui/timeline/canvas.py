@@ -225,19 +225,25 @@ class TimelineCanvas(QObject):
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
         rows.background(scene.height, begin if scene.placed else scene.height)
         chosen = scene.selection.ranges(scene.loaded.messages)
+        kept = scene.kept_avatar()
         for placed in scene.placed:
             if placed.bottom >= clip.top() - 4 and placed.y <= clip.bottom() + 4:
                 message = message_of(placed.row)
                 selected = None if message is None else chosen.get(message.message_id)
-                state = self._row_state(row_key(placed.row), selected)
+                key = row_key(placed.row)
+                state = self._row_state(key, selected, has_avatar=kept is None or kept.first != key)
                 rows.row(placed.row, scene.box(placed.row), placed.y, state)
+        if kept is not None:
+            rows.avatar(kept.message, float(round(kept.y)))
         ring = None if scene.focus_key is None else scene.rect(scene.focus_key)
         if ring is not None and self._area.hasFocus():
             rows.focus(ring)
         self._paint_day_pill(rows)
         painter.end()
 
-    def _row_state(self, key: RowKey, selected: tuple[int, int] | None) -> RowState:
+    def _row_state(
+        self, key: RowKey, selected: tuple[int, int] | None, *, has_avatar: bool
+    ) -> RowState:
         hover = self._scene.hover
         if hover is not None and hover.key != key:
             hover = None
@@ -247,6 +253,7 @@ class TimelineCanvas(QObject):
             hovered_code=None if hover is None else hover.code,
             band=1.0 if key == self._band_key else 0.0,
             ringed=key not in self._scene.late_seen,
+            has_avatar=has_avatar,
         )
 
     def _paint_day_pill(self, rows: RowPainter) -> None:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
+from engine.events import MessageView
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.theme import Theme
 from ui.timeline.boxes import Box, BubbleBox, LineBox
@@ -41,6 +42,8 @@ class RowState(Struct, frozen=True, kw_only=True):
     """Strength of the band behind a message that was jumped to, 0 to 1."""
     ringed: bool = True
     """Whether a message that arrived late still says so."""
+    has_avatar: bool = True
+    """False: it is kept in view elsewhere."""
 
 
 class RowPainter:
@@ -113,7 +116,7 @@ class RowPainter:
             fill, line, ink, meta = theme.surface, theme.line, theme.ink, theme.ink3
         if message.held:
             fill, ink, meta = theme.canvas, theme.ink2, theme.ink3
-        self._bead_of(row, box, ringed=state.ringed)
+        self._bead_of(row, box, state)
         if message.waiting or message.held:
             self._dashed_bubble(row, box.bubble, fill)
         else:
@@ -186,10 +189,12 @@ class RowPainter:
             )
             draw_glyph(self._p, meta.glyph, at, colour, scale=self._draw.scale)
 
-    def _bead_of(self, row: MessageRow, box: BubbleBox, *, ringed: bool) -> None:
+    def _bead_of(self, row: MessageRow, box: BubbleBox, state: RowState) -> None:
         theme, g, message = self._theme, self._g, row.message
+        ringed = state.ringed
         if not message.is_own and row.first:
-            self._avatar(row, box, ringed=message.late and ringed)
+            if state.has_avatar:
+                self.avatar(message, box.bubble.top(), ringed=message.late and ringed)
             return
         y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._draw.scale)
         glyph = None if message.delivery is None else glyph_of(message.delivery)
@@ -207,13 +212,12 @@ class RowPainter:
         else:
             self._draw.bead(y, radius=3 * self._draw.scale, fill=theme.thread)
 
-    def _avatar(self, row: MessageRow, box: BubbleBox, *, ringed: bool) -> None:
+    def avatar(self, message: MessageView, y: float, *, ringed: bool = False) -> None:
         g, p = self._g, self._p
-        rect = QRectF(g.left, box.bubble.top(), g.avatar, g.avatar)
+        rect = QRectF(g.left, y, g.avatar, g.avatar)
         p.setPen(Qt.PenStyle.NoPen)
         p.setBrush(self._theme.canvas)
         p.drawEllipse(rect.adjusted(-HALO, -HALO, HALO, HALO))
-        message = row.message
         scale = p.device().devicePixelRatioF()
         picture = avatar_of(message, self._faces, self._theme, g.avatar, scale)
         p.drawPixmap(rect.topLeft(), picture)

@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
@@ -23,7 +24,8 @@ from engine.history_views import HistoryView, LostView
 from ui.timeline.gaps import Stretch
 from ui.times import moment
 
-RUN_PAUSE_MS = 5 * 60 * 1000
+_MINUTE_MS = 60 * 1000
+RUN_PAUSE_MS = 5 * _MINUTE_MS
 HELD_SHOWN = 3
 """So many held messages stand below the newest; the others are shown when asked for."""
 _SYSTEM_KINDS = frozenset(
@@ -40,7 +42,7 @@ _SYSTEM_KINDS = frozenset(
 )
 
 _MESSAGE_KEY = "message "
-_QUARTER_MS = 15 * 60 * 1000
+_QUARTER_MS = 15 * _MINUTE_MS
 
 
 class DayRow(Struct, frozen=True, kw_only=True):
@@ -95,6 +97,8 @@ class MessageRow(Struct, frozen=True, kw_only=True):
     first: bool
     """First of its run: carries name and avatar, or a full bead."""
     last: bool
+    timed: bool = True
+    """Its time is written out.  In one's own run it is where it changes."""
 
 
 class HeldTitleRow(Struct, frozen=True, kw_only=True):
@@ -236,7 +240,8 @@ def derive_rows(  # noqa: PLR0913 - what rows depend on
         else:
             if not breaks:
                 _continue_run(rows)
-            rows.append(MessageRow(message=message, first=breaks, last=True))
+            timed = breaks or not message.is_own or not _same_minute(previous, message)
+            rows.append(MessageRow(message=message, first=breaks, last=True, timed=timed))
             previous = message
         previous_day = day
     return rows + markers.get(len(messages), [])
@@ -303,7 +308,7 @@ def held_rows(held: HeldView | None, *, unfolded: bool, placed: Collection[Messa
 def _continue_run(rows: list[Row]) -> None:
     above = rows[-1]
     if isinstance(above, MessageRow):
-        rows[-1] = MessageRow(message=above.message, first=above.first, last=False)
+        rows[-1] = replace(above, last=False)
 
 
 def _continues(above: MessageView, message: MessageView) -> bool:
@@ -313,6 +318,10 @@ def _continues(above: MessageView, message: MessageView) -> bool:
         and above.waiting == message.waiting
         and abs(message.sent_ms - above.sent_ms) <= RUN_PAUSE_MS
     )
+
+
+def _same_minute(above: MessageView | None, message: MessageView) -> bool:
+    return above is not None and above.sent_ms // _MINUTE_MS == message.sent_ms // _MINUTE_MS
 
 
 def _is_unread(message: MessageView, first_unread: Position | None) -> bool:

@@ -7,6 +7,7 @@ answers what lies under a point.  It paints nothing and listens to nothing: ``ca
 
 from collections import OrderedDict
 from collections.abc import Callable
+from itertools import takewhile
 
 from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF
@@ -50,6 +51,15 @@ class Hit(Struct, frozen=True):
     """Over the button that copies a block of code: where the block begins."""
     over_text: bool = False
     over_meta: bool = False
+
+
+class KeptAvatar(Struct, frozen=True):
+    """The sender of a run whose beginning has left the view at the top."""
+
+    first: RowKey
+    """The row where it stands as long as that is in view."""
+    message: MessageView
+    y: float
 
 
 class Scene:
@@ -202,6 +212,32 @@ class Scene:
             end += min(1.0, (self.height - last.y) / max(last.height, 1))
         return self.loaded.older_count + top, self.loaded.older_count + end
 
+    def kept_avatar(self) -> KeptAvatar | None:
+        """It stays at the top of the view, and leaves with the end of its run."""
+        top = self.layout.covered + self.theme.metrics.gap(8)
+        at_top = next((p for p in self.placed if p.bottom > top), None)
+        if at_top is None or not isinstance(at_top.row, MessageRow) or at_top.row.message.is_own:
+            return None
+        rows, first = self.loaded.rows, at_top.index
+        while first > 0 and _goes_on(rows[first]):
+            first -= 1
+        run = [p for p in self.placed if first <= p.index <= at_top.index]
+        below = (p for p in self.placed if p.index > at_top.index)
+        run += takewhile(lambda p: _goes_on(p.row), below)
+        begin = self._bubble_of(run[0])
+        if run[0].index == first and begin.top() >= top:
+            return None
+        y = min(top, self._bubble_of(run[-1]).bottom() - self.geometry.avatar)
+        if run[0].index == first:
+            y = max(y, begin.top())  # of a bubble lower than the avatar
+        return KeptAvatar(row_key(rows[first]), at_top.row.message, y)
+
+    def _bubble_of(self, placed: PlacedRow) -> QRectF:
+        """In the viewport."""
+        box = self.box(placed.row)
+        inner = box.bubble if isinstance(box, BubbleBox) else QRectF(0, 0, 0, placed.height)
+        return inner.translated(0, placed.y)
+
     # what is where --------------------------------------------------------------------------------
 
     def rect(self, key: RowKey) -> QRectF | None:
@@ -274,6 +310,11 @@ class Scene:
                     break
                 return box.body.word_at(caret.index)
         return caret.index, caret.index
+
+
+def _goes_on(row: Row) -> bool:
+    """Within a run, but not its first."""
+    return isinstance(row, MessageRow) and not row.first
 
 
 def _link_at(message: MessageView, box: BubbleBox, inside: QPointF) -> str | None:

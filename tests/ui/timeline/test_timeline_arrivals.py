@@ -107,10 +107,15 @@ def test_a_late_message_is_ringed_until_somebody_has_looked_at_it() -> None:
         return any(picture.pixel(x, y) == wanted for x in column for y in range(picture.height()))
 
     async def scenario() -> None:
-        async with opened_view(source) as view:
+        with shown_view(source) as view:
+            other = await left_for_another_window()
+            view.open(conversation())
+            await settled(view)
             assert violet(view)
             view.read_tracker.end_rings()
             assert violet(view)
+            other.close()
+            view.activateWindow()
             await active(view)
             view.read_tracker.note_seen()
             assert violet(view)

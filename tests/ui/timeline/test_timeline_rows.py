@@ -50,6 +50,22 @@ def test_a_run_is_one_sender_within_five_minutes() -> None:
     assert flags(rows_of(run)) == [(True, False), (False, True), (True, True)]
 
 
+def test_ones_own_time_stands_only_where_it_changes() -> None:
+    times = [at(14, 0), at(14, 0), at(14, 1), at(14, 1)]
+    own = [message(n + 1, "Ines", sent_ms=sent) for n, sent in enumerate(times)]
+    theirs = [message(n + 11, "Luc", sent_ms=at(14, 1)) for n in range(2)]
+    later = [message(n + 21, "Ines", sent_ms=at(14, 1)) for n in range(2)]
+    assert timed(rows_of([*own, *theirs, *later])) == [
+        *(True, False, True, False),
+        *(True, True),
+        *(True, False),
+    ]
+
+
+def timed(rows: list[Row]) -> list[bool]:
+    return [row.timed for row in rows if isinstance(row, MessageRow)]
+
+
 def test_a_run_breaks_on_another_sender() -> None:
     rows = rows_of([message(1, "Maya"), message(2, "Luc"), message(3, "Luc")])
     assert flags(rows) == [(True, True), (True, False), (False, True)]

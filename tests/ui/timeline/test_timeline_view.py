@@ -5,9 +5,10 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
 from PySide6.QtWidgets import QApplication
 
-from engine.core.ids import DeliveryState
+from engine.core.ids import DeliveryState, MessageId
 from engine.core.problems import FailureReason
 from tests.ui.timeline.timeline_stage import (
+    IDS,
     MemoryPages,
     application,
     chatter,
@@ -22,7 +23,7 @@ from tests.ui.timeline.timeline_stage import (
 )
 from ui.theme import ThemeMode, current_theme, set_theme
 from ui.timeline.boxes import BubbleBox
-from ui.timeline.rows import message_key
+from ui.timeline.rows import message_key, message_of
 from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -201,5 +202,75 @@ def test_a_tab_is_as_wide_as_four_spaces() -> None:
             widths = [box.body.width for box in boxes if isinstance(box, BubbleBox)]
             assert len(widths) == 2
             assert abs(widths[0] - widths[1]) < 1
+
+    run(scenario)
+
+
+def test_ones_own_time_is_drawn_and_takes_room_only_where_it_changes() -> None:
+    held = delivery(DeliveryState.HELD, 5)
+    source = MemoryPages([message(n, "Ines", "yes", delivery=held) for n in (10, 20)])
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            first, second = (
+                view.scene.box(p.row) for p in view.scene.placed if message_of(p.row) is not None
+            )
+            assert isinstance(first, BubbleBox)
+            assert isinstance(second, BubbleBox)
+            assert first.meta.time == "14:09"
+            assert second.meta.time == ""
+            assert second.meta.count == first.meta.count == "5/5"
+            assert second.bubble.width() < first.bubble.width()
+
+    run(scenario)
+
+
+def test_the_senders_avatar_stays_in_view_during_a_long_run() -> None:
+    source = MemoryPages(
+        [message(n, "Maya", f"number {n}") for n in range(10, 40)]
+        + [message(n, "Luc", f"number {n}") for n in range(40, 60)]
+    )
+
+    first_of_luc = message_key(MessageId("m0000040"))
+
+    def is_drawn(view: TimelineView, y: float, who: str) -> bool:
+        geometry = view.scene.geometry
+        at = QPoint(int(geometry.left + geometry.avatar / 2), int(y + 4))
+        fill = current_theme().avatar_fill(IDS[who])
+        return view.viewport().grab().toImage().pixelColor(at) == fill
+
+    async def scenario() -> None:
+        async with opened_view(source, height=400) as view:
+            top = view.scene.theme.metrics.gap(8)
+            kept = view.scene.kept_avatar()
+            assert kept is not None
+            assert kept.message.sender_name == "Luc"
+            assert kept.y == top
+            assert is_drawn(view, top, "Luc")
+            while kept is not None and kept.message.sender_name == "Luc":
+                view.canvas.scroll_by(10)
+                kept = view.scene.kept_avatar()
+            luc = view.scene.rect(first_of_luc)
+            assert luc is not None
+            assert is_drawn(view, luc.top(), "Luc"), "at its beginning it stands where it belongs"
+            view.canvas.scroll_by(-luc.top() + 60)
+            kept, luc = (
+                view.scene.kept_avatar(),
+                view.scene.rect(message_key(MessageId("m0000040"))),
+            )
+            assert kept is not None
+            assert luc is not None
+            assert kept.message.sender_name == "Maya"
+            view.canvas.scroll_by(-luc.top() + 30)
+            kept, luc = (
+                view.scene.kept_avatar(),
+                view.scene.rect(message_key(MessageId("m0000040"))),
+            )
+            assert kept is not None
+            assert luc is not None
+            assert kept.y + view.scene.geometry.avatar < luc.top(), "it leaves with its run"
+            assert kept.y < top
+            view.navigation.go_to_beginning()
+            assert view.scene.kept_avatar() is None
 
     run(scenario)
