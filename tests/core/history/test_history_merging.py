@@ -12,12 +12,14 @@ from engine.core.history.merging import StoresQuery
 from engine.core.history.queries import (
     Advanced,
     Answered,
+    ByHash,
     End,
     Failed,
     FailureKind,
     Outcome,
     Refusal,
 )
+from engine.core.waku_store import StoreStatus
 from tests.core.history.history_model import (
     NOW_NS,
     ONE,
@@ -119,6 +121,34 @@ def test_a_short_history_is_not_kept_back_by_a_store_that_never_answers() -> Non
     while len(world.messages) < 20:
         assert world.step()
     assert world.now_ms - started_ms <= CONFIG.patience_ms + 5
+
+
+def test_patience_is_over_in_its_time_whatever_the_others_say_meanwhile() -> None:
+    messages = history(2_000)
+    talkative = slow(ModelStore(messages), CONFIG.patience_ms // 4)
+    silent = slow(ModelStore(messages), 10**9)
+    world = ask_stores(window_of(messages), {ONE: talkative, TWO: silent})
+    started_ms = world.now_ms
+    while len(world.messages) <= 1:  # The first is at the window's start, and waits for nobody.
+        assert world.step()
+    assert world.now_ms - started_ms == talkative.rtt_ms + CONFIG.patience_ms
+
+
+def test_what_any_store_omits_is_counted_whichever_place_it_has() -> None:
+    messages = history(50)
+    omitting = ModelStore(messages[:30])
+    world = run_query(window_of(messages), {ONE: ModelStore(messages), TWO: omitting})
+    assert {note.store: note.omitted for note in world.ended().notes} == {ONE: 0, TWO: 20}
+
+
+def test_a_store_that_is_busy_when_all_is_found_is_asked_no_more() -> None:
+    messages = history(5)
+    busy = Wrapped(messages, lambda _n, _r, _o: Refusal(StoreStatus.TOO_MANY_REQUESTS))
+    query = ByHash(hashes=tuple(item.message_hash for item in messages))
+    stores = {ONE: slow(ModelStore(messages), 100), TWO: busy}
+    world = run_query(query, stores, config=HistoryConfig(lookup_stores=2))
+    assert world.ended().end is End.COMPLETE
+    assert len(busy.requests) == 1
 
 
 def test_a_store_that_was_busy_catches_up_and_is_gone_by_again() -> None:

@@ -23,7 +23,7 @@ from engine.core.history.queries import (
     StoreVersion,
     Window,
 )
-from engine.core.waku_store import HistoryQuery, StoreQueryRequest, StoreStatus
+from engine.core.waku_store import HistoryIndex, HistoryQuery, StoreQueryRequest, StoreStatus
 from tests.core.history.history_model import (
     NOW_MS,
     NOW_NS,
@@ -46,6 +46,7 @@ from tests.core.history.history_model import (
 from tests.core.history.history_world import ask_stores, run_query
 
 V3, V2 = StoreVersion.V3, StoreVersion.V2
+MINUTE_NS = 60 * SECOND_NS
 
 
 @pytest.mark.parametrize("version", [V3, V2])
@@ -196,7 +197,7 @@ def test_a_store_of_the_older_version_cannot_look_up() -> None:
 def test_a_cursor_that_is_not_known_any_more_costs_an_overlap_and_no_message(
     version: StoreVersion,
 ) -> None:
-    messages = history(450, step_ns=SECOND_NS // 2)
+    messages = history(450)
     store = ModelStore(messages, versions=(version,))
     removed: list[int] = []
 
@@ -212,9 +213,44 @@ def test_a_cursor_that_is_not_known_any_more_costs_an_overlap_and_no_message(
     world.before_answer = prune
     world.run()
     assert sum(removed) > 0
+    assert furthest_back(store) == MINUTE_NS
     assert hashes(world.messages) == hashes(messages)
     assert len(world.messages) == 450
     assert world.ended().end is End.COMPLETE
+
+
+def furthest_back(store: ModelStore) -> int:
+    """How long before the message of the first cursor that it refused the next request began."""
+    refused, restart = next(
+        (before, after)
+        for before, after in pairwise(store.requests)
+        if cursor_of(before) is not None and cursor_of(after) is None
+    )
+    cursor, (start_ns, _) = cursor_of(refused), times_of(restart)
+    assert cursor is not None
+    named = cursor.digest if isinstance(cursor, HistoryIndex) else cursor
+    (at_ns,) = [m.message.timestamp_ns or 0 for m in history(450) if m.message_hash == named]
+    return at_ns - 1 - (start_ns or 0)
+
+
+def test_every_request_for_a_window_wants_messages_oldest_first() -> None:
+    messages = history(30)
+    v3, v2 = ModelStore(messages, versions=(V3,)), ModelStore(messages, versions=(V2,))
+    run_query(window_of(messages), {ONE: v3, TWO: v2})
+    newer = [one for one in v3.requests if isinstance(one, StoreQueryRequest)]
+    older = [one for one in v2.requests if isinstance(one, HistoryQuery)]
+    assert newer
+    assert all(one.include_data and one.pagination_forward for one in newer)
+    assert older
+    assert all(one.forward for one in older)
+
+
+def test_everything_that_a_store_has_is_a_window_without_topics() -> None:
+    everything = Window(pubsub_topic=None, content_topics=(), start_ns=0, end_ns=NOW_NS)
+    older = ModelStore(history(3), versions=(V2,))
+    assert run_query(everything, {ONE: older}).ended().end is End.CANNOT
+    with pytest.raises(LocalProtocolError):
+        Window(pubsub_topic=None, content_topics=(TOPIC,), start_ns=0, end_ns=NOW_NS)
 
 
 def test_a_store_that_never_knows_its_cursors_is_paged_by_time() -> None:
