@@ -108,3 +108,12 @@ def test_mutually_dependent_messages_wait_and_harm_nobody() -> None:
     alice.handle(content(CAROL, "fine"), now_ms=NOW)
     assert len(log_of(alice)) == 1
     assert ALICE not in {entry.sender_id for entry in alice.channel.snapshot().log}
+
+
+def test_what_all_together_may_name_is_bounded_to_the_last_one() -> None:
+    alice = member(config=replace(SMALL, max_missing=10))
+    for sender, number in ((BOB, 6), (CAROL, 5), (CAROL, 4)):
+        names = entries(*(f"{sender} {number} {each}" for each in range(number)))
+        alice.handle(content(sender, str(number), history=names), now_ms=NOW)
+    assert len(alice.channel.snapshot().missing) == 10
+    assert alice.counters["sds.missing_overflow"] == 1

@@ -110,6 +110,18 @@ def test_the_sender_of_what_is_held_aside_is_told_and_not_made_to_send_it_again(
     assert bob.sends.get("repair", 0) == 0
 
 
+def test_its_sender_is_told_as_soon_as_of_what_is_delivered() -> None:
+    alice = member(members=frozenset({ALICE, BOB}))
+    alice.handle(sync(BOB, lamport=NOW, holdings=holds()), now_ms=NOW)
+    run_until(alice, after(HOUR))
+    assert alice.next_deadline() is None  # All is level.
+    future = content(BOB, "future", lamport=NOW + 3 * HOUR)
+    alice.handle(future, now_ms=after(HOUR))
+    (at_ms, claim), *_ = syncs(run_until(alice, after(2 * HOUR)))
+    assert claim.held_aside == (id_of(future),)
+    assert at_ms <= after(HOUR) + 1_000
+
+
 def test_when_our_own_clock_is_set_forward_what_was_held_aside_is_delivered() -> None:
     alice = member(members=EVERYBODY)
     alice.handle(FUTURE, now_ms=NOW)

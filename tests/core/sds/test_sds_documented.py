@@ -83,3 +83,20 @@ SENTENCES = [
 def test_what_the_page_says_is_what_is_configured() -> None:
     page = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8")).lower()
     assert [one for one in SENTENCES if one.lower() not in page] == []
+
+
+def test_js_waku_has_no_jitter_no_doubling_and_never_slows_down() -> None:
+    assert JS.resend_jitter == 0.0
+    assert set(JS.resend_unacknowledged_ms) == set(JS.resend_possibly_ms)
+    assert len(set(JS.resend_possibly_ms)) == 1
+    assert JS.store_query_longest_ms == JS.store_query_interval_ms
+    assert (JS.sync_gap_ms, JS.sync_slowdown_max, JS.prompt_sync_ms) == (0, 1, None)
+    assert JS.max_missing_named_by_syncs == JS.causal_history_size
+
+
+def test_an_open_channel_has_js_wakus_filter_and_its_rounds() -> None:
+    ours = SdsConfig.for_open_channel()
+    assert ours.open_bloom
+    assert ours.bloom_capacity == JS.bloom_capacity
+    assert ours.sync_slowdown_max == JS.sync_slowdown_max
+    assert ours.max_missing_named_by_syncs == JS.max_missing_named_by_syncs

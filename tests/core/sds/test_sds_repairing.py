@@ -274,6 +274,16 @@ def test_a_burst_of_claims_is_answered_oldest_first_and_bounded() -> None:
     assert sent == alice.seen.sent[: len(sent)]
 
 
+def test_who_asks_for_what_is_planned_for_another_already_is_not_refused() -> None:
+    alice = member()
+    message = content(CAROL, "x", lamport=NOW - 60_000, sequence=1)
+    alice.handle(message, now_ms=NOW)
+    for number, asker in enumerate((BOB, CAROL)):
+        request = sync(asker, lamport=NOW + number, requests=dep(message))
+        assert pushed(alice.handle(request, now_ms=NOW)) == []
+    assert alice.counters["sds.repair_answer_refused"] == 0
+
+
 def test_the_user_may_have_everything_asked_for_now() -> None:
     alice = member(members=MEMBERS)
     alice.handle(sync(BOB, history=entries("missing")), now_ms=NOW)
