@@ -88,6 +88,22 @@ def test_no_minute_has_more_than_is_due(steps: list[tuple[int, bool, int]]) -> N
         assert within <= max(8 * taken, 6_000)
 
 
+def test_a_minute_has_all_that_is_due_to_the_last_byte() -> None:
+    config = replace(SMALL, answer_bytes_per_minute=5, answer_overhead_bytes=0)
+    budget = AnswerBudget(config)
+    sent = [budget.charge([BOB], 1, NOW) is None for _ in range(6)]
+    assert sent == [True] * 5 + [False]
+
+
+def test_what_came_earns_its_multiple_to_the_last_byte() -> None:
+    config = replace(SMALL, answer_bytes_per_minute=0, answer_overhead_bytes=0)
+    for came, is_paid in ((1, True), (0, False)):
+        budget = AnswerBudget(config)
+        budget.took(BOB, came, NOW)
+        sent = [budget.charge([BOB], 1, NOW) is None for _ in range(9)]
+        assert sent == [True] + [is_paid] * 7 + [False]
+
+
 def test_what_was_put_off_can_be_paid_when_it_is_tried_again() -> None:
     budget = AnswerBudget(TIGHT)
     assert budget.charge([BOB], 8_000, NOW) is None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import MessageId
 from engine.core.sds.bloom import (
+    BITS_PER_ID,
     JS_BITS,
     JS_BYTES,
     BloomFilter,
@@ -119,6 +120,14 @@ def test_sized_filter_has_room_and_keeps_the_design_error(count: int) -> None:
     assert false_positive_rate(data) < 0.003
     received = ReceivedBloom(data)
     assert all(received.may_contain(base_hashes(item)) for item in ids)
+
+
+def test_a_filter_has_as_many_words_as_its_ids_need_and_no_more() -> None:
+    for count in range(1, 700):
+        bloom = BloomFilter(capacity=count, fixed=False)
+        bloom.rebuild(_ids(0, count))
+        needed, bits = BITS_PER_ID * bloom.room, 8 * len(bytes(bloom))
+        assert needed <= bits < needed + 64
 
 
 def test_the_open_filter_always_has_its_one_size() -> None:

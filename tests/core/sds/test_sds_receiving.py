@@ -174,6 +174,8 @@ BACKWARDS: Holdings = {instance_of(BOB): (SequenceRange(first=5, last=3),)}
         (sync(BOB, lamport=2**64 - 1), "lamport_too_large"),
         (_changed(GOOD, lamport_timestamp=None, content=None), "no_kind"),
         (sync(BOB, holdings=BACKWARDS), "bad_holdings"),
+        (content(BOB, "none", sequence=0), "bad_sequence"),
+        (content(BOB, "too many", sequence=2**53), "bad_sequence"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

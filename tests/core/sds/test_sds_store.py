@@ -136,6 +136,16 @@ def test_when_a_store_comes_what_lacks_is_asked_for_at_once() -> None:
     assert [ask.missing for ask in _asked(alice) if ask.missing] == [(HINTED,)]
 
 
+def test_when_a_store_comes_back_it_is_asked_at_once_whatever_the_wait() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    assert _times_asked(alice, 75_000)[-1] == 40_000
+    for reachable in (False, True):
+        alice.handle(StoreChanged(reachable=reachable), now_ms=after(76_000))
+    alice.handle(DeadlineReached(), now_ms=after(76_000))
+    assert [ask.missing for ask in _asked(alice) if ask.missing] == [(HINTED,)]
+
+
 def test_the_users_wish_asks_at_once_whatever_the_wait() -> None:
     alice = _with_store()
     alice.handle(WAITS, now_ms=NOW)

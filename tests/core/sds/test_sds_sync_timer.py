@@ -66,3 +66,19 @@ def test_a_clock_set_back_makes_no_round_wait_longer_than_an_interval() -> None:
     timer.bring_forward(back)
     assert timer.at_ms == back + CONFIG.sync_interval_ms
     assert timer.asked(UnixMs(back + CONFIG.answer_sync_longest_ms))
+
+
+def test_who_heard_the_same_said_waits_again_unless_there_is_something_to_say() -> None:
+    quiet, busy, asking = (SyncTimer(CONFIG, always_longest) for _ in range(3))
+    quiet.arm(1.0, NOW)
+    busy.delivered(MessageId("x"), NOW, small_group=False)
+    asking.arm(1.0, NOW)
+    asking.for_repairs = True
+    before = [timer.at_ms for timer in (quiet, busy, asking)]
+    for timer in (quiet, busy, asking):
+        timer.heard_level_sync(after(1_000))
+    again = after(1_000 + CONFIG.sync_interval_ms)
+    assert [quiet.at_ms, busy.at_ms, asking.at_ms] == [again, *before[1:]]
+    stopped = SyncTimer(CONFIG, always_longest)
+    stopped.heard_level_sync(NOW)
+    assert stopped.at_ms is None
