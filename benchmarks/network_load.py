@@ -87,7 +87,7 @@ class Load(Program):
         host = TcpHost(os.urandom(32), ())
         await host.start()
         await host.connect(address)
-        for connection in host._connections.copy():  # noqa: SLF001 -- it has no rude way out
+        for connection in host.connections():
             connection.drop("bench")
         await host.stop()
 

@@ -112,7 +112,7 @@ def open_session(settings: SessionSettings) -> SparkSession:
         if master.startswith("local"):
             few = str(_SHUFFLES_PER_PROCESSOR * (os.cpu_count() or 1))
             options = {"spark.sql.shuffle.partitions": few, **options, **_LOCAL_ONLY}
-            options = {**_by_path(_sockets()), **options}
+            options = {**options_by_path(_sockets()), **options}
         if settings.driver_memory is not None:
             options["spark.driver.memory"] = settings.driver_memory
     for name, value in options.items():
@@ -149,7 +149,7 @@ def _sockets() -> Path:
     return Path(place)
 
 
-def _by_path(sockets: Path) -> dict[str, str]:
+def options_by_path(sockets: Path) -> dict[str, str]:
     """Not everywhere are there such sockets, nor have their names room for every directory."""
     if not hasattr(socket, "AF_UNIX") or len(str(sockets)) > _LONGEST_PATH:
         return {}

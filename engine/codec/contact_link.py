@@ -21,7 +21,7 @@ from proto import contact_pb2
 
 VERSION = 1
 _DOMAIN = "causerie/1/contact-link"
-_FORM = LinkForm(
+CONTACT_FORM = LinkForm(
     kind=LinkKind.CONTACT,
     prefix=CONTACT_PREFIX,
     domain="causerie/1/contact",
@@ -71,7 +71,7 @@ def write_contact_link(link: ContactLink, *, sign: Callable[[bytes], bytes]) -> 
 
 def read_contact_link(text: str) -> ReadContactLink:
     """Checks shape and bounds only.  Raises InviteError."""
-    encoded = _FORM.read(text)
+    encoded = CONTACT_FORM.read(text)
     try:
         wire = contact_pb2.ContactLink.FromString(encoded)
     except DecodeError as error:
@@ -119,4 +119,4 @@ def _signed_bytes(wire: contact_pb2.ContactLink) -> bytes:
 
 
 def _link(wire: contact_pb2.ContactLink) -> str:
-    return _FORM.write(wire.SerializeToString(deterministic=True))
+    return CONTACT_FORM.write(wire.SerializeToString(deterministic=True))

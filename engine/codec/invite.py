@@ -26,7 +26,7 @@ from engine.core.invite import (
 from proto import invite_pb2
 
 VERSION = 2
-_FORM = LinkForm(
+INVITE_FORM = LinkForm(
     kind=LinkKind.INVITATION,
     prefix=INVITE_PREFIX,
     domain="causerie/1/invite",
@@ -81,7 +81,7 @@ def _is_service_node(address: str) -> bool:
 
 def read_invite(link: str) -> Invite:
     """Checks shape and bounds only.  Raises InviteError."""
-    encoded = _FORM.read(link)
+    encoded = INVITE_FORM.read(link)
     wire = _decode(encoded)
     _check(wire)
     if one_form(wire) != encoded:
@@ -124,4 +124,4 @@ def _check(wire: invite_pb2.Invite) -> None:
 
 
 def _link(wire: invite_pb2.Invite) -> str:
-    return _FORM.write(wire.SerializeToString(deterministic=True))
+    return INVITE_FORM.write(wire.SerializeToString(deterministic=True))

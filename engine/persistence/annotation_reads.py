@@ -37,7 +37,7 @@ _NOT_MUTED: Final = """
 NOT EXISTS (SELECT 1 FROM muted_member AS mute WHERE mute.conversation_key = r.conversation_key
             AND mute.participant_id = p.participant_id)
 """
-_REACTIONS: Final = with_ids(
+REACTIONS: Final = with_ids(
     f"""
 SELECT target_id, emoji_key, shown, total, first_lamport, first_id, participant_id, is_own, state
 FROM (
@@ -68,9 +68,9 @@ SELECT m.message_id, m.lamport_timestamp, p.participant_id, m.is_own,
        CASE m.kind WHEN 'text' THEN m.spans ELSE '' END, m.retracted, m.hidden
 FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
 """  # noqa: S608 - our own number
-_QUOTES: Final = with_ids(f"{_QUOTED} WHERE m.conversation_key = ? AND m.message_id IN")
+QUOTES: Final = with_ids(f"{_QUOTED} WHERE m.conversation_key = ? AND m.message_id IN")
 _QuoteRow: TypeAlias = tuple[StoredId, int, ParticipantId, int, str, str, int, int]
-_TARGETS: Final = with_ids(
+TARGETS: Final = with_ids(
     """
 SELECT target_id FROM (
   SELECT conversation_key, message_id, target_id FROM reaction WHERE is_own = 1
@@ -81,12 +81,12 @@ SELECT target_id FROM (
 WHERE conversation_key = ? AND message_id IN
     """
 )
-_QUOTING: Final = with_ids(
+QUOTING: Final = with_ids(
     "SELECT message_id FROM message INDEXED BY message_quoting "
     "WHERE conversation_key = ? AND reply_to IN",
     order=f"ORDER BY lamport_timestamp DESC LIMIT {rules.MAX_QUOTING}",
 )
-_VERSIONS: Final = """
+VERSIONS: Final = """
 SELECT v.message_id, v.text, v.spans, v.sent_ms, v.received_ms, v.is_own,
        v.message_id = coalesce(m.shown_id, m.message_id), d.state, d.attempts, d.failure
 FROM message AS m CROSS JOIN version AS v
@@ -108,7 +108,7 @@ WHERE m.conversation_key = ? AND m.message_id = ? AND m.kind = 'text'
 _VersionRow: TypeAlias = tuple[
     StoredId, str, str, int, int, int, int, str | None, int | None, str | None
 ]
-_REACTORS: Final = f"""
+REACTORS: Final = f"""
 SELECT r.message_id, p.participant_id, r.emoji, r.sent_ms, r.is_own, d.state, d.attempts, d.failure
 FROM reaction AS r CROSS JOIN participant AS p ON p.participant_key = r.sender_key
 LEFT JOIN delivery AS d
@@ -120,7 +120,7 @@ _ReactorRow: TypeAlias = tuple[
     StoredId, ParticipantId, str, int, int, str | None, int | None, str | None
 ]
 # Only the newest are looked at, as somebody may speak of messages that are nowhere.
-_LATE_REACTIONS: Final = f"""
+LATE_REACTIONS: Final = f"""
 SELECT 'reaction', r.message_id, r.target_id, p.participant_id, r.is_own, r.sent_ms, r.emoji,
        r.lamport_timestamp
 FROM (
@@ -134,7 +134,7 @@ CROSS JOIN message AS m
 WHERE r.removed = 0 AND m.hidden = 0 AND m.retracted = 0 AND {_NOT_MUTED}
 ORDER BY r.lamport_timestamp DESC, r.message_id DESC LIMIT 1
 """  # noqa: S608 - our own columns
-_LATE_CHANGES: Final = f"""
+LATE_CHANGES: Final = f"""
 SELECT v.kind, v.message_id, v.target_id, p.participant_id, v.is_own, v.sent_ms, '',
        v.lamport_timestamp
 FROM (
@@ -160,7 +160,7 @@ def reactions(
     rows: list[_ReactionRow] = []
     for asked in by_the_dozen(targets):
         parameters = (conversation, *asked)
-        rows += connection.execute(_REACTIONS[len(asked)], parameters).fetchall()
+        rows += connection.execute(REACTIONS[len(asked)], parameters).fetchall()
     found: dict[StoredId, list[tuple[int, tuple[int, StoredId], StoredReaction]]] = {}
     for (target, _), of_emoji in groupby(rows, key=lambda row: row[:2]):
         same = list(of_emoji)
@@ -188,7 +188,7 @@ def quotes(
     found: dict[StoredId, StoredQuote] = {}
     for asked in by_the_dozen(quoted):
         rows: list[_QuoteRow] = connection.execute(
-            _QUOTES[len(asked)], (conversation, *asked)
+            QUOTES[len(asked)], (conversation, *asked)
         ).fetchall()
         for stored, lamport, sender_id, is_own, text, spans, retracted, hidden in rows:
             found[stored] = StoredQuote(
@@ -208,7 +208,7 @@ def concerned(
 ) -> list[MessageId]:
     found: dict[StoredId, None] = {}
     stored = stored_ids(message_ids)
-    for sql in (_TARGETS, _QUOTING):
+    for sql in (TARGETS, QUOTING):
         for asked in by_the_dozen(stored):
             rows: list[tuple[StoredId]] = connection.execute(
                 sql[len(asked)], (conversation, *asked)
@@ -221,9 +221,9 @@ def versions(
     connection: sqlite3.Connection, conversation: int, message_id: MessageId
 ) -> list[StoredVersion]:
     place = (conversation, stored_id(message_id))
-    rows: list[_VersionRow] = connection.execute(_VERSIONS, (ORIGINAL, *place)).fetchall()
+    rows: list[_VersionRow] = connection.execute(VERSIONS, (ORIGINAL, *place)).fetchall()
     if rows:
-        rows += connection.execute(_VERSIONS, (EDIT, *place)).fetchall()
+        rows += connection.execute(VERSIONS, (EDIT, *place)).fetchall()
     else:
         rows = connection.execute(_UNCHANGED, place).fetchall()
     holders = read_holders(connection, conversation, [row[0] for row in rows if row[5]])
@@ -248,7 +248,7 @@ def reactors(
     connection: sqlite3.Connection, conversation: int, message_id: MessageId
 ) -> list[StoredReactor]:
     rows: list[_ReactorRow] = connection.execute(
-        _REACTORS, (conversation, stored_id(message_id))
+        REACTORS, (conversation, stored_id(message_id))
     ).fetchall()
     holders = read_holders(connection, conversation, [row[0] for row in rows if row[4]])
     return [
@@ -272,7 +272,7 @@ def last_annotation(
     place = (conversation, *stored_place(after))
     late: list[_LateRow] = [
         row
-        for sql in (_LATE_REACTIONS, _LATE_CHANGES)
+        for sql in (LATE_REACTIONS, LATE_CHANGES)
         for row in connection.execute(sql, place).fetchall()
     ]
     if not late:

@@ -71,7 +71,7 @@ FROM message WHERE conversation_key = ? AND message_id = ?
 _FORGET_ORIGINAL: Final = (
     "DELETE FROM version WHERE conversation_key = ? AND target_id = ? AND kind = 'original'"
 )
-_NEWEST_VERSION: Final = """
+NEWEST_VERSION: Final = """
 SELECT message_id, sent_ms, text, spans, mentions_me FROM version
 WHERE conversation_key = ? AND target_id = ? AND sender_key = ? AND kind = ?
 ORDER BY lamport_timestamp DESC, message_id DESC LIMIT 1
@@ -84,7 +84,7 @@ _ERASE: Final = """
 UPDATE version SET text = '', spans = '', mentions_me = 0
 WHERE conversation_key = ? AND target_id = ? AND sender_key = ? AND text <> ''
 """
-_REACTED_TO: Final = with_ids(
+REACTED_TO: Final = with_ids(
     "SELECT DISTINCT target_id FROM reaction WHERE conversation_key = ? AND target_id IN"
 )
 _CHANGED: Final = with_ids(
@@ -159,7 +159,7 @@ def rows_came(
 ) -> None:
     """These rows were written with their own texts: apply what speaks of them."""
     stored = stored_ids(message_ids)
-    for target in _spoken_of(connection, _REACTED_TO, conversation, stored):
+    for target in _spoken_of(connection, REACTED_TO, conversation, stored):
         connection.execute(_MARK_REACTED, (conversation, target))
     for target in _spoken_of(connection, _CHANGED, conversation, stored):
         connection.execute(_FORGET_ORIGINAL, (conversation, target))
@@ -208,7 +208,7 @@ def _show(connection: sqlite3.Connection, conversation: int, target: StoredId) -
 
     def newest(kind: str) -> _Version | None:
         version: _Version | None = connection.execute(
-            _NEWEST_VERSION, (conversation, target, sender, kind)
+            NEWEST_VERSION, (conversation, target, sender, kind)
         ).fetchone()
         return version
 

@@ -91,7 +91,7 @@ WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kin
   AND mentions_me = 1
   AND (lamport_timestamp, message_id) > (?, ?)
 """
-_MENTIONS: Final = f"SELECT count(*) {_UNREAD_MENTIONS}"
+MENTIONS: Final = f"SELECT count(*) {_UNREAD_MENTIONS}"
 FIRST_MENTION: Final = f"""
 SELECT lamport_timestamp, message_id {_UNREAD_MENTIONS}
 ORDER BY lamport_timestamp, message_id LIMIT 1
@@ -166,7 +166,7 @@ class TimelineReader:
         count, first = 0, None
         for waiting in (0, 1):
             place = (self._conversation, waiting, *after)
-            counted: tuple[int] = self._connection.execute(_MENTIONS, place).fetchone()
+            counted: tuple[int] = self._connection.execute(MENTIONS, place).fetchone()
             if counted[0] and first is None:
                 found: tuple[int, StoredId] = self._connection.execute(
                     FIRST_MENTION, place

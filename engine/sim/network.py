@@ -133,7 +133,7 @@ class SimNetwork:
             reachable = 0
             for receiver in self._participants:
                 if receiver != sender and (item.only is None or receiver in item.only):
-                    reachable += self._transmit(sender, receiver, item.payload)
+                    reachable += self.transmit(sender, receiver, item.payload)
             if reachable and item.accepted is not None:
                 queue.extend(item.accepted(reachable, self.now_ms))
         if sender in self._participants:
@@ -157,7 +157,7 @@ class SimNetwork:
         self.now_ms = max(self.now_ms, end_ms)
         return stop is not None and stop()
 
-    def _transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
+    def transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
         islands = self._islands
         if islands.get(sender, 0) != islands.get(receiver, 0) or receiver in self._offline:
             self.traffic.cut_off += 1

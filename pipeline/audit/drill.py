@@ -67,7 +67,7 @@ LOOKED: Final = pa.schema(
 what nobody knows, ``message_id`` of what is as it should be."""
 _NONE: Final = HIGHEST
 """Stands for null, which comes last."""
-_ROWS_TOGETHER: Final = 2**19
+ROWS_TOGETHER: Final = 2**19
 """A log may hold nothing where it should hold all: rows at a spot are not as many as on disk."""
 Columns: TypeAlias = Mapping[str, Ints]
 Hands: TypeAlias = npt.NDArray[np.int32]
@@ -166,7 +166,7 @@ def looked_at(parts: Iterator[pa.RecordBatch], layout: Layout) -> Iterator[pa.Re
     messages = table.filter(pa.array(what == OF_MESSAGE)).sort_by("spot")
     own = _ranges(int64s(entries["cell"]), int64s(flags["cell"]))
     both = own.lengths + _ranges(int64s(messages["spot"]), int64s(flags["spot"])).lengths
-    group = (np.cumsum(both) - both) // _ROWS_TOGETHER
+    group = (np.cumsum(both) - both) // ROWS_TOGETHER
     for start, end in runs(run_starts(group), len(group)):
         first, last = int(own.low[start]), int(own.low[end - 1] + own.lengths[end - 1])
         here = entries.slice(first, last - first)

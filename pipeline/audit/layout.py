@@ -23,7 +23,7 @@ LOWEST: Final = -(2**63)
 HIGHEST: Final = 2**63 - 1
 UNKNOWN: Final = -1
 """The log of whom nobody knows."""
-_MOST_IN_A_TABLE: Final = 2**20
+MOST_IN_A_TABLE: Final = 2**20
 
 
 class Layout:
@@ -158,7 +158,7 @@ class Layout:
 
 def _each_once(values: Ints, end: int) -> tuple[Ints, Ints]:
     """The values, from 0 to ``end`` - 1, and of each row which of them it is."""
-    if end > _MOST_IN_A_TABLE:
+    if end > MOST_IN_A_TABLE:
         return np.unique(values, return_inverse=True)
     is_there = np.zeros(end, np.bool_)
     is_there[values] = True

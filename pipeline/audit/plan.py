@@ -20,7 +20,7 @@ from pipeline.audit.stages import Rows, Stages, Work
 _CELLS_OF_TASK: Final = 20_000
 _HANDS_OF_TASK: Final = 4
 _LOGS_OF_TASK: Final = 20_000
-_MOST_IDS: Final = 50_000
+MOST_IDS: Final = 50_000
 """So many ids of what was moved are told to every task; if there are more, all edges are moved."""
 _IDS: Final = pa.schema([("log", pa.int64()), ("mid", pa.int64())])
 Read: TypeAlias = Callable[[Sequence[Slice]], Iterator[pa.RecordBatch]]
@@ -129,7 +129,7 @@ class Plan(Generic[Rows]):
         """To the driver; None if there are too many."""
         schema = self._stages.schema(rows)
         told = self._stages.told(self._stages.work(rows, _cut_short, schema))
-        return told if told.num_rows <= _MOST_IDS else None
+        return told if told.num_rows <= MOST_IDS else None
 
 
 def _of_hands(
@@ -155,7 +155,7 @@ def _moved(looked: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _cut_short(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """One too many is enough to know that there are."""
-    left = _MOST_IDS + 1
+    left = MOST_IDS + 1
     for batch in batches:
         yield batch.slice(0, left)
         left -= batch.num_rows

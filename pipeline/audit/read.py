@@ -15,7 +15,7 @@ BOUND: Final = pa.schema([("channel", pa.int64()), ("lamport", pa.int64())])
 STRAY: Final = -1
 """Stands for the position of a message that the canonical log has not."""
 _OF_ENTRY: Final = ("position", "lamport", "mid")
-_MOST_WAITING: Final = 2**18
+MOST_WAITING: Final = 2**18
 
 # --- rows -----------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def digests(found: Sequence[Slice], layout: Layout, key: int) -> Iterator[pa.Rec
         for part in read(one, layout, key):
             waiting.append(part)
             rows += len(part["cell"])
-            if rows > _MOST_WAITING:  # Rows in no order: not one run for each cell.
+            if rows > MOST_WAITING:  # Rows in no order: not one run for each cell.
                 waiting = [_combined(waiting)]
                 rows = len(waiting[0]["cell"])
         if rows:

@@ -28,7 +28,7 @@ Rows = TypeVar("Rows")
 Work: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 _PACKED: Final = pa.schema([("task", pa.int32()), ("batch", pa.binary())])
 _NUMBERS: Final = pa.schema([("id", pa.int64())])
-_ROWS_TOGETHER: Final = 2**16
+ROWS_TOGETHER: Final = 2**16
 """So that no row is more than some megabytes to Java."""
 _SPREADING: Final = 0x9E3779B97F4A7C15
 
@@ -120,7 +120,7 @@ class OnSpark:
         return self._moved(rows, tasks, partial(_task_named, task=task))
 
     def _moved(self, rows: Parts, tasks: int, task_of: Callable[[pa.RecordBatch], Ints]) -> Parts:
-        packed = _packed(rows, partial(_pack_by_task, task_of=task_of))
+        packed = _packed(rows, partial(pack_by_task, task_of=task_of))
         frame = packed.repartitionById(tasks, "task")
         return (_Part(frame=frame, is_packed=True, schema=rows[0].schema),)
 
@@ -128,12 +128,12 @@ class OnSpark:
         return tuple(one for part in parts for one in part)
 
     def kept(self, rows: Parts, tasks: int) -> Parts:
-        frame = _packed(rows, _pack).localCheckpoint().coalesce(tasks)
+        frame = _packed(rows, pack).localCheckpoint().coalesce(tasks)
         return (_Part(frame=frame, is_packed=True, schema=rows[0].schema),)
 
     def told(self, rows: Parts) -> pa.Table:
-        packed = _packed(rows, _pack).toArrow()
-        return pa.Table.from_batches(_unpack(iter(packed.to_batches())), rows[0].schema)
+        packed = _packed(rows, pack).toArrow()
+        return pa.Table.from_batches(unpack(iter(packed.to_batches())), rows[0].schema)
 
     def frame(self, rows: Parts) -> DataFrame:
         made = (
@@ -153,7 +153,7 @@ def _packed(rows: Parts, pack: Work) -> DataFrame:
 
 
 def _bare(one: _Part) -> tuple[Work, ...]:
-    return (_unpack, *one.works) if one.is_packed else one.works
+    return (unpack, *one.works) if one.is_packed else one.works
 
 
 def _run(batches: Iterator[pa.RecordBatch], part: tuple[Work, ...]) -> Iterator[pa.RecordBatch]:
@@ -168,19 +168,19 @@ def _run(batches: Iterator[pa.RecordBatch], part: tuple[Work, ...]) -> Iterator[
     yield from batches
 
 
-def _unpack(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def unpack(packed: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for rows in packed:
         for one in rows["batch"]:
             with pa.ipc.open_stream(one.as_buffer()) as stream:
                 yield from stream
 
 
-def _pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         yield from _packed_rows(0, batch)
 
 
-def _pack_by_task(
+def pack_by_task(
     batches: Iterator[pa.RecordBatch], task_of: Callable[[pa.RecordBatch], Ints]
 ) -> Iterator[pa.RecordBatch]:
     for batch in batches:
@@ -192,10 +192,10 @@ def _pack_by_task(
 
 
 def _packed_rows(task: int, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for start in range(0, batch.num_rows, _ROWS_TOGETHER):
+    for start in range(0, batch.num_rows, ROWS_TOGETHER):
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch.slice(start, _ROWS_TOGETHER))
+            stream.write_batch(batch.slice(start, ROWS_TOGETHER))
         made = sink.getvalue()
         ends = pa.array([0, made.size], pa.int32()).buffers()[1]
         packed = pa.Array.from_buffers(pa.binary(), 1, [None, ends, made])

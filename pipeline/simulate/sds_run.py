@@ -173,10 +173,10 @@ def run_sds(case: Case, logs: Path | None = None) -> Outcome:
             member.finish_recording(START_MS, now_ms=group.network.now_ms)
             if member.recording is not None:
                 member.recording.write(logs)
-    return _outcome(group, group.network.now_ms - end_ms)
+    return outcome_of(group, group.network.now_ms - end_ms)
 
 
-def _outcome(group: Group, virtual_ms: int) -> Outcome:
+def outcome_of(group: Group, virtual_ms: int) -> Outcome:
     case, members, verdict = group.case, list(group.members.values()), group.verdict()
     sent_ms = {item: at_ms for one in members for item, at_ms in one.sent_ms.items()}
     delays = _delays(group, sent_ms)

@@ -1,6 +1,5 @@
 """What the codec remembers of strangers' bytes is bounded in bytes, not only in number."""
 
-from engine.codec import sds
 from engine.codec.sds import decode_message, encode_message
 from engine.core.ids import ChannelId, MessageId, ParticipantId
 from engine.core.sds.vocabulary import HistoryEntry, Message
@@ -26,13 +25,18 @@ def test_an_entry_padded_with_unknown_fields_is_read_and_not_remembered() -> Non
             )
         )
     )
+    (first,), (second,) = history_of(frame), history_of(frame)
+    assert first is second
     padding = b"x" * 100_000
     frame.causal_history[0] += (
         UNKNOWN_FIELD
         + bytes([len(padding) & 127 | 128, len(padding) >> 7 & 127 | 128, len(padding) >> 14])
         + padding
     )
-    before = sds._remembered_entry.cache_info().currsize
-    read = decode_message(frame.SerializeToString())
-    assert read.causal_history == (plain,)
-    assert sds._remembered_entry.cache_info().currsize == before
+    (read,), (again,) = history_of(frame), history_of(frame)
+    assert read == again == plain
+    assert read is not again
+
+
+def history_of(frame: sds_pb2.MessageFrame) -> tuple[HistoryEntry, ...]:
+    return decode_message(frame.SerializeToString()).causal_history

@@ -234,10 +234,10 @@ class NetworkWithStore(SimNetwork):
         """Payloads by retrieval hint (base64)."""
         self.archive = SimArchive()
 
-    def _transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
+    def transmit(self, sender: str, receiver: str, payload: bytes) -> bool:
         self.stored[encoded(hashlib.sha256(payload).digest())] = payload
         self.archive.receive(payload, now_ms=self.now_ms)
-        return super()._transmit(sender, receiver, payload)
+        return super().transmit(sender, receiver, payload)
 
 
 @dataclass

@@ -6,7 +6,6 @@ the author changes a text.
 
 import sqlite3
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -169,15 +168,15 @@ def test_a_retraction_counts_whatever_edits_come(with_conversation: ProfileStore
     assert {version.text for version in store.versions(GROUP, MessageId("m"))} == {""}
 
 
-def test_a_retracted_text_is_nowhere_in_the_tables(database_path: Path, key: bytes) -> None:
-    store = SqliteProfileStore.open(database_path, key)
+def test_a_retracted_text_is_nowhere_in_the_tables(
+    sqlite_store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
+    store = sqlite_store
     store.apply([PutGroup(group=group()), row(1, "m", text="secret"), edit(2, "e", "m", "secret")])
     store.apply([retraction(3, "r", "m"), edit(4, "f", "m", "secret")])
-    connection = store._connection
     for table, column in (("message", "text"), ("version", "text")):
         found = connection.execute(f"SELECT {column} FROM {table}").fetchall()  # noqa: S608
         assert set(found) == {("",)}
-    store.close()
 
 
 def test_an_edit_waits_for_its_message_and_for_its_place(with_conversation: ProfileStore) -> None:
@@ -387,16 +386,18 @@ def test_ten_thousand_edits_leave_a_bounded_number_of_versions(
     assert shown(store).record.text == "edit 199"
 
 
-def test_pages_look_up_reactions_and_quotes_once(database_path: Path, key: bytes) -> None:
+def test_pages_look_up_reactions_and_quotes_once(
+    sqlite_store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
     """And for rows that have neither not at all."""
-    store = SqliteProfileStore.open(database_path, key)
+    store = sqlite_store
     store.apply([PutGroup(group=group()), *(row(n, f"m{n:02}") for n in range(32))])
     statements: list[str] = []
 
     def read_page() -> int:
-        store._connection.set_trace_callback(statements.append)
+        connection.set_trace_callback(statements.append)
         store.latest_page(GROUP, limit=32)
-        store._connection.set_trace_callback(None)
+        connection.set_trace_callback(None)
         count = len(statements)
         statements.clear()
         return count
@@ -406,7 +407,6 @@ def test_pages_look_up_reactions_and_quotes_once(database_path: Path, key: bytes
     assert read_page() == plain + 1
     store.apply([row(50 + n, f"q{n:02}", reply_to=f"m{n:02}") for n in range(32)])
     assert read_page() == plain + 1, "these rows quote, and have no reactions"
-    store.close()
 
 
 def plan(connection: sqlite3.Connection, sql: str) -> str:
@@ -417,26 +417,24 @@ def plan(connection: sqlite3.Connection, sql: str) -> str:
 @pytest.mark.parametrize(
     "sql",
     [
-        *annotation_reads._REACTIONS.values(),
-        *annotation_reads._QUOTES.values(),
-        *annotation_reads._TARGETS.values(),
-        *annotation_reads._QUOTING.values(),
-        annotation_reads._VERSIONS,
-        annotation_reads._REACTORS,
-        annotation_reads._LATE_REACTIONS,
-        annotation_reads._LATE_CHANGES,
-        timeline_reads._MENTIONS,
+        *annotation_reads.REACTIONS.values(),
+        *annotation_reads.QUOTES.values(),
+        *annotation_reads.TARGETS.values(),
+        *annotation_reads.QUOTING.values(),
+        annotation_reads.VERSIONS,
+        annotation_reads.REACTORS,
+        annotation_reads.LATE_REACTIONS,
+        annotation_reads.LATE_CHANGES,
+        timeline_reads.MENTIONS,
         timeline_reads.FIRST_MENTION,
     ],
 )
-def test_nothing_is_looked_for_in_a_whole_table(database_path: Path, key: bytes, sql: str) -> None:
-    store = SqliteProfileStore.open(database_path, key)
-    found = plan(store._connection, sql)
+def test_nothing_is_looked_for_in_a_whole_table(connection: sqlite3.Connection, sql: str) -> None:
+    found = plan(connection, sql)
     scanned = [line for line in found.splitlines() if line.startswith("SCAN")]
     of_subqueries = {"SCAN r", "SCAN v"}
     assert all(line in of_subqueries or "subquery" in line for line in scanned), found
     assert "SEARCH" in found
-    store.close()
 
 
 def test_annotations_go_with_their_conversation(store: ProfileStore) -> None:

@@ -117,12 +117,12 @@ def spoil(draw: st.DrawFn, log: list[tuple[int, int]], fault: str, count: int) -
         log[at] = (log[at][0], draw(st.integers(-3, 3)))
 
 
-SOME = {"plan._MOST_IDS": 3, "drill._ROWS_TOGETHER": 30}
+SOME = {"plan.MOST_IDS": 3, "drill.ROWS_TOGETHER": 30}
 FEW = {
-    "plan._MOST_IDS": 0,
-    "drill._ROWS_TOGETHER": 1,
-    "read._MOST_WAITING": 2,
-    "layout._MOST_IN_A_TABLE": 1,
+    "plan.MOST_IDS": 0,
+    "drill.ROWS_TOGETHER": 1,
+    "read.MOST_WAITING": 2,
+    "layout.MOST_IN_A_TABLE": 1,
     "slices.ROWS_OF_BATCH": 7,
 }
 KINDS = {

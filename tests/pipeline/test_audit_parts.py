@@ -158,18 +158,18 @@ def test_slices_are_dealt_each_once_and_evenly(rows: list[int]) -> None:
 def test_what_is_packed_is_what_comes_out_row_by_row_to_the_task_that_it_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stages, "_ROWS_TOGETHER", 3)
+    monkeypatch.setattr(stages, "ROWS_TOGETHER", 3)
     values = [7, 1, 7, 2, 7, 1, 7, 7, 7, 2]
     batch = pa.RecordBatch.from_pydict({"task": values, "at": list(range(10))})
-    packed = list(stages._pack_by_task(iter([batch]), lambda rows: rows["task"].to_numpy()))
+    packed = list(stages.pack_by_task(iter([batch]), lambda rows: rows["task"].to_numpy()))
     assert [row["task"][0].as_py() for row in packed] == [1, 2, 7, 7]
     for row in packed:
-        (out,) = stages._unpack(iter([row]))
+        (out,) = stages.unpack(iter([row]))
         assert out.num_rows <= 3
         assert set(out["task"].to_pylist()) == {row["task"][0].as_py()}
-    rows = [row for out in stages._unpack(iter(packed)) for row in out["at"].to_pylist()]
+    rows = [row for out in stages.unpack(iter(packed)) for row in out["at"].to_pylist()]
     assert rows == sorted(range(10), key=lambda at: (values[at], at))
-    assert [out.num_rows for out in stages._unpack(stages._pack(iter([batch])))] == [3, 3, 3, 1]
+    assert [out.num_rows for out in stages.unpack(stages.pack(iter([batch])))] == [3, 3, 3, 1]
 
 
 def test_one_missing_message_flags_one_bucket_and_none_that_follow(tmp_path: Path) -> None:

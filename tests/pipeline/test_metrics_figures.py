@@ -10,7 +10,7 @@ from engine.delivery.contract import DELIVERY_EVENT, Kind
 from pipeline.metrics.compute import Silver as Tables
 from pipeline.metrics.compute import metrics
 from pipeline.simulate.case import Case
-from pipeline.simulate.sds_run import _outcome
+from pipeline.simulate.sds_run import outcome_of
 from tests.pipeline.recorded_group import RecordedGroup, Silver
 
 CASE = Case(members=5, messages=20, loss=0.2)
@@ -44,7 +44,7 @@ def tables(spark: SparkSession, group: RecordedGroup) -> dict[str, list[dict[str
 def test_delivery_and_acks_are_what_the_simulation_saw(
     group: RecordedGroup, tables: dict[str, list[dict[str, Any]]]
 ) -> None:
-    truth = _outcome(group.group, 0)
+    truth = outcome_of(group.group, 0)
     told = _all(tables["delivery"])
     assert (told["expected"], told["delivered"]) == (truth.expected, truth.delivered)
     assert told["delivery_p50_ms"] == truth.delivery_p50_ms
@@ -58,7 +58,7 @@ def test_delivery_and_acks_are_what_the_simulation_saw(
 def test_bytes_copies_and_recoveries_are_what_the_simulation_counted(
     group: RecordedGroup, tables: dict[str, list[dict[str, Any]]]
 ) -> None:
-    truth = _outcome(group.group, 0)
+    truth = outcome_of(group.group, 0)
     cost = _all(tables["cost"])
     assert cost["sent_bytes"] == truth.wire_bytes
     assert cost["repair_copies"] == truth.repairs

@@ -10,7 +10,7 @@ from pyspark.errors import ArithmeticException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from pipeline.session import _by_path
+from pipeline.session import options_by_path
 
 
 def test_an_overflow_is_an_error(spark: SparkSession) -> None:
@@ -44,7 +44,7 @@ def test_sockets_lie_where_their_names_have_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = Path("/tmp/causerie-x")  # noqa: S108 - a name alone
-    assert _by_path(short)["spark.python.unix.domain.socket.dir"] == str(short)
-    assert _by_path(tmp_path / ("x" * 60)) == {}
+    assert options_by_path(short)["spark.python.unix.domain.socket.dir"] == str(short)
+    assert options_by_path(tmp_path / ("x" * 60)) == {}
     monkeypatch.delattr(socket, "AF_UNIX")
-    assert _by_path(short) == {}
+    assert options_by_path(short) == {}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -144,6 +145,53 @@ def test_no_test_is_skipped() -> None:
         str(path)
         for path, text in modules("tests")
         if path.name != Path(__file__).name and marks.search(text)
+    ] == []
+
+
+PUBLIC_WITH_A_LINE: Final = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+"""Of named tuples and of ``os``: private names by their look only."""
+
+READ_ALL_THE_SAME: Final = {
+    # Hypothesis has no setting for where its constants come from.
+    "tests/conftest.py": {"_get_local_constants"},
+    # py-libp2p drops a peer that Waku does not consider at fault.
+    "tests/interop/py_libp2p/waku_gossip.py": {"_check_equivocation"},
+    # Another implementation of yamux, made from ours: it forgets streams sooner.
+    "tests/network/waku/test_forgetful_muxer.py": {"_forget", "_queue", "_receive_stream_frame"},
+    # Queues that only grow show nowhere but in memory.
+    "tests/core/sds/test_sds_forgetting.py": {"_losses", "_namers", "_parts", "_turns"},
+}
+
+
+def private_reads(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """What a module takes from inside of others: attributes, imports, and what it patches."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                pass
+            case ast.Attribute(attr=name):
+                names = [name]
+            case ast.ImportFrom():
+                names = [alias.name for alias in node.names]
+            case ast.Call(
+                func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), *_]
+            ):
+                names = [name]
+            case _:
+                pass
+        for name in names:
+            if re.match("_[^_]", name) and name not in PUBLIC_WITH_A_LINE:
+                yield getattr(node, "lineno", 0), name
+
+
+def test_tests_read_what_is_public() -> None:
+    """A test of what is inside holds the code as it is, and fails when it becomes better."""
+    assert [
+        f"{path}:{line}: {name}"
+        for path, text in modules("tests")
+        for line, name in private_reads(ast.parse(text))
+        if name not in READ_ALL_THE_SAME.get(path.as_posix(), set())
     ] == []
 
 

@@ -13,10 +13,9 @@ from typing import Final
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from engine.codec.contact_link import _FORM as CONTACT_FORM
-from engine.codec.contact_link import _signed_bytes as signed_of_contact_link
+from engine.codec.contact_link import CONTACT_FORM, read_contact_link
 from engine.codec.content import encode_content
-from engine.codec.invite import _FORM as INVITE_FORM
+from engine.codec.invite import INVITE_FORM
 from engine.codec.mvds import encode_payload
 from engine.core.content import NONCE_BYTES, ContactRequest, Content
 from engine.core.errors import InviteError
@@ -151,7 +150,8 @@ async def test_links_that_name_such_a_key_are_refused(
         CONTACT_FORM.read(await alice.engine.people.make_contact_link())
     )
     contact.public_key, contact.encryption_key = forger.public_key, forger.encryption_public_key
-    contact.signature = forger.sign(signed_of_contact_link(contact))
+    unsigned = CONTACT_FORM.write(contact.SerializeToString(deterministic=True))
+    contact.signature = forger.sign(read_contact_link(unsigned).signed)
     link = CONTACT_FORM.write(contact.SerializeToString(deterministic=True))
     with pytest.raises(InviteError, match="bad_key"):
         bob.engine.people.preview_contact(link)

@@ -45,20 +45,20 @@ def assert_seen(complaint: str) -> None:
 
 
 def test_the_judge_sees_that_the_last_edit_to_come_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_arrival = annotation_tables._NEWEST_VERSION.replace(
+    by_arrival = annotation_tables.NEWEST_VERSION.replace(
         "ORDER BY lamport_timestamp DESC, message_id DESC", "ORDER BY version_key DESC"
     )
-    monkeypatch.setattr(annotation_tables, "_NEWEST_VERSION", by_arrival)
+    monkeypatch.setattr(annotation_tables, "NEWEST_VERSION", by_arrival)
     assert_seen("show something else")
 
 
 def test_the_judge_sees_that_a_stranger_edits(monkeypatch: pytest.MonkeyPatch) -> None:
-    anybody = annotation_tables._NEWEST_VERSION.replace("sender_key = ?", "sender_key <> -?")
-    monkeypatch.setattr(annotation_tables, "_NEWEST_VERSION", anybody)
+    anybody = annotation_tables.NEWEST_VERSION.replace("sender_key = ?", "sender_key <> -?")
+    monkeypatch.setattr(annotation_tables, "NEWEST_VERSION", anybody)
     assert_seen("than the rules say")
 
 
 def test_the_judge_sees_that_what_came_early_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = {size: f"{sql} AND 0" for size, sql in annotation_tables._REACTED_TO.items()}
-    monkeypatch.setattr(annotation_tables, "_REACTED_TO", nothing)
+    nothing = {size: f"{sql} AND 0" for size, sql in annotation_tables.REACTED_TO.items()}
+    monkeypatch.setattr(annotation_tables, "REACTED_TO", nothing)
     assert_seen("show something else")

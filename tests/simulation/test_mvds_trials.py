@@ -62,13 +62,13 @@ def test_a_trial_complains_when_healing_gets_no_time() -> None:
 
 def test_a_trial_complains_when_duplicates_are_not_acked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Defect R1, put in on purpose."""
-    acknowledge = Receiver._acknowledge
+    acknowledge = Receiver.acknowledge
 
     def once(self: Receiver, *arguments: object) -> None:
         if arguments[1] not in self.held:
             acknowledge(self, *arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Receiver, "_acknowledge", once)
+    monkeypatch.setattr(Receiver, "acknowledge", once)
     problems = [problem for seed in range(10) for problem in mvds_trial(seed).problems]
     assert any("all is settled" in problem for problem in problems)
 

@@ -299,7 +299,7 @@ def test_no_frame_of_the_grid_takes_long() -> None:
             assert len(worst) > 30
             assert sorted(worst)[-2] < 0.016
 
-    fonts._pictures.clear()
+    fonts.pictures.clear()
     play(scenario)
 
 
@@ -318,7 +318,7 @@ def test_what_the_budget_left_blank_is_drawn_afterwards() -> None:
             assert len(visible) > 40
             await until(lambda: all(fonts.is_drawn(text, side, scale) for text in visible))
 
-    fonts._pictures.clear()
+    fonts.pictures.clear()
     play(scenario)
 
 

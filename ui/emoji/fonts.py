@@ -49,7 +49,8 @@ def _fonts_version() -> float:
 
 _Key = tuple[str, int, float, str]
 """The emoji, its side, the screen's scale and the ink that a font without colours gets."""
-_pictures: OrderedDict[_Key, QPixmap] = OrderedDict()
+pictures: OrderedDict[_Key, QPixmap] = OrderedDict()
+"""What was drawn, the last used at the end."""
 
 
 def _key(text: str, side: int, scale: float) -> _Key:
@@ -72,7 +73,7 @@ def _drawn(text: str, side: int, scale: float) -> QPixmap:
 
 def is_drawn(text: str, side: int, scale: float) -> bool:
     """Whether ``draw_emoji`` has it ready, so that drawing it costs next to nothing."""
-    return _key(text, side, scale) in _pictures
+    return _key(text, side, scale) in pictures
 
 
 def draw_emoji(painter: QPainter, box: QRectF, text: str) -> None:
@@ -80,10 +81,10 @@ def draw_emoji(painter: QPainter, box: QRectF, text: str) -> None:
     side = round(min(box.width(), box.height()))
     scale = painter.device().devicePixelRatioF()
     key = _key(text, side, scale)
-    if key not in _pictures:
-        _pictures[key] = _drawn(text, side, scale)
-        if len(_pictures) > _KEPT_PICTURES:
-            _pictures.popitem(last=False)
-    _pictures.move_to_end(key)
+    if key not in pictures:
+        pictures[key] = _drawn(text, side, scale)
+        if len(pictures) > _KEPT_PICTURES:
+            pictures.popitem(last=False)
+    pictures.move_to_end(key)
     at = box.center()
-    painter.drawPixmap(round(at.x() - side / 2), round(at.y() - side / 2), _pictures[key])
+    painter.drawPixmap(round(at.x() - side / 2), round(at.y() - side / 2), pictures[key])

@@ -170,7 +170,7 @@ class Receiver:
 
     def _offered(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
         if message_id in self.held or self._records.is_own(message_id):
-            self._acknowledge(peer, message_id, step)
+            self.acknowledge(peer, message_id, step)
             return
         live = peer.live.get(message_id)
         if live is None:
@@ -192,7 +192,7 @@ class Receiver:
             self._sender.send_again(peer, live)
 
     def _take(self, peer: Peer, message_id: MvdsId, message: MvdsMessage, step: MvdsStep) -> None:
-        self._acknowledge(peer, message_id, step)
+        self.acknowledge(peer, message_id, step)
         if message_id in self.held or self._records.is_own(message_id):
             self._counters.add("mvds.duplicate")
             return
@@ -202,9 +202,9 @@ class Receiver:
         for other in self._peers.values():
             if message_id in other.live:  # Others who offered it need not send it.
                 self._records.remove(other, message_id, step)
-                self._acknowledge(other, message_id, step)
+                self.acknowledge(other, message_id, step)
 
-    def _acknowledge(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
+    def acknowledge(self, peer: Peer, message_id: MvdsId, step: MvdsStep) -> None:
         self._sender.acknowledge(peer, message_id, step)
 
 

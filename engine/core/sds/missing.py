@@ -32,12 +32,12 @@ from engine.core.sds.vocabulary import (
 
 _SET_BACK_MS = 1_000
 """Smaller steps are ordinary clock corrections and delay nothing important."""
-_LOST_KEPT = 10_000
+LOST_KEPT = 10_000
 _MAX_ASKED_AGAIN = 256
 """Lost dependencies that the user asked for again; beyond that the oldest are dropped."""
 _MAX_ASKED_OF_MEMBERS = 24
 """A few sync messages' worth of requests, so that one button causes no storm."""
-_MAX_QUOTED = 64
+MAX_QUOTED = 64
 """Quoted messages looked for or lost, since anybody can quote what never was."""
 _SLACK = 64
 _NAMERS_KEPT = 4
@@ -247,7 +247,7 @@ class MissingTable:
             self.want(entry, named_by=own_id, before=before, is_old=True, step=step)
         self._request_at(self._wanted[message_id], step.now_ms, step)
         self._quoted[message_id] = None
-        while len(self._quoted) > _MAX_QUOTED:
+        while len(self._quoted) > MAX_QUOTED:
             forgotten = next(iter(self._quoted))
             del self._quoted[forgotten]
             self.give_up(forgotten, step)
@@ -317,7 +317,7 @@ class MissingTable:
         return entry.entry
 
     def _forget_oldest_lost(self, step: Step) -> None:
-        while len(self._lost) > _LOST_KEPT:
+        while len(self._lost) > LOST_KEPT:
             # If a member names it again, we look for it again.
             forgotten = next(iter(self._lost))
             del self._lost[forgotten]

@@ -267,6 +267,10 @@ class TcpHost:
             return stream
         raise problem
 
+    def connections(self) -> tuple[Connection, ...]:
+        """All that are established, to whomever."""
+        return tuple(self._connections)
+
     # --- establishing ---------------------------------------------------------------------------
 
     def _accept(self, pipe: Pipe) -> None:

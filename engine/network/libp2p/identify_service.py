@@ -58,7 +58,7 @@ class IdentifyService:
         self._push_scheduled = False
         self._known_addresses: tuple[str, ...] = ()
         self._address_timer: asyncio.TimerHandle | None = None
-        self._pushes: WeakKeyDictionary[Connection, _PushBudget] = WeakKeyDictionary()
+        self._pushes: WeakKeyDictionary[Connection, PushBudget] = WeakKeyDictionary()
         server.set_handler(IDENTIFY, self._serve)
         server.set_handler(IDENTIFY_PUSH, self._serve_push)
 
@@ -121,7 +121,7 @@ class IdentifyService:
 
     async def _serve_push(self, stream: Stream) -> None:
         connection = _connection_of(stream)
-        budget = self._pushes.setdefault(connection, _PushBudget())
+        budget = self._pushes.setdefault(connection, PushBudget())
         budget.take(asyncio.get_running_loop().time())
         try:
             async with asyncio.timeout(self._limits.stream_timeout_ms / 1_000):
@@ -152,7 +152,7 @@ class IdentifyService:
             self._counters.add("libp2p.identify_push_failed")
 
 
-class _PushBudget:
+class PushBudget:
     """The budget of one connection."""
 
     def __init__(self) -> None:

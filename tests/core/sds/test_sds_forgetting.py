@@ -23,7 +23,7 @@ DAY = 86_400_000
 
 
 def test_of_what_is_lost_the_newest_marks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(missing, "_LOST_KEPT", 5)
+    monkeypatch.setattr(missing, "LOST_KEPT", 5)
     alice = member(config=replace(SMALL, lost_after_ms=1_000))
     lost = 0
     for number in range(20):

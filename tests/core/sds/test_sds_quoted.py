@@ -2,7 +2,7 @@
 
 from engine.core.ids import MessageId, ParticipantId, Position
 from engine.core.sds.inputs import MembersChanged, RetrieveQuoted
-from engine.core.sds.missing import _MAX_QUOTED
+from engine.core.sds.missing import MAX_QUOTED
 from engine.core.sds.vocabulary import MissingState, RepairRequested
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import ALICE, BOB, CAROL, NOW, after, content, log_of, member, said
@@ -77,8 +77,8 @@ def test_it_is_asked_for_again_when_somebody_new_comes() -> None:
 def test_invented_ids_are_bounded() -> None:
     alice = member()
     alice.handle(ANSWER, now_ms=NOW)
-    for number in range(_MAX_QUOTED + 9):
+    for number in range(MAX_QUOTED + 9):
         _retrieve(alice, MessageId(f"invented-{number}"), number)
     states = [entry.state for entry in alice.channel.snapshot().missing]
-    assert states.count(MissingState.WANTED) == _MAX_QUOTED
+    assert states.count(MissingState.WANTED) == MAX_QUOTED
     assert states.count(MissingState.LOST) == 9

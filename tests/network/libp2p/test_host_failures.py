@@ -5,14 +5,17 @@ nothing.  Hostile peers and coming back by dialling are other modules'.
 """
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from engine.core.errors import TransportError
 from engine.network.libp2p.limits import HostLimits
-from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
+from engine.network.libp2p.pipe import Pipe
 from engine.network.libp2p.ports import Stream
-from engine.network.libp2p.tcp import TcpTransport, Traffic
+from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic
+from engine.network.libp2p.transports import Transports
 from engine.network.libp2p.yamux import HEADER as FRAME
 from engine.network.libp2p.yamux import INITIAL_WINDOW
 from tests.network.libp2p.loopback_hosts import (
@@ -125,12 +128,22 @@ async def test_stopping_in_the_middle_of_everything_leaves_nothing(
 
 
 async def test_stopping_just_when_somebody_connects_leaves_no_socket(
-    running_hosts: RunningHosts,
+    running_hosts: RunningHosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    accepting: list[Callable[[Pipe], None]] = []
+    listen = Transports.listen
+
+    async def noted(
+        self: Transports, address: Multiaddr, accept: Callable[[Pipe], None]
+    ) -> Listener:
+        accepting.append(accept)
+        return await listen(self, address, accept)
+
+    monkeypatch.setattr(Transports, "listen", noted)
     async with running_hosts(2) as (alice, bob):
         address = parse_multiaddr(bob.addresses()[0])
         pipe = await TcpTransport(Traffic()).dial(address)
-        alice._accept(pipe)  # stop comes before its task's first step
+        accepting[0](pipe)  # stop comes before its task's first step
         await alice.stop()
         assert alice.connection_count() == 0
         async with asyncio.timeout(10):

@@ -3,16 +3,16 @@
 import asyncio
 import gc
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from itertools import product
 
 import pytest
 
 from engine.core.errors import TransportError
-from engine.network.libp2p import identify_service
 from engine.network.libp2p.admission import Handshakes, origin_of
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.identify import IDENTIFY_PUSH
-from engine.network.libp2p.identify_service import PUSH_BURST
+from engine.network.libp2p.identify_service import PUSH_BURST, PushBudget
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.pipe import PipeSink
@@ -195,7 +195,7 @@ async def test_the_first_muxer_that_both_have(
             await alice.connect(bob.addresses()[0])
     else:
         await alice.connect(bob.addresses()[0])
-        (connection,) = alice._connections
+        (connection,) = alice.connections()
         assert connection.muxer.has_ping == (taken == YAMUX)
     await alice.stop()
     await bob.stop()
@@ -368,13 +368,23 @@ async def test_half_open_sockets_keep_nobody_else_out(
 
 
 async def test_other_addresses_are_pushed(
-    running_hosts: RunningHosts, monkeypatch: pytest.MonkeyPatch
+    running_hosts: RunningHosts,
 ) -> None:
-    limits = HostLimits(address_check_interval_ms=10)
-    async with running_hosts(2, limits=limits) as (alice, bob):
+    class Laptop(TcpHost):
+        is_moved = False
+
+        def addresses(self) -> Sequence[str]:
+            here = f"/ip4/127.0.0.1/tcp/4242/p2p/{self.peer_id}"
+            return [here] if self.is_moved else super().addresses()
+
+    async with running_hosts(1) as (alice,), AsyncExitStack() as stack:
+        limits = HostLimits(address_check_interval_ms=10)
+        bob = Laptop(b"b" * 32, ["/ip4/127.0.0.1/tcp/0"], limits=limits)
+        await bob.start()
+        stack.push_async_callback(bob.stop)
         await alice.connect(bob.addresses()[0])
-        moved = f"/ip4/127.0.0.1/tcp/4242/p2p/{bob.peer_id}"
-        monkeypatch.setattr(bob._identify, "_addresses", lambda: (moved,))
+        bob.is_moved = True
+        moved = bob.addresses()[0]
         while alice.peers()[0].listen_addresses != (moved,):
             await alice.ping(bob.peer_id)
         assert bob.counters() == {"libp2p.own_addresses_changed": 1}
@@ -402,7 +412,7 @@ async def test_pushes_are_bounded_in_number_and_time(running_hosts: RunningHosts
 
 
 def test_a_push_budget_comes_back() -> None:
-    budget = identify_service._PushBudget()
+    budget = PushBudget()
     for _ in range(PUSH_BURST):
         budget.take(1_000.0)
     with pytest.raises(Exception, match="identify_push_limit"):

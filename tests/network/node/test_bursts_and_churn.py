@@ -88,7 +88,7 @@ async def come_and_go(address: str, number: int) -> None:
         host = TcpHost(os.urandom(32), ())
         await host.start()
         await host.connect(address)
-        for connection in host._connections.copy():
+        for connection in host.connections():
             connection.drop("torn off")
         await host.stop()
 

@@ -102,7 +102,7 @@ class MemoryHost:
         self.handlers: dict[ProtocolId, StreamHandler] = {}
         self._connected: list[Callable[[RemotePeer], None]] = []
         self._disconnected: list[Callable[[PeerId], None]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self.tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         self.wire.hosts[self.peer_id] = self
@@ -111,9 +111,9 @@ class MemoryHost:
         self.wire.hosts.pop(self.peer_id, None)
         for peer_id in list(self.links):
             await self.disconnect(peer_id)
-        for task in list(self._tasks):
+        for task in list(self.tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def addresses(self) -> Sequence[str]:
         return (f"/memory/{self.peer_id}",)
@@ -139,8 +139,8 @@ class MemoryHost:
 
         self.streams.append(stream)
         task = asyncio.create_task(run())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def connect(self, multiaddr: str, /) -> RemotePeer:
         remote = self.wire.hosts.get(PeerId(multiaddr.removeprefix("/memory/")))

@@ -298,12 +298,23 @@ def test_of_those_that_left_the_worst_are_remembered() -> None:
 
 
 def test_remembered_deliveries_are_bounded() -> None:
-    scores = known(P3)
-    for number in range(MAX_DELIVERIES + 1):
-        scores.delivered_first(PEER, TOPIC, b"%d" % number, now_ms=0)
-    assert len(scores._deliveries) == MAX_DELIVERIES
+    scores, second, now_ms = known(P3), PeerId("second"), 2 * INTERVAL_MS
+
+    def after_a_copy_of(message_id: bytes) -> float:
+        scores.delivered_again(second, TOPIC, message_id, now_ms=now_ms)
+        return scores.score(second)
+
+    scores.connected(second, address=None)
+    scores.grafted(second, TOPIC, now_ms=0)
     scores.refresh(now_ms=INTERVAL_MS)
-    assert not scores._deliveries
+    scores.refresh(now_ms=now_ms)
+    for number in range(MAX_DELIVERIES + 1):
+        scores.delivered_first(PEER, TOPIC, b"%d" % number, now_ms=now_ms)
+    assert after_a_copy_of(b"0") == -16, "the oldest was forgotten"
+    assert after_a_copy_of(b"1") == -9
+    scores.refresh(now_ms=now_ms + INTERVAL_MS)
+    before = scores.score(second)
+    assert after_a_copy_of(b"2") == before, "all were forgotten"
 
 
 @pytest.mark.parametrize(

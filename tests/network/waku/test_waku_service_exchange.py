@@ -228,7 +228,7 @@ async def test_an_answer_nobody_reads_is_given_up() -> None:
         stream = await client.new_stream(server.peer_id, [ECHO])
         await stream.write(encode_frame(b"?"))
         # The memory host's task keeps the handler's error, as the real host's counter does.
-        (task,) = server._tasks
+        (task,) = server.tasks
         with pytest.raises(TransportError, match="does not read"):
             await task
 
