@@ -45,7 +45,9 @@ def _ids(start: int, end: int) -> list[MessageId]:
     ]
 
 
-@pytest.mark.parametrize("vector", VECTORS["hashN"], ids=lambda vector: repr(vector["item"]))
+@pytest.mark.parametrize(
+    "vector", VECTORS["hashN"] + FULL["hashN"], ids=lambda vector: repr(vector["item"])
+)
 def test_positions(vector: Vector) -> None:
     found = positions(base_hashes(vector["item"]), vector["maxValue"])
     assert list(found) == vector["positions"]

@@ -24,6 +24,7 @@ from tests.core.sds.sds_bench import (
     content,
     dep,
     entries,
+    holds,
     id_of,
     log_of,
     member,
@@ -158,6 +159,9 @@ def _changed(received: MessageReceived, **changes: object) -> MessageReceived:
 
 GOOD = content(BOB, "good", history=entries("dependency"))
 BACKWARDS: Holdings = {instance_of(BOB): (SequenceRange(first=5, last=3),)}
+OVERLAPPING: Holdings = {
+    instance_of(BOB): (SequenceRange(first=1, last=5), SequenceRange(first=5, last=9))
+}
 
 
 @pytest.mark.parametrize(
@@ -174,6 +178,8 @@ BACKWARDS: Holdings = {instance_of(BOB): (SequenceRange(first=5, last=3),)}
         (sync(BOB, lamport=2**64 - 1), "lamport_too_large"),
         (_changed(GOOD, lamport_timestamp=None, content=None), "no_kind"),
         (sync(BOB, holdings=BACKWARDS), "bad_holdings"),
+        (sync(BOB, holdings=holds((BOB, 0, 3))), "bad_holdings"),
+        (sync(BOB, holdings=OVERLAPPING), "bad_holdings"),
         (content(BOB, "none", sequence=0), "bad_sequence"),
         (content(BOB, "too many", sequence=2**53), "bad_sequence"),
     ],

@@ -7,6 +7,7 @@ from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.inputs import (
     DeadlineReached,
+    HastenStoreQuery,
     RetrieveLostRequested,
     RetrieveRequested,
     StoreAnswered,
@@ -24,7 +25,18 @@ from engine.core.sds.vocabulary import (
     StoresSaid,
 )
 from engine.sim.channel_participant import ChannelParticipant
-from tests.core.sds.sds_bench import BOB, NOW, SMALL, after, content, log_of, member, said, sync
+from tests.core.sds.sds_bench import (
+    BOB,
+    NOW,
+    SMALL,
+    after,
+    content,
+    log_of,
+    member,
+    opened,
+    said,
+    sync,
+)
 
 DAY_MS = 86_400_000
 MINUTE_MS = 60_000
@@ -270,6 +282,26 @@ def test_members_are_asked_for_it_too_with_the_next_message() -> None:
         alice.handle(DeadlineReached(), now_ms=alice.channel.next_deadline() or NOW)
         requested += said(alice, RepairRequested)
     assert requested == [RepairRequested(message_ids=(HINTED.message_id,))], "once"
+
+
+def test_with_a_message_go_three_requests_and_no_more() -> None:
+    alice = _with_store()
+    _lost_and_then_asked_for(alice)
+    names = [HistoryEntry(MessageId(f"{number}")) for number in range(10)]
+    alice.handle(content(BOB, "more", lamport=NOW + 2, history=names), now_ms=NOW)
+    (sent,) = opened(alice.send("mine", now_ms=after(MINUTE_MS)))
+    requested = [entry.message_id for entry in sent.message.repair_request]
+    assert requested[0] == HINTED.message_id
+    assert len(requested) == SMALL.repair_requests_per_message
+
+
+def test_hastened_it_is_asked_for_in_the_same_step() -> None:
+    alice = _with_store()
+    alice.handle(WAITS, now_ms=NOW)
+    alice.handle(HastenStoreQuery(), now_ms=after(1))
+    assert [ask.missing for ask in _asked(alice)] == [(HINTED,)]
+    alice.handle(HastenStoreQuery(), now_ms=after(2))
+    assert _asked(alice) == []  # It was asked for a moment ago.
 
 
 def test_without_a_store_it_is_asked_for_when_there_is_one() -> None:

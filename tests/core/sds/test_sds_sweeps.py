@@ -193,7 +193,7 @@ def test_lost_after_a_day_online_then_delivered_and_inserted_if_it_turns_up() ->
         DependencyLost,
         MessageDelivered,
     ]
-    assert alice.channel.snapshot().incoming == ()
+    assert alice.channel.snapshot().incoming == alice.store.state().incoming == ()
     alice.handle(missing, now_ms=after(DAY + 1))
     (event,) = said(alice, MessageDelivered)
     assert isinstance(event, MessageDelivered)

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
+from engine.core.sds.authors import Author
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.flooding import Account, SetAsideTable
 from engine.core.sds.held import HeldAside
@@ -76,6 +77,17 @@ def test_bare_ids_are_counted_with_their_authors_and_the_oldest_forgotten() -> N
     assert table.tell() == ()
 
 
+def test_a_number_that_left_the_log_is_not_held_because_its_next_one_is() -> None:
+    author = Author(BOB)
+    assert author.note(1, 10)
+    assert author.note(2, 11)
+    author.forget(2)
+    assert author.note(3, 12)
+    assert [(each.first, each.last) for each in author.held.ranges()] == [(1, 1), (3, 3)]
+    assert [author.row_of(number) for number in range(5)] == [None, 10, None, 12, None]
+    assert not author.note(3, 13)
+
+
 def test_an_account_is_saved_with_each_sixteenth_of_its_messages_or_bytes() -> None:
     for max_messages, max_bytes in ((32, 10**9), (10**9, 3_200)):
         account = Account(
@@ -101,6 +113,28 @@ def test_an_answer_goes_when_the_first_who_needs_it_is_due() -> None:
     ((taken, lacking),) = answers.take_due(after(500))
     assert (taken, list(lacking)) == (message_id, [BOB, CAROL, ALICE])
     assert answers.next_deadline() is None
+
+
+def test_what_was_sent_takes_no_room_any_more() -> None:
+    answers = RepairAnswers(replace(SMALL, repair_buffer=32, repair_answers_per_sweep=9))
+    for number in range(12):
+        assert answers.plan(MessageId(f"{number}"), NOW, BOB, now_ms=NOW)
+        if number % 4 == 3:
+            assert not answers.plan(MessageId("too many"), NOW, BOB, now_ms=NOW)
+            assert len(list(answers.take_due(after(number * SMALL.sweep_spacing_ms)))) == 4
+
+
+def test_what_was_just_sent_is_not_sent_again_until_its_time_is_over() -> None:
+    again_ms = SMALL.push_again_ms
+    answers = RepairAnswers(SMALL)
+    answers.heard(MessageId("x"), NOW)
+    assert answers.is_too_soon(MessageId("x"), BOB, after(again_ms - 1))
+    assert not answers.is_too_soon(MessageId("x"), BOB, after(again_ms))
+    answers.answered(MessageId("y"), [BOB], NOW)
+    answers.answered(MessageId("y"), [BOB], NOW)
+    assert answers.is_too_soon(MessageId("y"), BOB, after(2 * again_ms - 1))
+    assert not answers.is_too_soon(MessageId("y"), BOB, after(2 * again_ms))
+    assert not answers.is_too_soon(MessageId("y"), CAROL, after(again_ms))
 
 
 def test_each_member_has_an_eighth_of_the_room_and_less_once_half_is_taken() -> None:
