@@ -81,6 +81,14 @@ def test_a_message_from_the_future_is_delivered_and_moves_no_clock() -> None:
     assert we.channel.snapshot().lamport_timestamp == NOW + 20
 
 
+def test_our_clock_follows_as_far_as_five_minutes_ahead_and_no_further() -> None:
+    latest = NOW + SdsConfig().max_ahead_ms
+    for lamport, followed in ((latest, True), (latest + 1, False)):
+        we = participant()
+        we.receive(Stranger().say("ahead", lamport=lamport), now_ms=NOW)
+        assert (we.channel.snapshot().lamport_timestamp == lamport) is followed
+
+
 def test_a_jump_as_far_as_the_log_can_keep_is_delivered_and_beyond_is_refused() -> None:
     we = participant()
     we.receive(Stranger().say("far", lamport=2**63 - 1), now_ms=NOW)

@@ -9,7 +9,7 @@ from engine.core.sds.authors import Author
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.flooding import Account, SetAsideTable
 from engine.core.sds.held import HeldAside
-from engine.core.sds.incoming import waiting_entry
+from engine.core.sds.incoming import IncomingBuffer, waiting_entry
 from engine.core.sds.repair import RepairAnswers
 from engine.core.sds.step import Step
 from engine.core.sds.vocabulary import IncomingEntry
@@ -41,6 +41,25 @@ def test_what_is_held_aside_is_due_in_order_whatever_gave_way(
         taken += held.take_due(at_ms)
     assert taken == left
     assert len(held) == 0
+
+
+def waiting(number: int, size: int = 0, sender: ParticipantId = BOB) -> IncomingEntry:
+    return waiting_entry(content(sender, f"{number}" + "x" * size, lamport=NOW + number), NOW)
+
+
+def test_as_many_give_way_to_an_older_message_as_it_takes_and_no_more() -> None:
+    later = [waiting(number) for number in range(1, 5)]
+    older = waiting(0, size=len(later[0].raw) // 2)
+    sizes = [len(entry.raw) for entry in later]
+    room = sum(sizes) + len(older.raw) - 1
+    for taken in range(4):
+        config = replace(SMALL, max_waiting_bytes_per_sender=room - sum(sizes[:taken]))
+        buffer = IncomingBuffer(config)
+        for entry in later:
+            buffer.add(entry, [MessageId("missing")])
+        leaving = buffer.make_room(older)
+        assert leaving == [*reversed(later)][: taken + 1]
+        assert buffer.make_room(waiting(9, size=len(older.raw))) is None
 
 
 def put_aside(table: SetAsideTable, sender: ParticipantId, number: int) -> None:
