@@ -35,7 +35,9 @@ MAX_TOKENS = 2000
 MAX_CODE_BLOCKS = 32
 MAX_ITEM_LEVEL = 3
 
-_LOOKS_LIKE_MARKUP: Final = re.compile(r"[*_~`]|^ {0,6}(?:>|- |\d{1,3}[.)] )", re.MULTILINE)
+# Two expressions: as one they take five times as long for a text that has neither.
+_ANY_MARK: Final = re.compile(r"[*_~`]")
+_ANY_LINE: Final = re.compile(r"^ {0,6}(?:>|- |\d{1,3}[.)] )", re.MULTILINE)
 _FENCE = "```"
 _OPENING: Final = re.compile(r"^```(?!`)", re.MULTILINE)
 _LANGUAGE: Final = re.compile(r"([A-Za-z0-9+#._-]{0,32})[ \t\r]*\n")
@@ -109,7 +111,7 @@ class MarkupSearch:
         # Neither a mark nor a link begins or ends inside code.
         searched = _masked(self._text, blocks, "\n")[:MAX_SCANNED_CHARACTERS]
         searched = _masked(searched, self._apart, _APART)[:MAX_SCANNED_CHARACTERS]
-        if _LOOKS_LIKE_MARKUP.search(searched) is None:
+        if _ANY_MARK.search(searched) is None and _ANY_LINE.search(searched) is None:
             self.marks = [*blocks, *self._links(searched)]
             return
         lines = list(self._quotes_and_items(searched))
