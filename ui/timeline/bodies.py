@@ -25,7 +25,7 @@ from ui.timeline.code_block import (
     wanted_width,
 )
 from ui.timeline.row_words import body_words
-from ui.timeline.text_block import TextBlock, TextShape, break_text, shape_text, word_in
+from ui.timeline.text_block import TextBlock, TextShape, break_text, hung, shape_text, word_in
 
 if TYPE_CHECKING:
     from engine.core.ids import MessageId
@@ -199,7 +199,7 @@ def _body(blocks: list[Block], lines: CodeLines, width: float, *, folded: bool) 
     fitted = tuple(
         CodeBlock(block.shape, block.y, width, block.height, block.rows)
         if isinstance(block, CodeBlock)
-        else block
+        else hung(block, width)
         for block in blocks
     )
     return Body(

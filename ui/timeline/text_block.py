@@ -283,6 +283,13 @@ def break_text(shape: TextShape, width: float, *, y: float, most: int) -> TextBl
     return block
 
 
+def hung(block: TextBlock, width: float) -> TextBlock:
+    """What runs from right to left hangs on the right edge of the whole body, ``width`` away."""
+    if not block.right_to_left or block.width + 1 >= width:
+        return block
+    return _broken(block.shape, width, y=block.y, most=block.lines, right_to_left=True)
+
+
 def _broken(
     shape: TextShape, width: float, *, y: float, most: int, right_to_left: bool
 ) -> TextBlock:

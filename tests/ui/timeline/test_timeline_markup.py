@@ -1,6 +1,7 @@
 """Markup in the timeline, by mouse, keyboard and screen reader: what is shown, copied and said."""
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtTest import QTest
@@ -20,6 +21,8 @@ from tests.ui.timeline.test_timeline_interaction import (
     with_rows,
 )
 from tests.ui.timeline.timeline_stage import at, message
+from ui.theme import current_theme
+from ui.timeline.bodies import BodyLayouts
 from ui.timeline.code_block import CodeBlock
 from ui.timeline.rows import message_key
 from ui.timeline.text_block import TextBlock
@@ -256,3 +259,44 @@ def test_folded_code_is_copied_to_its_end() -> None:
         assert QGuiApplication.clipboard().text().endswith("line  4999")
 
     with_rows(scenario, [ENDLESS])
+
+
+def test_hebrew_hangs_on_the_right_edge_above_wide_code_too() -> None:
+    both = message(60, "Luc", f"שבת\n```\n{LONG_LINE}\n```\nשבת **ארץ**", sent_ms=at(13, 5))
+
+    async def scenario(view: TimelineView) -> None:
+        body = bubble(view, both)[0].body
+        texts = [block for block in body.blocks if isinstance(block, TextBlock)]
+        assert len(texts) == 2
+        for block in texts:
+            rect = block.shape.layout.lineAt(0).naturalTextRect()
+            assert rect.right() == pytest.approx(body.width, abs=2)
+            assert rect.left() > body.width / 2
+
+    with_rows(scenario, [both])
+
+
+def test_texts_that_are_laid_out_are_bounded_together() -> None:
+    layouts = BodyLayouts(limit=10, max_units=1_000)
+    theme = current_theme()
+    for number in range(20):
+        layouts.body(message(number, text="tide " * 60), width=500, unfolded=False, theme=theme)
+        assert len(layouts) <= 3
+    huge = message(100, text="tide " * 600)
+    layouts.body(huge, width=500, unfolded=False, theme=theme)
+    assert len(layouts) == 1
+    layouts.body(huge, width=400, unfolded=True, theme=theme)
+    for number in range(200, 220):
+        layouts.body(message(number, text="tide"), width=500, unfolded=False, theme=theme)
+        assert len(layouts) <= 10
+
+
+def test_an_edited_text_is_laid_out_anew_even_if_only_its_marks_changed() -> None:
+    layouts = BodyLayouts()
+    theme = current_theme()
+    first = message(1, text="**tide**")
+    plain = replace(first, spans=())
+    widths = [
+        layouts.body(each, width=500, unfolded=False, theme=theme).width for each in (first, plain)
+    ]
+    assert widths[0] != widths[1]
