@@ -27,6 +27,7 @@ from benchmarks import (
     sds,
     start,
     sweep,
+    timeline,
 )
 from benchmarks.report import Report
 
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "sds": sds.run,
     "start": start.run,
     "sweep": sweep.run,
+    "timeline": timeline.run,
 }
 OUT = Path("build/bench")
 
