@@ -294,6 +294,7 @@ def test_sync_messages_of_one_member_are_looked_after_within_limits() -> None:
         names = entries(*phantoms(20, str(number)))
         alice.handle(sync(MALLORY, lamport=NOW + number, history=names), now_ms=NOW)
     assert len(alice.channel.snapshot().missing) == SMALL.max_missing_named_by_syncs
+    assert alice.counters["sds.missing_overflow"] == 10
     alice.handle(sync(BOB, lamport=NOW, history=entries("real")), now_ms=NOW)
     assert alice.channel.wants(MessageId("real"))
 

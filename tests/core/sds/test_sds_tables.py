@@ -10,9 +10,17 @@ from engine.core.sds.config import FloodLimits
 from engine.core.sds.flooding import Account, SetAsideTable
 from engine.core.sds.held import HeldAside
 from engine.core.sds.incoming import IncomingBuffer, waiting_entry
-from engine.core.sds.repair import RepairAnswers
+from engine.core.sds.inputs import RetrieveLostRequested
+from engine.core.sds.missing import MissingTable, OnlineClock
+from engine.core.sds.repair import RepairAnswers, RepairTimes
 from engine.core.sds.step import Step
-from engine.core.sds.vocabulary import IncomingEntry
+from engine.core.sds.vocabulary import (
+    HistoryEntry,
+    IncomingEntry,
+    MissingEntry,
+    MissingState,
+)
+from engine.sim.channel_participant import hash64
 from tests.core.sds.sds_bench import ALICE, BOB, CAROL, NOW, SMALL, after, content
 
 HOUR = 3_600_000
@@ -62,6 +70,35 @@ def test_as_many_give_way_to_an_older_message_as_it_takes_and_no_more() -> None:
         assert buffer.make_room(waiting(9, size=len(older.raw))) is None
 
 
+def missing(name: str, state: MissingState, request_at_ms: UnixMs) -> MissingEntry:
+    return MissingEntry(
+        entry=HistoryEntry(MessageId(name)),
+        state=state,
+        since_ms=NOW,
+        online_ms=0,
+        request_at_ms=request_at_ms,
+        requests=0,
+    )
+
+
+def test_what_the_user_wants_of_members_does_not_wait_for_what_is_due_later() -> None:
+    table = MissingTable(
+        [
+            missing("lost", MissingState.LOST, NOW),
+            missing("wanted", MissingState.WANTED, after(50_000)),
+        ],
+        config=SMALL,
+        times=RepairTimes(ALICE, config=SMALL, hash64=hash64),
+        clock=OnlineClock(online=True, now_ms=NOW, longest_tick_ms=SMALL.longest_tick_ms),
+    )
+    assert table.next_request() == after(50_000)
+    wish = RetrieveLostRequested(message_ids=(MessageId("lost"),))
+    table.ask_for_lost(wish, Step(NOW))
+    assert table.next_request() == NOW
+    assert [entry.message_id for entry in table.take_due(3, Step(NOW))] == ["lost"]
+    assert table.next_request() == after(50_000)
+
+
 def put_aside(table: SetAsideTable, sender: ParticipantId, number: int) -> None:
     table.add(content(sender, f"{number}"), sender, Step(NOW))
 
@@ -77,6 +114,15 @@ def test_of_several_authors_whoever_has_most_gives_way_and_the_newest_goes() -> 
     assert told == {ALICE: (1, 0), BOB: (3, 1), CAROL: (2, 0)}
     (bare,) = [each for each in table.entries() if not table.keeps(each.message_id)]
     assert bare.message_id == content(BOB, "3").message.message_id
+
+
+def test_bytes_are_kept_up_to_the_last_one() -> None:
+    sizes = [len(content(BOB, f"{number}").raw) for number in range(2)]
+    for room, kept in ((sum(sizes), 2), (sum(sizes) - 1, 1)):
+        table = SetAsideTable(FloodLimits(waiting_bytes=room), ())
+        for number in range(2):
+            put_aside(table, BOB, number)
+        assert table.waiting(BOB) == kept
 
 
 def test_bare_ids_are_counted_with_their_authors_and_the_oldest_forgotten() -> None:
