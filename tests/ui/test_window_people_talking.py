@@ -35,6 +35,7 @@ def test_the_header_of_a_person_says_whether_they_are_there() -> None:
             assert entries(header.more.menu()) == [
                 "Safety number…",
                 "Rename…",
+                "Go to date…",
                 "Fetch history",
                 "Mute",
                 "Block…",

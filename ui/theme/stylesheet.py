@@ -128,6 +128,26 @@ QToolTip {{
 """
 
 
+def _calendar(c: Colours, type_: TypeScale, m: Metrics) -> str:
+    return f"""
+QCalendarWidget QWidget {{ alternate-background-color: {_hex(c.surface2)}; }}
+QCalendarWidget #qt_calendar_navigationbar {{
+  background: {_hex(c.surface2)}; border-radius: {m.gap(Radius.BUTTON)}px;
+}}
+QCalendarWidget QToolButton {{
+  {_px(type_.body)}; font-weight: 600; color: {_hex(c.ink)};
+  min-height: {m.scaled(30)}px; padding: 0 {m.gap(Spacing.SNUG)}px;
+}}
+QCalendarWidget QAbstractItemView {{
+  {_px(type_.label)}; background: {_hex(c.surface)}; color: {_hex(c.ink)}; outline: none;
+  border: 1px solid transparent;
+  selection-background-color: {_hex(c.accent)}; selection-color: {_hex(c.onAccent)};
+}}
+QCalendarWidget QAbstractItemView:focus {{ border-color: {_hex(c.focus)}; }}
+QCalendarWidget QAbstractItemView:disabled {{ color: {_hex(c.ink3)}; }}
+"""
+
+
 def _scroll_bars(c: Colours, m: Metrics) -> str:
     width = m.gap(10)
     return f"""
@@ -148,5 +168,6 @@ def stylesheet_of(colours: Colours, type_: TypeScale, metrics: Metrics) -> str:
         _buttons(colours, type_, metrics)
         + _fields(colours, type_, metrics)
         + _floating(colours, type_, metrics)
+        + _calendar(colours, type_, metrics)
         + _scroll_bars(colours, metrics)
     )

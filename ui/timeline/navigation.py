@@ -6,14 +6,16 @@ read while one scrolls.
 """
 
 from collections.abc import Callable
+from datetime import date, datetime, time
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
 from engine.answers import TimelinePage
-from engine.core.ids import ConversationId, Position
+from engine.core.ids import ConversationId, MessageId, Position
 from ui.timeline.canvas import JUMP_SHARE, TimelineCanvas
 from ui.timeline.paging import Load, Pager, PageSource
+from ui.timeline.rows import DayRow
 from ui.timeline.scene import Scene
 
 _ROWS_AHEAD = 50
@@ -107,6 +109,25 @@ class TimelineNavigation(QObject):
             self._canvas.show_message(loaded.messages[index].message_id)
         else:
             self._target = position
+            self._pager.around(position)
+
+    def go_to_day(self, day: date) -> None:
+        """Lamport timestamps are about the time in milliseconds, so a moment has a place, too."""
+        midnight = datetime.combine(day, time.min).astimezone()
+        position = Position(
+            lamport_timestamp=max(0, int(midnight.timestamp() * 1000)), message_id=MessageId("")
+        )
+        scene, loaded = self._scene, self._scene.loaded
+        pill = scene.box(DayRow(day=day, before=position.message_id))
+        anchor = Anchor(position, scene.layout.covered + pill.height)
+        index = loaded.index_at_or_after(position)
+        begins = index > 0 or not loaded.has_older
+        ends = index < len(loaded) or not loaded.has_newer
+        self._target = anchor
+        if loaded.messages and begins and ends:
+            self._anchor_at(anchor.position, anchor.offset)
+            self._canvas.refresh()
+        else:
             self._pager.around(position)
 
     # pages --------------------------------------------------------------------------------------

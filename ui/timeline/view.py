@@ -9,6 +9,7 @@ by itself: resending, deleting, fetching and links are signals for the window.
 
 import time
 from collections.abc import Callable
+from datetime import date
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import (
@@ -34,6 +35,7 @@ from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.paging import PageSource
 from ui.timeline.reading import ReadState, ReadTracker
 from ui.timeline.requests import TimelineRequests
+from ui.timeline.rows import local_day, message_of
 from ui.timeline.scene import Scene
 from ui.timeline.updates import TimelineUpdates
 from ui.translate import tr
@@ -158,6 +160,16 @@ class TimelineView(QAbstractScrollArea):
 
     def go_to_newest(self) -> None:
         self.navigation.go_to_newest()
+
+    def day_in_view(self) -> date:
+        """Of the topmost message; of today while there is none."""
+        shown = next((m for p in self.scene.placed if (m := message_of(p.row)) is not None), None)
+        return local_day(self.scene.now_ms() if shown is None else shown.sent_ms)
+
+    def go_to_day(self, day: date) -> None:
+        """Show the first message of this local day, or else the next one there is."""
+        self.navigation.go_to_day(day)
+        self.setFocus()
 
     def _go_to_late(self) -> None:
         position = self.read_tracker.state.first_late()

@@ -5,7 +5,7 @@ one sheet is open at a time; asking for another while one is open does nothing.
 """
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
@@ -24,6 +24,7 @@ from ui.dialogs.confirm import (
     openable,
     quit_confirm,
 )
+from ui.dialogs.go_to_date import GoToDate
 from ui.dialogs.group import CreateGroup, InviteLink, Members
 from ui.dialogs.holders import Holders
 from ui.dialogs.join import Join
@@ -154,6 +155,19 @@ class Flows(QObject):
             await self._ask(Holders(found, self._now(), self._window))
 
         self._start(tr("show who holds it"), flow)
+
+    def go_to_date(self, day: date, go: Callable[[date], None]) -> None:
+        """``day`` is being read now; ``go`` leads to the one that is chosen."""
+
+        async def flow() -> None:
+            sheet = GoToDate(day, self._now().date(), self._window)
+            chosen: list[date] = []
+            sheet.accepted.connect(lambda: chosen.append(sheet.day))
+            await self._ask(sheet)
+            for each in chosen:
+                go(each)
+
+        self._start(tr("go to a date"), flow)
 
     def link(self, target: str, open_url: Callable[[QUrl], bool]) -> None:
         """Pressed in a message: one of ours is shown here, another program opens the rest."""

@@ -103,6 +103,7 @@ class ConversationHeader(Area):
     block_requested = Signal()
     unblock_requested = Signal()
     remove_requested = Signal()
+    date_requested = Signal()
     history_requested = Signal(object)
     """For so many days; None: for all there is."""
     focus_left = Signal()
@@ -135,6 +136,7 @@ class ConversationHeader(Area):
         person.setAccessibleName(tr("Menu of this person"))
         self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
         self._add(group, tr("Members…"), "people", self.members_requested.emit)
+        self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(group)
         mute_group = self._add(group, tr("Mute"), "bell-off", self._toggle_mute)
         group.addSeparator()
@@ -143,6 +145,7 @@ class ConversationHeader(Area):
         )
         self._add(person, tr("Safety number…"), "key", self.safety_number_requested.emit)
         self._add(person, tr("Rename…"), "rename", self.rename_requested.emit)
+        self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(person)
         mute_person = self._add(person, tr("Mute"), "bell-off", self._toggle_mute)
         self._mute_actions = (mute_group, mute_person)

@@ -199,6 +199,9 @@ class MainWindow(QMainWindow):
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.looks.apply)
         header, pane = self.pane.header, self.pane
         header.back_requested.connect(self._back)
+        header.date_requested.connect(
+            lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
+        )
         for wish, flow in (
             (header.invite_requested, self.flows.invite),
             (header.members_requested, self.flows.members),
