@@ -99,6 +99,9 @@ class World:
     def messages(self) -> list[HistoryMessage]:
         return fetched(self.events)
 
+    def ended_queries(self) -> int:
+        return sum(isinstance(event, QueryEnded) for event in self.events)
+
     def ended(self) -> QueryEnded:
         """The only query's end."""
         ends = [event for event in self.events if isinstance(event, QueryEnded)]

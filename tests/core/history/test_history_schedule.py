@@ -244,6 +244,22 @@ def test_a_wish_that_grew_while_it_ran_goes_on_to_its_new_end() -> None:
     assert covered.through_ms == NOW_MS + DAY_MS
 
 
+def test_a_query_that_reached_its_own_end_does_not_end_a_wish_that_grew_meanwhile() -> None:
+    store = ModelStore(MESSAGES)
+    world = world_of({ONE: store})
+    world.tell(connect())
+    world.step()
+    world.now_ms = grown_ms = UnixMs(world.now_ms + 10_000)  # Before the answer is overdue.
+    world.tell(connect(UnixMs(NOW_MS - 1_000)))
+    first_query = world.ended_queries()
+    while world.ended_queries() == first_query:
+        assert world.step()
+    assert not any(isinstance(event, Covered) for event in world.events)
+    world.run()
+    covered = next(event for event in world.events if isinstance(event, Covered))
+    assert covered.through_ms == grown_ms
+
+
 def test_a_history_of_more_pages_than_a_query_may_have_is_continued_at_once() -> None:
     config = HistoryConfig(max_pages=3)
     world = world_of({ONE: ModelStore(MESSAGES)}, config=config)

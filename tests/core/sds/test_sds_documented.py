@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from engine.core.sds.config import DAY_MS, HOUR_MS, MIB, MINUTE_MS, SECOND_MS, SdsConfig
+from engine.core.sds.vocabulary import MissingState, OutgoingState, SendPurpose
 
 PAGE = Path(__file__).parents[3] / "docs" / "sds.md"
 OURS, SMALL, JS = SdsConfig(), SdsConfig.for_small_group(), SdsConfig.js_defaults()
@@ -33,6 +34,7 @@ OF_SYNC = (
     f"{JS.sync_multiplier_own_sync:g}",
     f"{JS.sync_multiplier_repairs:g}",
 )
+WORDS = ("no", "one", "two", "three", "four")
 SENTENCES = [
     f"dated more than {minutes(OURS.max_ahead_ms)} ahead of our clock waits",
     f"At most {OURS.max_held_ahead_per_sender} messages of one sender and",
@@ -46,7 +48,8 @@ SENTENCES = [
     f"speak again before all have had that time ({seconds(OURS.sync_gap_ms)};",
     f"that time ({seconds(OURS.sync_gap_ms)}; in small groups {seconds(SMALL.sync_gap_ms)})",
     f"older than {seconds(OURS.answer_sync_after_ms)} ({seconds(SMALL.answer_sync_after_ms)})",
-    f"in rounds that slow down to {minutes(OURS.sync_slowdown_max * OURS.sync_interval_ms)}",
+    f"in {WORDS[OURS.sync_patient_rounds]} rounds, and then ever more rarely, down to every",
+    f"down to every {minutes(OURS.sync_slowdown_max * OURS.sync_interval_ms)}",
     f"js-waku's {seconds(OURS.repair_t_min_ms)} to {seconds(OURS.repair_t_max_ms)} are made for",
     f"with what it holds, up to {OURS.bloom_capacity} ids",
     f"{OURS.repair_answers_per_sweep} every {OURS.sweep_spacing_ms} ms for each member",
@@ -84,6 +87,15 @@ SENTENCES = [
 def test_what_the_page_says_is_what_is_configured() -> None:
     page = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8")).lower()
     assert [one for one in SENTENCES if one.lower() not in page] == []
+
+
+def test_a_day_has_24_hours_of_60_minutes_of_60_seconds() -> None:
+    assert (SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS) == (1_000, 60_000, 3_600_000, 86_400_000)
+
+
+def test_codes_are_their_names() -> None:
+    codes = [*OutgoingState, *MissingState, *SendPurpose]
+    assert [code.value for code in codes] == [code.name.lower() for code in codes]
 
 
 def test_js_waku_has_no_jitter_no_doubling_and_never_slows_down() -> None:

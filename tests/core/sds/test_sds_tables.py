@@ -202,6 +202,17 @@ def test_what_was_just_sent_is_not_sent_again_until_its_time_is_over() -> None:
     assert not answers.is_too_soon(MessageId("y"), CAROL, after(again_ms))
 
 
+def test_after_as_many_as_go_at_once_the_next_wait_for_their_slice() -> None:
+    at_once = SMALL.repair_answers_per_sweep
+    answers = RepairAnswers(SMALL)
+    for number in range(at_once + 1):
+        assert answers.plan(MessageId(f"{number}"), NOW, BOB, now_ms=NOW)
+    assert len(list(answers.take_due(NOW))) == at_once
+    assert answers.next_deadline() == after(SMALL.sweep_spacing_ms)
+    assert list(answers.take_due(after(SMALL.sweep_spacing_ms - 1))) == []
+    assert len(list(answers.take_due(after(SMALL.sweep_spacing_ms)))) == 1
+
+
 def test_each_member_has_an_eighth_of_the_room_and_less_once_half_is_taken() -> None:
     answers = RepairAnswers(replace(SMALL, repair_buffer=32))
 
