@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import DeliveryState, HolderSource, MessageId
+from engine.core.markup import find_spans
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
@@ -60,7 +61,9 @@ def test_the_chance_that_a_maybe_is_wrong_comes_back_exactly(
 
 
 def test_a_row_comes_back_with_delivery_and_holders(with_group: ProfileStore) -> None:
-    spans = (SpanRecord(kind="link", start=0, length=3, target='https://ä.example/?a="b"'),)
+    link = SpanRecord(kind="link", start=0, length=3, target='https://ä.example/?a="b"')
+    spans = (link, *find_spans("> **😀** *b*\n- c\n```py\nd\n```"))
+    assert len({span.kind for span in spans}) == 7
     record = replace(row(1, "a", is_own=True).message, spans=spans, late=True, text="é\0\n")
     with_group.apply(
         [

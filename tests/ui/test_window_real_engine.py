@@ -7,10 +7,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from engine.core.ids import DeliveryState
+from engine.events import SpanKind
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import play, until
+from ui.list.preview import preview_of
 
 
 def test_a_typed_message_becomes_held_by_1_of_1_when_the_other_side_answered(
@@ -30,6 +32,33 @@ def test_a_typed_message_becomes_held_by_1_of_1_when_the_other_side_answered(
         await until(lambda: bob.has_row("It talks!", "Held by 1 of 1"))
         delivery = await delivery_of(alice, "Does it talk?")
         assert delivery is DeliveryState.HELD
+
+    at_desks(tmp_path, ("Alice", "Bob"), scenario)
+
+
+def test_markup_is_stored_with_the_message_and_shown_to_the_other_side(tmp_path: Path) -> None:
+    async def scenario(alice: Desk, bob: Desk) -> None:
+        group = await alice.engine.groups.create("Tide Gauge")
+        await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+        for desk in (alice, bob):
+            desk.window.open_conversation(group)
+        await until(lambda: alice.has_row("Bob joined"))
+        box = alice.window.pane.composer.box
+        QTest.keyClick(box, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+        QTest.keyClicks(box, "low")
+        QTest.keyClick(box, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+        alice.type_and_enter(" water, see www.tide.example")
+        await until(lambda: bob.has_row("Alice", "low water, see www.tide.example"))
+        for desk in (alice, bob):
+            [message] = [
+                m for m in (await desk.engine.timeline.latest_page(group)).messages if m.spans
+            ]
+            assert message.text == "**low** water, see www.tide.example"
+            kinds = [span.kind for span in message.spans]
+            assert kinds == [SpanKind.BOLD, SpanKind.HIDDEN, SpanKind.HIDDEN, SpanKind.LINK]
+            assert message.spans[-1].target == "https://www.tide.example"
+            (listed,) = await desk.engine.conversations()
+            assert preview_of(listed).text == "low water, see www.tide.example"
 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 

@@ -31,7 +31,7 @@ from ui.timeline.view import TimelineView
 pytestmark = pytest.mark.usefixtures("qapp")
 
 SENTENCE = message(10, "Maya", "see **bold words** at _https://a.example/b_", sent_ms=at(13, 0))
-LONG_LINE = "x = " + "tide + " * 40 + "0"
+LONG_LINE = "x = " + " + ".join(f"tide{number:03}" for number in range(30))
 CODE = message(20, "Jonas", f"look:\n```python\n{LONG_LINE}\nreturn x\n```", sent_ms=at(13, 1))
 TWO = message(21, "Jonas", "```\none\n```\nand\n```\ntwo\n```", sent_ms=at(13, 1))
 LIST = message(30, "Luc", "- a\n  - b\n> " + "quote " * 60, sent_ms=at(13, 2))
@@ -214,6 +214,21 @@ def test_entries_and_quotes_begin_further_in_and_their_lines_stand_below_each_ot
         assert bar.height() == pytest.approx(text.height - 2 * text.shape.line_height)
 
     with_rows(scenario, [LIST])
+
+
+def test_the_second_line_of_an_entry_stands_below_the_first_ones_text() -> None:
+    entry = message(31, "Luc", "- " + "tide " * 60, sent_ms=at(13, 2))
+
+    async def scenario(view: TimelineView) -> None:
+        text = bubble(view, entry)[0].body.blocks[0]
+        assert isinstance(text, TextBlock)
+        first, second = (text.shape.layout.lineAt(n) for n in range(2))
+        behind_marker = first.cursorToX(2)
+        assert isinstance(behind_marker, tuple)
+        assert first.x() == 0
+        assert second.x() == pytest.approx(float(behind_marker[0]), abs=1)
+
+    with_rows(scenario, [entry])
 
 
 def test_few_emoji_are_large() -> None:
