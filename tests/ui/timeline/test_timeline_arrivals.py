@@ -295,9 +295,9 @@ def test_only_what_was_wholly_seen_in_an_active_window_counts_as_read() -> None:
         with shown_view(source) as view:
             markers: list[Position] = []
             view.visibleUpTo.connect(markers.append)
+            other = await left_for_another_window()  # Before anything can be seen.
             view.open(conversation(unread=100, first_unread=first.position))
             await settled(view)
-            other = await left_for_another_window()
             view.read_tracker.note_seen()
             assert markers == []
             other.close()
