@@ -6,8 +6,8 @@ touches no row.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
-from itertools import groupby
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Final, TypeAlias
 
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, Position, UnixMs
@@ -23,6 +23,7 @@ from engine.persistence import rules
 from engine.persistence.annotation_tables import EDIT, ORIGINAL
 from engine.persistence.channel_reads import read_holders
 from engine.persistence.many_rows import by_the_dozen, with_ids
+from engine.persistence.muted_members import read_muted_members
 from engine.persistence.stored_ids import (
     StoredId,
     message_id_of,
@@ -38,30 +39,16 @@ NOT EXISTS (SELECT 1 FROM muted_member AS mute WHERE mute.conversation_key = r.c
             AND mute.participant_id = p.participant_id)
 """
 REACTIONS: Final = with_ids(
-    f"""
-SELECT target_id, emoji_key, shown, total, first_lamport, first_id, participant_id, is_own, state
-FROM (
-  SELECT r.target_id, r.emoji_key, max(r.emoji) OVER emoji AS shown, count(*) OVER emoji AS total,
-         first_value(r.lamport_timestamp) OVER places AS first_lamport,
-         first_value(r.message_id) OVER places AS first_id,
-         row_number() OVER places AS place, p.participant_id, r.is_own, d.state
-  FROM reaction AS r CROSS JOIN participant AS p ON p.participant_key = r.sender_key
-  LEFT JOIN delivery AS d
-    ON r.is_own = 1 AND d.conversation_key = r.conversation_key AND d.message_id = r.message_id
-  WHERE r.removed = 0 AND {_NOT_MUTED} AND r.conversation_key = ? AND r.target_id IN
-    """,  # noqa: S608 - our own columns
-    order=f"""
-  WINDOW emoji AS (PARTITION BY r.target_id, r.emoji_key),
-         places AS (PARTITION BY r.target_id, r.emoji_key
-                    ORDER BY r.lamport_timestamp, r.message_id)
+    """
+SELECT r.target_id, r.emoji_key, r.emoji, r.lamport_timestamp, r.message_id, p.participant_id,
+       r.is_own, d.state
+FROM reaction AS r CROSS JOIN participant AS p ON p.participant_key = r.sender_key
+LEFT JOIN delivery AS d
+  ON r.is_own = 1 AND d.conversation_key = r.conversation_key AND d.message_id = r.message_id
+WHERE r.removed = 0 AND r.conversation_key = ? AND r.target_id IN
+    """
 )
-WHERE place <= {rules.MAX_REACTORS_NAMED + 1} OR is_own = 1
-ORDER BY target_id, emoji_key, place
-    """,
-)
-_ReactionRow: TypeAlias = tuple[
-    StoredId, str, str, int, int, StoredId, ParticipantId, int, str | None
-]
+_ReactionRow: TypeAlias = tuple[StoredId, str, str, int, StoredId, ParticipantId, int, str | None]
 _QUOTED: Final = f"""
 SELECT m.message_id, m.lamport_timestamp, p.participant_id, m.is_own,
        CASE m.kind WHEN 'text' THEN substr(m.text, 1, {2 * rules.QUOTED_CHARACTERS}) ELSE '' END,
@@ -157,28 +144,40 @@ def reactions(
     connection: sqlite3.Connection, conversation: int, targets: Sequence[StoredId]
 ) -> Mapping[StoredId, tuple[StoredReaction, ...]]:
     """All emoji of each of ``targets`` that has any: the most frequent first, then the earliest."""
-    rows: list[_ReactionRow] = []
-    for asked in by_the_dozen(targets):
-        parameters = (conversation, *asked)
-        rows += connection.execute(REACTIONS[len(asked)], parameters).fetchall()
-    found: dict[StoredId, list[tuple[int, tuple[int, StoredId], StoredReaction]]] = {}
-    for (target, _), of_emoji in groupby(rows, key=lambda row: row[:2]):
-        same = list(of_emoji)
-        _, _, shown, total, first_lamport, first_id, _, _, _ = same[0]
-        others = (who for *_, who, is_own, _ in same if not is_own)
-        own = [state for *_, is_own, state in same if is_own]
-        reaction = StoredReaction(
-            emoji=shown,
-            count=total,
-            participant_ids=tuple(others)[: rules.MAX_REACTORS_NAMED],
-            mine=bool(own),
-            pending=DeliveryState.SAVED in own,
-        )
-        found.setdefault(target, []).append((-total, (first_lamport, first_id), reaction))
-    return {
-        target: tuple(reaction for *_, reaction in sorted(several, key=lambda one: one[:2]))
-        for target, several in found.items()
-    }
+    muted = read_muted_members(connection, conversation)
+    together: dict[StoredId, dict[str, list[_ReactionRow]]] = {}
+    for asked in by_the_dozen(list(dict.fromkeys(targets))):
+        rows: list[_ReactionRow] = connection.execute(
+            REACTIONS[len(asked)], (conversation, *asked)
+        ).fetchall()
+        for row in rows:
+            if row[5] not in muted:
+                together.setdefault(row[0], {}).setdefault(row[1], []).append(row)
+    return {target: _ordered(by_emoji.values()) for target, by_emoji in together.items()}
+
+
+def _ordered(by_emoji: Collection[list[_ReactionRow]]) -> tuple[StoredReaction, ...]:
+    for same in by_emoji:
+        same.sort(key=_place_of)
+    ordered = sorted(by_emoji, key=lambda same: (-len(same), _place_of(same[0])))
+    return tuple(map(_reaction_of, ordered))
+
+
+def _place_of(row: _ReactionRow) -> tuple[int, StoredId]:
+    return row[3], row[4]
+
+
+def _reaction_of(same: Sequence[_ReactionRow]) -> StoredReaction:
+    """``same``: everybody's with one emoji, the earliest first."""
+    own = [state for *_, is_own, state in same if is_own]
+    others = (who for *_, who, is_own, _ in same if not is_own)
+    return StoredReaction(
+        emoji=max(emoji for _, _, emoji, *_ in same),  # With a selector, if anybody wrote one.
+        count=len(same),
+        participant_ids=tuple(islice(others, rules.MAX_REACTORS_NAMED)),
+        mine=bool(own),
+        pending=DeliveryState.SAVED in own,
+    )
 
 
 def quotes(

@@ -9,6 +9,8 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -246,7 +248,7 @@ class TimelineReader:
         (
             stored_as, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms, text,
             spans, reply_to, forwarded, mentions_me, arrival, repaired_by, shown_id, edited_ms,
-            retracted, _, state, attempts, failure,
+            retracted, reacted, state, attempts, failure,
         ) = row  # fmt: skip
         record = MessageRecord(
             conversation_id=self._conversation_id,
@@ -260,17 +262,23 @@ class TimelineReader:
             received_ms=UnixMs(received_ms),
             waiting=bool(waiting),
             late=bool(late),
-            reply_to=None if reply_to is None else message_id_of(reply_to),
-            forwarded=bool(forwarded),
-            mentions_me=bool(mentions_me),
             arrival="unknown" if arrival is None else ARRIVALS[arrival],
             repaired_by=None if repaired_by is None else ParticipantId(repaired_by),
         )
+        delivery = delivery_of(state, attempts, failure)
+        holding = tuple(holders.get(shown_id or stored_as, ())) if is_own else ()
+        if reply_to is None and shown_id is None and not (forwarded or mentions_me or reacted):
+            return StoredMessage(record=record, delivery=delivery, holders=holding)
         reactions_to = reacting.get(stored_as, ())
         return StoredMessage(
-            record=record,
-            delivery=delivery_of(state, attempts, failure),
-            holders=tuple(holders.get(shown_id or stored_as, ())) if is_own else (),
+            record=replace(
+                record,
+                reply_to=None if reply_to is None else message_id_of(reply_to),
+                forwarded=bool(forwarded),
+                mentions_me=bool(mentions_me),
+            ),
+            delivery=delivery,
+            holders=holding,
             shown_id=None if shown_id is None else message_id_of(shown_id),
             edited_ms=None if edited_ms is None else UnixMs(edited_ms),
             retracted=bool(retracted),

@@ -404,7 +404,7 @@ def test_pages_look_up_reactions_and_quotes_once(
 
     plain = read_page()
     store.apply([annotation(40 + n, f"a{n:02}", f"m{n:02}") for n in range(32)])
-    assert read_page() == plain + 1
+    assert read_page() == plain + 2, "the reactions, and who is muted"
     store.apply([row(50 + n, f"q{n:02}", reply_to=f"m{n:02}") for n in range(32)])
     assert read_page() == plain + 1, "these rows quote, and have no reactions"
 

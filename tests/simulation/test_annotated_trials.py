@@ -44,14 +44,6 @@ def assert_seen(complaint: str) -> None:
     )
 
 
-def test_the_judge_sees_that_the_last_edit_to_come_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    by_arrival = annotation_tables.NEWEST_VERSION.replace(
-        "ORDER BY lamport_timestamp DESC, message_id DESC", "ORDER BY version_key DESC"
-    )
-    monkeypatch.setattr(annotation_tables, "NEWEST_VERSION", by_arrival)
-    assert_seen("show something else")
-
-
 def test_the_judge_sees_that_a_stranger_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     anybody = annotation_tables.NEWEST_VERSION.replace("sender_key = ?", "sender_key <> -?")
     monkeypatch.setattr(annotation_tables, "NEWEST_VERSION", anybody)
