@@ -35,6 +35,16 @@ _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
         "%n message with something packed into their content that nobody can read; refused.",
         n,
     ),
+    "changed_by_another": lambda n: tr(
+        "%n times somebody wanted to edit or delete what another wrote; ignored.",
+        "%n time somebody wanted to edit or delete what another wrote; ignored.",
+        n,
+    ),
+    "bad_annotation": lambda n: tr(
+        "%n reactions, edits or deletions that say nothing readable; ignored.",
+        "%n reaction, edit or deletion that says nothing readable; ignored.",
+        n,
+    ),
     "bad_padding": lambda n: tr(
         "%n messages padded in another way than all others; refused.",
         "%n message padded in another way than all others; refused.",

@@ -286,8 +286,8 @@ class EventPublisher:
             return
         if said.kind != REACTION:
             if said.sender_id != target.record.sender_id:
-                area = "pair" if self.is_pair else "group"
-                self._context.counters.add(f"{area}.changed_by_another")
+                counted = "pair.changed_by_another" if self.is_pair else "group.changed_by_another"
+                self._context.counters.add(counted)
             return
         wanted = note.notify and not said.removed and not self.record.muted
         if wanted and target.record.is_own and said.sender_id not in self.muted:

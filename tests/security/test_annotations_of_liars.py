@@ -106,7 +106,7 @@ async def test_a_mebibyte_of_reactions_that_are_no_emoji_shows_nothing(stage: St
         await bob.say(one)
     took_s = await stage.heals(said)
     for person in (alice, bob):
-        await stage.until(partial(counted, person, "group.bad_reaction", 1))
+        await stage.until(partial(counted, person, "group.bad_annotation", 1))
         assert len(await person.rows()) == rows + len(said)
         assert (await row(person, text)).reactions == ()
         state = await person.state()

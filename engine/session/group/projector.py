@@ -178,7 +178,7 @@ class GroupProjector:
     ) -> None:
         """Note what was said about another message, whether that is here or not."""
         if isinstance(content.body, Unsupported):
-            self._counters.add(f"group.bad_{content.body.kind}")
+            self._counters.add("group.bad_annotation")
             return
         annotation = annotation_of(
             self._conversation_id,

@@ -149,7 +149,7 @@ class PairProjector:
     ) -> None:
         """Record what was said about another message; nothing if ``content`` says no such thing."""
         if isinstance(content.body, Unsupported):
-            self._counters.add(f"pair.bad_{content.body.kind}")
+            self._counters.add("pair.bad_annotation")
         if not isinstance(content.body, Annotation):
             return
         annotation = annotation_of(
