@@ -1,7 +1,7 @@
 """The pill that carries a count of unread messages."""
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QFont, QFontMetricsF, QPainter
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
 from ui.theme import current_theme
 
@@ -10,6 +10,21 @@ _MOST_UNREAD = 999
 
 def badge_text(number: int, most: int = _MOST_UNREAD) -> str:
     return str(number) if number <= most else f"{most}+"
+
+
+def draw_mention_mark(painter: QPainter, right_middle: QPointF) -> float:
+    """An "@" in a rounded square that ends at ``right_middle``; returns its width."""
+    theme = current_theme()
+    side = float(theme.metrics.scaled(20))
+    box = QRectF(right_middle.x() - side, right_middle.y() - side / 2, side, side)
+    painter.setPen(QPen(theme.accent, 1.5))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    radius = theme.metrics.gap(5)
+    painter.drawRoundedRect(box.adjusted(0.75, 0.75, -0.75, -0.75), radius, radius)
+    painter.setFont(QFont(theme.type.micro.strong()))
+    painter.setPen(theme.accentInk)
+    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "@")
+    return side
 
 
 def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bool) -> float:

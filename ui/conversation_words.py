@@ -6,12 +6,22 @@ Pure functions over read models, so that every sentence can be tested without a 
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, assert_never
 
-from engine.events import ConversationView, FloodView, MemberView, MessageKind, MessageView
+from engine.events import (
+    AnnotationKind,
+    AnnotationView,
+    ConversationView,
+    FloodView,
+    MemberView,
+    MessageKind,
+    MessageView,
+)
 from ui.foreign_text import one_line
 from ui.marked_text import shown_text
 from ui.translate import tr
 
 _MAX_NAME = 40
+_LONGEST_NAME = 64
+_QUOTED = 80
 _LEAST_PERCENT = 0.0001
 _Event: TypeAlias = Literal[
     MessageKind.CREATED,
@@ -56,8 +66,16 @@ def members_line(conversation: ConversationView, *, short: bool = False) -> str:
     return tr("{members}: {names}").format(members=total, names=", ".join(names))
 
 
+def sender_words(message: MessageView) -> str:
+    return tr("You") if message.is_own else one_line(message.sender_name, _LONGEST_NAME) or "?"
+
+
 def kind_words(message: MessageView) -> str:
     """What happened, for rows that carry no text of their own."""
+    if message.retracted:
+        name = one_line(message.sender_name, _MAX_NAME) or "?"
+        words = tr("You deleted this message")
+        return words if message.is_own else tr("{name} deleted this message").format(name=name)
     if message.kind is MessageKind.TEXT:
         return one_line(shown_text(message))
     if message.kind is MessageKind.UNSUPPORTED:
@@ -97,6 +115,25 @@ def _names_in(message: MessageView) -> tuple[str, str]:
     """The old name and the new one, of somebody who was renamed."""
     old, _, new = (one_line(name, _MAX_NAME) for name in message.text.partition("\n"))
     return old, new
+
+
+def annotation_words(annotation: AnnotationView) -> str:
+    """What somebody said about a message, for the conversation's row in the list."""
+    name = one_line(annotation.sender_name, _MAX_NAME) or "?"
+    yours, theirs = _annotation_words(annotation)
+    words = yours if annotation.is_own else theirs
+    text = one_line(annotation.target_text, _QUOTED)
+    return words.format(name=name, emoji=annotation.emoji, text=text).rstrip(": ")
+
+
+def _annotation_words(annotation: AnnotationView) -> tuple[str, str]:
+    match annotation.kind:
+        case AnnotationKind.REACTION:
+            return tr("You reacted {emoji} to: {text}"), tr("{name} reacted {emoji} to: {text}")
+        case AnnotationKind.EDIT:
+            return tr("You edited: {text}"), tr("{name} edited: {text}")
+        case AnnotationKind.RETRACTION:
+            return tr("You deleted a message"), tr("{name} deleted a message")
 
 
 def typing_line(names: Sequence[str]) -> str:

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QSystemTrayIcon
 
-from engine.events import ConversationView, MessageView
-from ui.conversation_words import is_group, kind_words
+from engine.events import AnnotationView, ConversationView, MessageView
+from ui.conversation_words import annotation_words, is_group, kind_words
 from ui.foreign_text import one_line
 from ui.translate import tr
 
@@ -31,6 +31,21 @@ def notification_words(
             if show_text
             else tr("New message from {sender}").format(sender=sender)
         )
+    return _plain(conversation, body)
+
+
+def reaction_notification(
+    conversation: ConversationView, annotation: AnnotationView, *, show_text: bool
+) -> tuple[str, str]:
+    """Title and body for a reaction to a message of ours."""
+    words = annotation_words(annotation)
+    if not show_text:
+        sender = one_line(annotation.sender_name, 40)
+        words = tr("New reaction from {sender}").format(sender=sender)
+    return _plain(conversation, words)
+
+
+def _plain(conversation: ConversationView, body: str) -> tuple[str, str]:
     plain = str.maketrans({"<": "\u2039", ">": "\u203a", "&": "+"})
     title = one_line(conversation.name, 60)
     return title.translate(plain), one_line(body, _LONGEST_BODY).translate(plain)
@@ -54,12 +69,26 @@ class Notifications(QObject):
     def tell(
         self, conversation: ConversationView, message: MessageView, *, show_text: bool
     ) -> None:
-        if conversation.muted or self._tray is None or not self._tray.supportsMessages():
+        """Of a muted conversation only what mentions us is told."""
+        if not conversation.muted or message.mentions_me:
+            self.show_words(
+                conversation, notification_words(conversation, message, show_text=show_text)
+            )
+
+    def tell_reaction(
+        self, conversation: ConversationView, annotation: AnnotationView, *, show_text: bool
+    ) -> None:
+        if not conversation.muted:
+            words = reaction_notification(conversation, annotation, show_text=show_text)
+            self.show_words(conversation, words)
+
+    def show_words(self, conversation: ConversationView, words: tuple[str, str]) -> None:
+        """Title and body; a click opens the conversation."""
+        if self._tray is None or not self._tray.supportsMessages():
             return
         self._last = conversation.conversation_id
-        title, body = notification_words(conversation, message, show_text=show_text)
         icon = QSystemTrayIcon.MessageIcon.NoIcon
-        self._tray.showMessage(title, body, icon, _SHOWN_MS)
+        self._tray.showMessage(*words, icon, _SHOWN_MS)
 
     def close(self) -> None:
         if self._tray is not None:

@@ -19,7 +19,7 @@ LOOKS_LIKE_WORDS = re.compile(r"[^\W\d_]{2,}[.,:;?!…]? | [^\W\d_]{2,}|^[A-Z][a
 NOT_FOR_PEOPLE = {
     # Names of things: the program, a key storage as the engine calls it, a notice, a row.
     *("Causerie", "system keyring", "key file", "earlier profile", "TimelineAccessible"),
-    *("message ", "day ", "lost ", "gap ", "held "),
+    *("message ", "day ", "lost ", "gap ", "held ", "delete "),
     *(
         "/dns4/node.example.org/tcp/60000/p2p/16Uiu2…",
         "/dns4/store.example.org/tcp/60000/p2p/16Uiu2…",

@@ -14,7 +14,7 @@ from ui.completion import Candidate, Completion, CompletionPopup, best_matches, 
 from ui.window.composer import MessageBox
 
 NAMES = ("Maya", "Mayumi", "Jonas Mayer", "Priya", "José")
-PEOPLE = [(folded(name), Candidate(text=f"@{name} ", words=name, key=name)) for name in NAMES]
+PEOPLE = [(folded(name), Candidate(text=f"#{name} ", words=name, key=name)) for name in NAMES]
 
 
 def find(query: str) -> Sequence[Candidate]:
@@ -27,7 +27,7 @@ async def desk() -> AsyncIterator[tuple[Stage, MessageBox, CompletionPopup]]:
     async with group_stage() as (it, _engine, _group):
         composer = it.window.pane.composer
         composer.completions.add(
-            Completion(trigger="@", name="People", query=re.compile(r"[\w ]{0,20}"), find=find)
+            Completion(trigger="#", name="People", query=re.compile(r"[\w ]{0,20}"), find=find)
         )
         composer.box.setFocus()
         await until(composer.box.hasFocus)
@@ -63,7 +63,7 @@ def test_matching_knows_no_case_and_no_accents() -> None:
 def test_the_sign_offers_and_letters_narrow_it_down() -> None:
     async def scenario() -> None:
         async with desk() as (it, _box, popup):
-            it.write("hello @")
+            it.write("hello #")
             assert offered(popup) == list(NAMES)
             it.write("may")
             assert offered(popup) == ["Maya", "Mayumi", "Jonas Mayer"]
@@ -80,14 +80,14 @@ def test_keys_choose_and_one_undo_takes_it_back(key: Qt.Key) -> None:
     async def scenario() -> None:
         async with desk() as (it, box, popup):
             box.insertPlainText("😀 ")  # no key of a keyboard
-            it.write("hello @may")
+            it.write("hello #may")
             it.press(Key.Key_Down)
             it.press(key)
-            assert box.toPlainText() == "😀 hello @Mayumi "
+            assert box.toPlainText() == "😀 hello #Mayumi "
             assert offered(popup) == []
             assert it.engine.called("send_text") == []
             box.undo()
-            assert box.toPlainText() == "😀 hello @may"
+            assert box.toPlainText() == "😀 hello #may"
 
     play(scenario)
 
@@ -95,7 +95,7 @@ def test_keys_choose_and_one_undo_takes_it_back(key: Qt.Key) -> None:
 def test_arrows_go_round_and_do_not_move_the_caret() -> None:
     async def scenario() -> None:
         async with desk() as (it, box, popup):
-            it.write("@may")
+            it.write("#may")
             it.press(Key.Key_Up)
             assert popup.rows.currentIndex().row() == 2
             it.press(Key.Key_Down)
@@ -103,7 +103,7 @@ def test_arrows_go_round_and_do_not_move_the_caret() -> None:
             assert box.textCursor().position() == 4
             it.press(Key.Key_Return)
             it.write("there")
-            assert box.toPlainText() == "@Maya there"
+            assert box.toPlainText() == "#Maya there"
 
     play(scenario)
 
@@ -111,15 +111,15 @@ def test_arrows_go_round_and_do_not_move_the_caret() -> None:
 def test_escape_leaves_this_word_alone_and_not_the_next() -> None:
     async def scenario() -> None:
         async with desk() as (it, box, popup):
-            it.write("@ma")
+            it.write("#ma")
             it.press(Key.Key_Escape)
             assert offered(popup) == []
             it.write("y")
             assert offered(popup) == []
-            it.write("!! @pr")
+            it.write("!! #pr")
             assert offered(popup) == ["Priya"]
             it.press(Key.Key_Return)
-            assert box.toPlainText() == "@may!! @Priya "
+            assert box.toPlainText() == "#may!! #Priya "
 
     play(scenario)
 
@@ -127,7 +127,7 @@ def test_escape_leaves_this_word_alone_and_not_the_next() -> None:
 def test_enter_sends_when_nothing_is_offered() -> None:
     async def scenario() -> None:
         async with desk() as (it, _box, popup):
-            it.write("mail me@maya")
+            it.write("mail me#maya")
             assert offered(popup) == []
             it.press(Key.Key_Return)
             await until(lambda: bool(it.engine.called("send_text")))
@@ -138,11 +138,11 @@ def test_enter_sends_when_nothing_is_offered() -> None:
 def test_a_click_chooses_and_the_composer_keeps_the_focus() -> None:
     async def scenario() -> None:
         async with desk() as (it, box, popup):
-            it.write("@may")
+            it.write("#may")
             index = popup.rows.model().index(1, 0)
             place = popup.rows.visualRect(index).center()
             QTest.mouseClick(popup.rows.viewport(), Qt.MouseButton.LeftButton, pos=place)
-            assert box.toPlainText() == "@Mayumi "
+            assert box.toPlainText() == "#Mayumi "
             assert box.hasFocus()
 
     play(scenario)
@@ -151,7 +151,7 @@ def test_a_click_chooses_and_the_composer_keeps_the_focus() -> None:
 LEAVINGS: dict[str, Callable[[Stage, MessageBox], None]] = {
     "the caret leaves": lambda it, _box: it.press(Key.Key_Home),
     "the focus leaves": lambda it, _box: it.window.panel.search.setFocus(),
-    "another text is set": lambda it, _box: it.window.pane.composer.set_text("@may"),
+    "another text is set": lambda it, _box: it.window.pane.composer.set_text("#may"),
     "a space begins the line anew": lambda _it, box: box.setPlainText(""),
 }
 
@@ -160,7 +160,7 @@ LEAVINGS: dict[str, Callable[[Stage, MessageBox], None]] = {
 def test_it_goes_when(way: str) -> None:
     async def scenario() -> None:
         async with desk() as (it, box, popup):
-            it.write("@may")
+            it.write("#may")
             assert popup.isVisible()
             LEAVINGS[way](it, box)
             assert offered(popup) == []
@@ -172,7 +172,7 @@ def test_it_stands_above_the_composer_within_a_small_window() -> None:
     async def scenario() -> None:
         async with desk() as (it, box, popup):
             it.window.resize(360, 420)
-            it.write("x" * 20 + " @")
+            it.write("x" * 20 + " #")
             top = box.mapTo(it.window, QPoint(0, 0)).y()
             assert popup.geometry().bottom() <= top
             assert it.window.rect().contains(popup.geometry())
@@ -183,7 +183,7 @@ def test_it_stands_above_the_composer_within_a_small_window() -> None:
 def test_a_screen_reader_reads_the_rows() -> None:
     async def scenario() -> None:
         async with desk() as (it, _box, popup):
-            it.write("@may")
+            it.write("#may")
             rows = QAccessible.queryAccessibleInterface(popup.rows)
             assert rows.text(QAccessible.Text.Name) == "People"
             names = [rows.child(i).text(QAccessible.Text.Name) for i in range(rows.childCount())]

@@ -244,7 +244,7 @@ def test_deleting_asks_and_tells_a_sent_message_from_an_unsent_one() -> None:
             sheet.reject()
             await until(lambda: it.window.flows.sheet is None)
             await turn()
-            it.window.pane.timeline.deleteRequested.emit(message.message_id)
+            it.window.pane.timeline.deleteRequested.emit(message)
             sheet = await sheet_of(it.window, Confirm)
             assert "The others keep it" in words_of(sheet)
             sheet.confirm.click()

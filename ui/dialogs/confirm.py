@@ -72,6 +72,33 @@ def delete_confirm(parent: QWidget, *, unsent: bool) -> Confirm:
     return Confirm(title, words, yes=yes, kind="danger", parent=parent)
 
 
+class DeleteChoice(Sheet):
+    """Of our own message: away for everybody, or only here.  Accepted is for everybody."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            tr("Delete this message?"),
+            tr(
+                "For everybody: the others are asked to hide it, in ten seconds, so that you can"
+                " still undo it. Whoever has it now, or kept a copy, can keep it."
+            ),
+            parent=parent,
+        )
+        self.here_only = False
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
+        self.here = self.add_button(tr("Delete here"))
+        self.everybody = self.add_button(tr("Delete for everybody"), kind="danger")
+        cancel.clicked.connect(self.reject)
+        self.here.clicked.connect(self._choose_here)
+        self.everybody.clicked.connect(self.accept)
+        cancel.setDefault(True)
+        cancel.setFocus()
+
+    def _choose_here(self) -> None:
+        self.here_only = True
+        self.accept()
+
+
 def quit_confirm(waiting: int, parent: QWidget) -> Confirm:
     return Confirm(
         tr("Quit while messages wait?"),

@@ -39,31 +39,34 @@ def source_words(holder: HolderView) -> str:
     return _sign_words(holder.source)
 
 
+def held_words(holders: Sequence[HolderView]) -> str:
+    if not holders:
+        return tr("Nobody else is in this group yet.")
+    certain = sum(1 for holder in holders if holder.source is not None and holder.certain)
+    maybe = sum(1 for holder in holders if holder.source is not None and not holder.certain)
+    words = tr("Held by {number} of {all} others.")
+    if maybe:
+        words = tr("Held by {number} of {all} others, maybe {maybe} more.")
+    return words.format(number=certain, all=len(holders), maybe=maybe)
+
+
 class Holders(Sheet):
     def __init__(
         self, holders: Sequence[HolderView], now: datetime, parent: QWidget | None = None
     ) -> None:
-        certain = sum(1 for holder in holders if holder.source is not None and holder.certain)
-        maybe = sum(1 for holder in holders if holder.source is not None and not holder.certain)
-        words = tr("Held by {number} of {all} others.")
-        if maybe:
-            words = tr("Held by {number} of {all} others, maybe {maybe} more.")
-        words = words.format(number=certain, all=len(holders), maybe=maybe)
-        if not holders:
-            words = tr("Nobody else is in this group yet.")
-        super().__init__(tr("Who holds it"), words, parent=parent)
+        super().__init__(tr("Who holds it"), held_words(holders), parent=parent)
         content = QWidget()
         rows = QVBoxLayout(content)
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(8)
         for holder in holders:
-            rows.addWidget(_HolderRow(holder, now))
+            rows.addWidget(HolderRow(holder, now))
         rows.addStretch(1)
         self.body.addWidget(scrolling(content, tr("Who holds it")))
         self.add_close()
 
 
-class _HolderRow(QWidget):
+class HolderRow(QWidget):
     def __init__(self, holder: HolderView, now: datetime) -> None:
         super().__init__()
         name = one_line(holder.name, 60)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.events import ConversationView
 from ui.avatar import draw_avatar, draw_presence
-from ui.badge import badge_text, draw_badge
+from ui.badge import badge_text, draw_badge, draw_mention_mark
 from ui.conversation_words import is_group
 from ui.foreign_text import one_line
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
@@ -245,6 +245,8 @@ class _Row:
             at = QPointF(right, line.center().y())
             text = badge_text(conversation.unread)
             right -= draw_badge(self._painter, at, text, muted=conversation.muted) + 6
+        if conversation.mentions:
+            right -= draw_mention_mark(self._painter, QPointF(right, line.center().y())) + 6
         if conversation.missing:
             right -= self._missing(QPointF(right, line.center().y())) + 6
         return right

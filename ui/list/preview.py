@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.core.ids import DeliveryState
 from engine.events import ConversationView, DeliveryView, MessageKind
-from ui.conversation_words import is_group, kind_words, typing_line
+from ui.conversation_words import annotation_words, is_group, kind_words, typing_line
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
 from ui.marked_text import shown_text
@@ -71,9 +71,12 @@ def preview_of(
 
 def _last_words(conversation: ConversationView) -> Preview:
     last = conversation.last_message
+    if conversation.last_annotation is not None:
+        words = annotation_words(conversation.last_annotation)
+        return Preview(prefix="", prefix_tone=Tone.PLAIN, text=words, glyph=None)
     if last is None:
         return Preview(prefix="", prefix_tone=Tone.PLAIN, text=tr("No messages yet"), glyph=None)
-    if last.kind is not MessageKind.TEXT:
+    if last.kind is not MessageKind.TEXT or last.retracted:
         return Preview(prefix="", prefix_tone=Tone.PLAIN, text=kind_words(last), glyph=None)
     text = one_line(shown_text(last))
     if last.is_own:
@@ -100,6 +103,9 @@ def row_sentence(
         parts.append(tr("new request"))
     elif conversation.unread:
         parts.append(tr("%n unread", "%n unread", conversation.unread))
+    if conversation.mentions:
+        mentions = conversation.mentions
+        parts.append(tr("%n messages mention you", "%n message mentions you", mentions))
     parts.append(f"{preview.prefix}{preview.text}".strip())
     if conversation.last_message is not None:
         parts.append(spoken_time(conversation.last_message.sent_ms, now))

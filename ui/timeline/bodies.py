@@ -129,6 +129,8 @@ class BodyLayouts:
         self._units = 0
         self._bodies: OrderedDict[MessageId, _Cached] = OrderedDict()
         self.code_lines = CodeLines()
+        self.own_id = ""
+        """The participant whose mentions stand out."""
 
     def __len__(self) -> int:
         return len(self._bodies)
@@ -143,7 +145,7 @@ class BodyLayouts:
         message_id = message.message_id
         cached = self._bodies.get(message_id)
         if cached is None or not _is_of(cached, message, unfolded=unfolded):
-            shapes, cut = _shaped(message, unfolded=unfolded, theme=theme)
+            shapes, cut = _shaped(message, unfolded=unfolded, theme=theme, own_id=self.own_id)
         elif cached.width == width:
             self._bodies.move_to_end(message_id)
             return cached.body
@@ -155,7 +157,7 @@ class BodyLayouts:
         units = sum(shape.end - shape.start for shape in shapes)
         self._units += units
         self._bodies[message_id] = _Cached(
-            message.text, message.spans, unfolded, width, shapes, cut, units, body
+            body_words(message), message.spans, unfolded, width, shapes, cut, units, body
         )
         self._bodies.move_to_end(message_id)
         while len(self._bodies) > max(self._limit, 1) or (
@@ -216,11 +218,12 @@ def _body(blocks: list[Block], lines: CodeLines, width: float, *, folded: bool) 
 
 
 def _is_of(cached: _Cached, message: MessageView, *, unfolded: bool) -> bool:
-    return (cached.text, cached.spans, cached.unfolded) == (message.text, message.spans, unfolded)
+    said = (body_words(message), message.spans, unfolded)
+    return (cached.text, cached.spans, cached.unfolded) == said
 
 
 def _shaped(
-    message: MessageView, *, unfolded: bool, theme: Theme
+    message: MessageView, *, unfolded: bool, theme: Theme, own_id: str
 ) -> tuple[tuple[Shape, ...], bool]:
     """The shapes, and whether there is more text than is shaped."""
     text = body_words(message)
@@ -233,7 +236,7 @@ def _shaped(
             break
         words = utf16_slice(text, begin, min(stop, end))
         if code is None:
-            shapes.append(shape_text(message, words, begin, theme))
+            shapes.append(shape_text(message, words, begin, theme, own_id=own_id))
         else:
             shapes.append(CodeShape(words, begin, code.target, theme))
     return tuple(shapes) or (shape_text(message, "", 0, theme),), cut

@@ -5,7 +5,7 @@ absolute in x.  A box lists its buttons, so that pointer and keyboard use the ge
 painted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,14 +15,15 @@ from PySide6.QtGui import QFont, QFontMetricsF
 
 from engine.core.ids import MessageId, UnixMs
 from engine.events import MessageView
-from ui.conversation_words import kind_words
+from ui.conversation_words import kind_words, sender_words
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
 from ui.theme import Theme
 from ui.timeline.bodies import Body, BodyLayouts
+from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
 from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
 from ui.timeline.cards import CardBox, Cards
 from ui.timeline.geometry import Geometry
-from ui.timeline.row_words import claimed_words, sender_words, time_words
+from ui.timeline.row_words import claimed_words, time_words
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
@@ -62,8 +63,10 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
     bubble: QRectF
     name: str
     name_rect: QRectF
+    above: PartsAbove
     body: Body
     body_at: QPointF
+    chips: tuple[Chip, ...]
     meta: Meta
     reason: str
     reason_rect: QRectF
@@ -154,19 +157,30 @@ class Measure:
         unfolded = self.unfolded(message.message_id)
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
         name, name_width, name_height = self._name(row, room)
-        time = self._time(message) if row.timed or message.held else ""
+        top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
+        origin = QPointF(0, top + g.pad_y + name_height)
+        parts = parts_above(message, origin, room, theme)
+        body_top = origin.y() + parts.height
+        chips = self._chips(message, body_top + body.height, room)
+        told = row.timed or message.held or message.edited_ms is not None
+        time = self._time(message) if told else ""
         meta_width = self._meta_width(message, time)
         line = theme.type.micro.line_height
-        beside = body.last_line_width + _TEXT_TO_META + meta_width
-        own_line = beside > room or body.right_to_left or body.ends_in_code or body.folded
-        inner = max(body.width, name_width, meta_width if own_line else beside)
+        end = _end_of(chips) if chips else body.last_line_width
+        beside = end + _TEXT_TO_META + meta_width
+        text_blocks = body.right_to_left or body.ends_in_code
+        own_line = beside > room or body.folded or (text_blocks and not chips)
+        widths = [chip.rect.right() for chip in chips]
+        inner = max([body.width, name_width, parts.width, *widths])
+        inner = max(inner, meta_width if own_line else beside)
         if body.folded:
             inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
-        top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
         width = float(int(inner + 2 * g.pad_x) + 1)
         left = g.right - width if message.is_own else g.bubble_left
-        body_height = body.height + (line if own_line else 0)
-        bubble = QRectF(left, top, width, int(name_height + body_height + 2 * g.pad_y + 0.5))
+        content_left = left + g.pad_x
+        bottom = max([body_top + body.height, *(chip.rect.bottom() for chip in chips)])
+        bottom += line if own_line else 0
+        bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + 0.5))
         meta_rect = QRectF(
             bubble.right() - g.pad_x + 2 - meta_width,
             bubble.bottom() - g.pad_y - line + 2,
@@ -175,21 +189,27 @@ class Measure:
         )
         unfold: tuple[tuple[RowButton, QRectF], ...] = ()
         if body.folded:
-            more = QRectF(left + g.pad_x, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
+            more = QRectF(content_left, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
             unfold = ((RowButton.UNFOLD, more),)
         reason, reason_rect, buttons = self._failure(message, bubble)
         return BubbleBox(
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
             bubble=bubble,
             name=name,
-            name_rect=QRectF(left + g.pad_x, top + g.pad_y, name_width, name_height),
+            name_rect=QRectF(content_left, top + g.pad_y, name_width, name_height),
+            above=parts.placed(content_left, width - 2 * g.pad_x),
             body=body,
-            body_at=QPointF(left + g.pad_x, top + g.pad_y + name_height),
+            body_at=QPointF(content_left, body_top),
+            chips=tuple(chip.moved(content_left) for chip in chips),
             meta=self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
             buttons=unfold + buttons,
         )
+
+    def _chips(self, message: MessageView, below: float, room: float) -> tuple[Chip, ...]:
+        at = QPointF(0, below + self.theme.metrics.gap(6))
+        return chips_of(message, at, room, self.theme)
 
     def _name(self, row: MessageRow, room: float) -> tuple[str, float, float]:
         if row.message.is_own or not row.first or self.is_pair():
@@ -212,7 +232,10 @@ class Measure:
     def _time(self, message: MessageView) -> str:
         if message.held:
             return claimed_words(message, self.now_ms())
-        return time_words(message.sent_ms)
+        when = time_words(message.sent_ms)
+        if message.edited_ms is not None and not message.retracted:
+            return tr("edited {time}").format(time=when)
+        return when
 
     def _meta_width(self, message: MessageView, time: str) -> float:
         micro = self.theme.type.micro
@@ -251,3 +274,8 @@ class Measure:
             taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
             reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
         return words, reason, ((RowButton.DISCARD, discard_rect), (RowButton.RESEND, resend_rect))
+
+
+def _end_of(chips: Sequence[Chip]) -> float:
+    """Where the last row of chips ends."""
+    return chips[-1].rect.right()

@@ -154,9 +154,13 @@ class TimelineCanvas(QObject):
         """Bring a loaded message to ``share`` of the viewport's height."""
         self._scene.layout.anchor_at(message_id, self._scene.height * share)
         if band:
-            self._band_key = message_key(message_id)
-            self._band_timer.start(_BAND_MS)
+            self.mark(message_id)
         self.refresh()
+
+    def mark(self, message_id: MessageId) -> None:
+        """Put a band behind a message for a moment."""
+        self._band_key = message_key(message_id)
+        self._band_timer.start(_BAND_MS)
 
     def _end_band(self) -> None:
         self._band_key = None
@@ -245,12 +249,14 @@ class TimelineCanvas(QObject):
         self, key: RowKey, selected: tuple[int, int] | None, *, has_avatar: bool
     ) -> RowState:
         hover = self._scene.hover
-        if hover is not None and hover.key != key:
+        if hover is None or hover.key != key:
             hover = None
         return RowState(
             selected=selected,
             hovered=None if hover is None else hover.button,
             hovered_code=None if hover is None else hover.code,
+            chip="" if hover is None else hover.chip,
+            quote=hover is not None and hover.over_quote,
             band=1.0 if key == self._band_key else 0.0,
             ringed=key not in self._scene.late_seen,
             has_avatar=has_avatar,

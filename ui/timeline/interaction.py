@@ -4,7 +4,7 @@ Every message has the same four ways to its actions: buttons in the row, the con
 the same menu by keyboard on the focused row, and the screen reader through that focus.
 """
 
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
     QCursor,
@@ -22,11 +22,14 @@ from engine.events import MessageView, SpanKind
 from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
 from ui.marked_text import code_blocks, utf16_slice
+from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
+from ui.timeline.bubble_parts import MORE_CHIP, reaction_words
 from ui.timeline.buttons import RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
+from ui.timeline.hover_bar import HoverBar
 from ui.timeline.menu import MessageMenu
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
@@ -63,14 +66,20 @@ class TimelineInteraction:
         self._announcer = announcer
         self._speech = speech
         self._requests = requests
-        self._pointer = Pointer(area.viewport(), scene, canvas)
+        self._pointer = Pointer(area.viewport(), scene, canvas, hovered=self._show_hover_bar)
         self._menu: MessageMenu | None = None
+        self.hover_bar = HoverBar(area.viewport())
+        self.hover_bar.reply_pressed.connect(self._bar_reply)
+        self.hover_bar.react_pressed.connect(self._bar_react)
+        self.hover_bar.more_pressed.connect(self._bar_more)
+        self.hover_bar.left.connect(self._pointer.look_again)
         area.verticalScrollBar().actionTriggered.connect(self._on_scrollbar)
         canvas.scrolled_past_beginning.connect(self._ask_earlier)
 
     def reset(self) -> None:
         """Another conversation is shown."""
         self._pointer.reset()
+        self.hover_bar.hide_now()
 
     # mouse --------------------------------------------------------------------------------------
 
@@ -96,6 +105,10 @@ class TimelineInteraction:
             self._copy_code(hit.message, hit.code)
         elif hit.link is not None:
             self._requests.open_link(hit.link)
+        elif hit.message is not None and hit.chip:
+            self._press_chip(hit.message, hit.chip)
+        elif hit.message is not None and hit.over_quote:
+            self.go_to_quoted(hit.message)
 
     def mouse_double_clicked(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -103,7 +116,8 @@ class TimelineInteraction:
             self._canvas.repaint()
 
     def mouse_left(self) -> None:
-        self._pointer.leave()
+        if not self.hover_bar.underMouse():
+            self._pointer.leave()
 
     def show_tooltip(self, event: QHelpEvent) -> None:
         hit = self._scene.hit(event.pos().toPointF())
@@ -119,6 +133,12 @@ class TimelineInteraction:
             return link_words(hit.link)
         if hit.code is not None:
             return tr("Copy code")
+        if hit.message is not None and hit.chip:
+            return "\n".join(
+                reaction_words(reaction)
+                for reaction in hit.message.reactions
+                if hit.chip in {reaction.emoji, MORE_CHIP}
+            )
         if hit.message is None or not hit.over_meta:
             return ""
         parts = []
@@ -131,6 +151,54 @@ class TimelineInteraction:
         if hit.message.late:
             parts.append(tr("Arrived late."))
         return ". ".join([copied_time(hit.message.sent_ms), " ".join(parts)]).rstrip(" .") + "."
+
+    # about messages -----------------------------------------------------------------------------
+
+    def _abilities(self, message: MessageView) -> Abilities:
+        return abilities_of(message, can_write=self._scene.can_write)
+
+    def last_editable(self) -> MessageView | None:
+        newest_first = reversed(self._scene.loaded.messages)
+        return next((m for m in newest_first if m.is_own and self._abilities(m).edit), None)
+
+    def _show_hover_bar(self) -> None:
+        hover, bar = self._scene.hover, self.hover_bar
+        message = None if hover is None else hover.message
+        rect = None if hover is None else self._scene.rect(hover.key)
+        if message is None or rect is None or not self._abilities(message).info:
+            bar.hide_now()
+        elif bar.message is None or bar.message.message_id != message.message_id:
+            room = QRectF(self._area.viewport().rect())
+            bar.show_for(message, self._abilities(message), rect, room)
+
+    def _bar_reply(self) -> None:
+        if self.hover_bar.message is not None:
+            self._requests.reply(self.hover_bar.message)
+
+    def _bar_react(self) -> None:
+        message = self.hover_bar.message
+        if message is not None:
+            self._requests.pick_reaction(message, self.hover_bar.react_place())
+
+    def _bar_more(self) -> None:
+        if self.hover_bar.message is not None:
+            self.open_menu(self.hover_bar.message, self.hover_bar.more_place(), link=None)
+
+    def _press_chip(self, message: MessageView, emoji: str) -> None:
+        if emoji == MORE_CHIP:
+            self._requests.show_reactions(message.message_id)
+        elif self._abilities(message).react:
+            self._requests.react(message, emoji)
+
+    def go_to_quoted(self, message: MessageView) -> None:
+        """Show what a message quotes; what is not here is asked for."""
+        quote = message.quote
+        if quote is None:
+            return
+        if quote.position is None:
+            self._requests.fetch_quoted(message.message_id)
+        else:
+            self._navigation.go_to(quote.position)
 
     # scrolling ----------------------------------------------------------------------------------
 
@@ -265,10 +333,8 @@ class TimelineInteraction:
         if self._scene.focus_key is None:
             self._focus_on(self._focusable_in_view(last=True))
         message = self._focused_message()
-        rect = None if self._scene.focus_key is None else self._scene.rect(self._scene.focus_key)
-        if message is not None and rect is not None:
-            below = rect.bottomLeft().toPoint() + QPoint(12, 0)
-            self.open_menu(message, self._area.viewport().mapToGlobal(below), link=None)
+        if message is not None:
+            self.open_menu(message, self._place_below_focus(), link=None)
 
     def open_menu(self, message: MessageView, at: QPoint, *, link: str | None) -> None:
         """What can be done with a message; the only menu at a time."""
@@ -278,6 +344,7 @@ class TimelineInteraction:
         self._menu = MessageMenu(
             self._area,
             message,
+            self._abilities(message),
             self._requests,
             copy_message=lambda: _copy(quoted(message)),
             copy_selection=self.copy_selection if selected else None,
@@ -310,8 +377,37 @@ class TimelineInteraction:
             self._canvas.repaint()
         elif key == Qt.Key.Key_Menu or (key == Qt.Key.Key_F10 and shift):
             self._open_menu_at_focus()
-        elif not self._handles(Qt.Key(key)):
+        elif not self._handles(Qt.Key(key)) and not self._acts(Qt.Key(key), event.modifiers()):
             event.ignore()
+
+    def _acts(self, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> bool:
+        """The keys of the focused message, as its menu names them."""
+        message = self._focused_message()
+        if message is None or modifiers & ~Qt.KeyboardModifier.ShiftModifier:
+            return False
+        can, requests = self._abilities(message), self._requests
+        match key:
+            case Qt.Key.Key_R if can.reply:
+                requests.reply(message)
+            case Qt.Key.Key_E if can.edit:
+                requests.edit(message)
+            case Qt.Key.Key_Plus if can.react:
+                requests.pick_reaction(message, self._place_below_focus())
+            case Qt.Key.Key_I if can.info:
+                requests.show_info(message.message_id)
+            case Qt.Key.Key_Delete if can.delete:
+                requests.delete(message)
+            case Qt.Key.Key_Q if message.quote is not None:
+                self.go_to_quoted(message)
+            case _:
+                return False
+        return True
+
+    def _place_below_focus(self) -> QPoint:
+        key = self._scene.focus_key
+        rect = None if key is None else self._scene.rect(key)
+        below = QPoint() if rect is None else rect.bottomLeft().toPoint()
+        return self._area.viewport().mapToGlobal(below + QPoint(12, 0))
 
     def _handles(self, key: Qt.Key) -> bool:
         scene = self._scene

@@ -246,8 +246,12 @@ class LoadedMessages:
         changed = False
         for index, message in enumerate(self._messages):
             name = names.get(message.sender_id, message.sender_name)
-            if name != message.sender_name:
-                renamed = replace(message, sender_name=name)
+            quote = message.quote
+            if quote is not None and quote.sender_id is not None:
+                quoted = names.get(quote.sender_id, quote.sender_name)
+                quote = replace(quote, sender_name=quoted)
+            if name != message.sender_name or quote != message.quote:
+                renamed = replace(message, sender_name=name, quote=quote)
                 self._messages[index] = self._by_id[message.message_id] = renamed
                 self._rows, changed = None, True
         return changed

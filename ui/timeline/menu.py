@@ -1,15 +1,16 @@
 """The context menu of a message: what can be done with it, in one place for mouse and keyboard."""
 
 from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.events import MessageView, SpanKind
 from ui.glyphs import Glyph, glyph_of
+from ui.timeline.abilities import QUICK_REACTIONS, Abilities
 from ui.timeline.requests import TimelineRequests
-from ui.timeline.rows import is_system
 from ui.translate import tr
 
 
@@ -24,6 +25,7 @@ class MessageMenu(QMenu):
         self,
         parent: QWidget,
         message: MessageView,
+        abilities: Abilities,
         requests: TimelineRequests,
         *,
         copy_message: Callable[[], None],
@@ -34,24 +36,80 @@ class MessageMenu(QMenu):
     ) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        message_id = message.message_id
+        self._message = message
+        self._can = abilities
+        self._requests = requests
+        self._add_answers()
         if copy_selection is not None:
-            copy = self.addAction(tr("Copy"), copy_selection)
-            copy.setShortcut(QKeySequence(QKeySequence.StandardKey.Copy))
-            copy.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            self._with_key(tr("Copy"), QKeySequence.StandardKey.Copy, copy_selection)
         self.addAction(tr("Copy message"), copy_message)
         if copy_link is not None:
             self.addAction(tr("Copy link"), copy_link)
         if any(span.kind is SpanKind.CODE_BLOCK for span in message.spans):
             self.addAction(tr("Copy code"), copy_code)
-        delivery = message.delivery
-        if delivery is not None:
+        self._add_delivery(pair=pair)
+        self._add_ends()
+
+    def _with_key(
+        self, words: str, key: QKeySequence.StandardKey | Qt.Key, run: Callable[[], None]
+    ) -> None:
+        """The timeline itself listens for the key; the menu only tells of it."""
+        action = self.addAction(words, run)
+        action.setShortcut(QKeySequence(key))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+
+    def _add_answers(self) -> None:
+        message, can, requests = self._message, self._can, self._requests
+        if can.reply:
+            self._with_key(tr("Reply"), Qt.Key.Key_R, lambda: requests.reply(message))
+        if can.react:
+            self._add_reactions()
+        if message.reactions:
+            show = partial(requests.show_reactions, message.message_id)
+            self.addAction(tr("Who reacted…"), show)
+        if can.edit:
+            self._with_key(tr("Edit"), Qt.Key.Key_E, lambda: requests.edit(message))
+        if can.forward:
+            self.addAction(tr("Forward…"), lambda: requests.forward(message))
+        if not self.isEmpty():
             self.addSeparator()
-            if not pair:  # Of two, the other one has it or not: the ticks say that.
-                self.addAction(tr("Who holds it…"), lambda: requests.show_holders(message_id))
-            if glyph_of(delivery) is Glyph.FAILED:
-                self.addAction(tr("Resend"), lambda: requests.resend(message_id))
-                self.addAction(tr("Discard…"), lambda: requests.discard(message_id))
-        if not is_system(message) and not message.held:
+
+    def _add_reactions(self) -> None:
+        message, requests = self._message, self._requests
+        mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
+        menu = self.addMenu(tr("React"))
+        others = [emoji for emoji in mine if emoji not in QUICK_REACTIONS]
+        for emoji in (*QUICK_REACTIONS, *others):
+            action = menu.addAction(emoji, partial(requests.react, message, emoji))
+            action.setCheckable(True)
+            action.setChecked(emoji in mine)
+        menu.addSeparator()
+        menu.addAction(tr("Other emoji…"), self._pick_reaction)
+
+    def _pick_reaction(self) -> None:
+        self._requests.pick_reaction(self._message, self.pos() + QPoint(0, 8))
+
+    def _add_delivery(self, *, pair: bool) -> None:
+        message, requests = self._message, self._requests
+        delivery, message_id = message.delivery, message.message_id
+        if self._can.info or delivery is not None:
             self.addSeparator()
-            self.addAction(tr("Delete here…"), lambda: requests.delete(message_id))
+        if self._can.info:
+            self._with_key(
+                tr("Message info…"), Qt.Key.Key_I, lambda: requests.show_info(message_id)
+            )
+        if message.edited_ms is not None and not message.retracted:
+            self.addAction(tr("Earlier versions…"), lambda: requests.show_versions(message_id))
+        if delivery is None:
+            return
+        if not pair:  # Of two, the other one has it or not: the ticks say that.
+            self.addAction(tr("Who holds it…"), lambda: requests.show_holders(message_id))
+        if glyph_of(delivery) is Glyph.FAILED:
+            self.addAction(tr("Resend"), lambda: requests.resend(message_id))
+            self.addAction(tr("Discard…"), lambda: requests.discard(message_id))
+
+    def _add_ends(self) -> None:
+        if self._can.delete:
+            self.addSeparator()
+            words = tr("Delete…") if self._can.retract else tr("Delete here…")
+            self._with_key(words, Qt.Key.Key_Delete, lambda: self._requests.delete(self._message))

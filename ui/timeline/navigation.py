@@ -43,6 +43,8 @@ class TimelineNavigation(QObject):
         self._canvas = canvas
         self._pager = Pager(source, applied=self._apply, failed=self.page_failed.emit)
         self._target: Position | Anchor | float | None = None
+        self._marks = False
+        """Whether the message at the target is marked for a moment once it is there."""
         canvas.rows_placed.connect(self._read_ahead)
         canvas.destroyed.connect(self._pager.close)
 
@@ -54,7 +56,7 @@ class TimelineNavigation(QObject):
     def open(self, conversation_id: ConversationId, at: Position | None) -> None:
         """Read the conversation around ``at``; None: its newest messages."""
         self._pager.open(conversation_id)
-        self._target = at
+        self._target, self._marks = at, False
         if at is None:
             self._pager.latest()
         else:
@@ -102,13 +104,13 @@ class TimelineNavigation(QObject):
             self._pager.seek(int(ordinal), loaded.total)
 
     def go_to(self, position: Position) -> None:
-        """Show a message, wherever it is, and mark it for a moment if it is loaded."""
+        """Show a message, wherever it is, and mark it for a moment."""
         loaded = self._scene.loaded
         index = loaded.index_at_or_after(position)
         if index < len(loaded) and loaded.messages[index].position == position:
             self._canvas.show_message(loaded.messages[index].message_id)
         else:
-            self._target = position
+            self._target, self._marks = position, True
             self._pager.around(position)
 
     def go_to_day(self, day: date) -> None:
@@ -172,6 +174,8 @@ class TimelineNavigation(QObject):
             self._anchor_at(target.position, target.offset)
         elif isinstance(target, Position):
             self._anchor_at(target, self._scene.height * JUMP_SHARE)
+            if self._marks:
+                self._canvas.mark(target.message_id)
         else:
             self._anchor_at_ordinal(target)
 

@@ -18,6 +18,7 @@ from ui.timeline.cards import CardBox
 from ui.timeline.geometry import Geometry
 from ui.timeline.paint_body import BodyPainter, BodyState
 from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter
+from ui.timeline.paint_parts import PartsPainter
 from ui.timeline.primitives import HALO, Primitives
 from ui.timeline.rows import (
     DayRow,
@@ -29,6 +30,8 @@ from ui.timeline.rows import (
 )
 from ui.timeline.shapes import Faces, avatar_of, rounded
 
+MENTION_BAR = 3
+
 
 class RowState(Struct, frozen=True, kw_only=True):
     """What selection, hover and jumps add to a row, as in ``QStyle.State``."""
@@ -38,6 +41,10 @@ class RowState(Struct, frozen=True, kw_only=True):
     hovered: RowButton | None = None
     hovered_code: int | None = None
     """Where the block of code begins whose button is under the mouse."""
+    chip: str = ""
+    """The emoji of the reaction under the mouse."""
+    quote: bool = False
+    """The quote is under the mouse."""
     band: float = 0.0
     """Strength of the band behind a message that was jumped to, 0 to 1."""
     ringed: bool = True
@@ -57,6 +64,7 @@ class RowPainter:
         self._draw = Primitives(painter, theme, geometry)
         self._cards = CardPainter(self._draw)
         self._body = BodyPainter(painter, theme)
+        self._parts = PartsPainter(self._draw)
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
@@ -67,10 +75,9 @@ class RowPainter:
     def row(self, row: Row, box: Box, y: float, state: RowState) -> None:
         y = float(round(y))  # Hairlines stay sharp while scrolling by fractions.
         self._p.translate(0, y)
-        if state.band > 0:
-            band = QColor(self._theme.band)
-            band.setAlphaF(state.band)
-            self._p.fillRect(QRectF(0, 0, self._g.width, box.height), band)
+        mentioned = isinstance(row, MessageRow) and row.message.mentions_me
+        if mentioned or state.band > 0:
+            self._band(box.height, 1.0 if mentioned else state.band, barred=mentioned)
         match row, box:
             case MessageRow(), BubbleBox():
                 self._message(row, box, state)
@@ -95,6 +102,18 @@ class RowPainter:
             case _:
                 raise AssertionError((row, box))
         self._p.translate(0, -y)
+
+    def _band(self, height: float, strength: float, *, barred: bool) -> None:
+        """Behind a message that was jumped to; ``barred``: one that mentions us."""
+        p, g, theme = self._p, self._g, self._theme
+        band = QColor(theme.band)
+        band.setAlphaF(strength)
+        above = g.pad_y / 2
+        rect = QRectF(0, above, g.width, height + 1)
+        p.fillRect(rect, band)
+        p.fillRect(QRectF(g.thread_x - 1, above, 2, rect.height()), theme.thread)
+        if barred:
+            p.fillRect(QRectF(0, above, MENTION_BAR, rect.height()), theme.accent)
 
     def pill(self, rect: QRectF, words: str) -> None:
         p, theme = self._p, self._theme
@@ -125,6 +144,9 @@ class RowPainter:
             colour = theme.sender_colour(message.sender_id)
             at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             self._draw.text(box.name_rect, box.name, strong(theme.type.label), colour, at)
+        own = message.is_own and not failed
+        self._parts.above(box.above, own=own, ink=meta, hovered=state.quote)
+        p.setPen(ink)
         if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
             p.setClipRect(box.bubble)
         bar = theme.ownMeta if message.is_own else theme.line2
@@ -132,6 +154,7 @@ class RowPainter:
         self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
         if box.body.stacked:
             p.setClipping(False)
+        self._parts.chips(box.chips, state.chip)
         self._meta(box, meta)
         for button, rect in box.buttons:
             self._draw.button(button, rect, hovered=state.hovered is button)

@@ -4,6 +4,7 @@ A press that does not move is a click, one that moves selects; a double click ta
 triple click the message.  Selecting beyond an edge scrolls.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QElapsedTimer, QPointF, Qt, QTimer
@@ -25,7 +26,16 @@ _FASTEST_SCROLL = 80.0
 class Pointer:
     """Turns mouse events on ``viewport`` into the scene's hover and selection, and into clicks."""
 
-    def __init__(self, viewport: QWidget, scene: Scene, canvas: TimelineCanvas) -> None:
+    def __init__(
+        self,
+        viewport: QWidget,
+        scene: Scene,
+        canvas: TimelineCanvas,
+        *,
+        hovered: Callable[[], None],
+    ) -> None:
+        """``hovered`` is called after each change of the scene's hover."""
+        self._hovered = hovered
         self._viewport = viewport
         self._scene = scene
         self._canvas = canvas
@@ -100,16 +110,26 @@ class Pointer:
     def leave(self) -> None:
         if self._scene.hover is not None:
             self._scene.hover = None
-            self._show_cursor()
-            self._canvas.repaint()
+            self._show_hover()
+
+    def look_again(self) -> None:
+        """The mouse may be over the viewport again, or over nothing."""
+        if self._viewport.rect().contains(self._viewport.mapFromGlobal(QCursor.pos())):
+            self._hover(self._viewport.mapFromGlobal(QCursor.pos()).toPointF())
+        else:
+            self.leave()
+
+    def _show_hover(self) -> None:
+        self._show_cursor()
+        self._hovered()
+        self._canvas.repaint()
 
     # hover --------------------------------------------------------------------------------------
 
     def _hover(self, point: QPointF) -> None:
         before, self._scene.hover = self._scene.hover, self._scene.hit(point)
         if before != self._scene.hover:
-            self._show_cursor()
-            self._canvas.repaint()
+            self._show_hover()
 
     def _hover_again(self) -> None:
         """Other rows came under a mouse that stands still."""
@@ -151,11 +171,11 @@ class Pointer:
 
 
 def _is_button(hit: Hit) -> bool:
-    return hit.button is not None or hit.code is not None
+    return hit.button is not None or hit.code is not None or bool(hit.chip)
 
 
 def _cursor_over(hit: Hit | None) -> Qt.CursorShape:
-    if hit is not None and (_is_button(hit) or hit.link is not None):
+    if hit is not None and (_is_button(hit) or hit.link or hit.over_quote):
         return Qt.CursorShape.PointingHandCursor
     if hit is not None and hit.over_text:
         return Qt.CursorShape.IBeamCursor

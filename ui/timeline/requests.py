@@ -3,8 +3,10 @@
 from collections.abc import Callable
 
 from msgspec import Struct
+from PySide6.QtCore import QPoint
 
 from engine.core.ids import MessageId
+from engine.events import MessageView
 
 
 class TimelineRequests(Struct, frozen=True, kw_only=True):
@@ -20,4 +22,16 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     show_holders: Callable[[MessageId], None]
     resend: Callable[[MessageId], None]
     discard: Callable[[MessageId], None]
-    delete: Callable[[MessageId], None]
+    delete: Callable[[MessageView], None]
+    reply: Callable[[MessageView], None]
+    edit: Callable[[MessageView], None]
+    forward: Callable[[MessageView], None]
+    react: Callable[[MessageView, str], None]
+    """With this emoji, or no longer if we did already."""
+    pick_reaction: Callable[[MessageView, QPoint], None]
+    """Any emoji, chosen in a picker at this place on the screen."""
+    show_reactions: Callable[[MessageId], None]
+    show_info: Callable[[MessageId], None]
+    show_versions: Callable[[MessageId], None]
+    fetch_quoted: Callable[[MessageId], None]
+    """What this message quotes and is not here."""

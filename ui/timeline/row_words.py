@@ -13,12 +13,13 @@ from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
 from engine.history_views import LostView
-from ui.conversation_words import kind_words
+from ui.conversation_words import kind_words, sender_words
 from ui.foreign_text import one_line
 from ui.glyphs import delivery_words
 from ui.history_words import earlier_words, short_address
 from ui.marked_text import spoken_text
 from ui.people import JOIN_PREFIX
+from ui.timeline.bubble_parts import forwarded_words, quote_words, reaction_words
 from ui.timeline.rows import (
     DayRow,
     EarlierRow,
@@ -46,10 +47,6 @@ _SECONDS_SAID = 120
 _TWICE: Final = 2
 
 
-def sender_words(message: MessageView) -> str:
-    return tr("You") if message.is_own else one_line(message.sender_name, _MAX_NAME) or "?"
-
-
 @lru_cache(maxsize=4096)
 def time_words(at_ms: UnixMs) -> str:
     return clock_time(local_time(at_ms))
@@ -63,12 +60,15 @@ def copied_time(at_ms: UnixMs) -> str:
 def body_words(message: MessageView) -> str:
     if message.kind is MessageKind.UNSUPPORTED:
         return tr("Sent with a newer version of Causerie. Update to see it.")
+    if message.retracted:
+        return kind_words(message)
     return message.text
 
 
 def spoken_words(message: MessageView) -> str:
     """As it is read aloud: without marks, and code is said to be code."""
-    return spoken_text(message) if message.kind is MessageKind.TEXT else body_words(message)
+    is_text = message.kind is MessageKind.TEXT and not message.retracted
+    return spoken_text(message) if is_text else body_words(message)
 
 
 def link_words(target: str) -> str:
@@ -381,7 +381,19 @@ def spoken_message(
     pair: bool = False,
 ) -> str:
     """Sender, text, time, state: the order in which it is read aloud."""
-    parts = [sender_words(message), spoken_words(message), time_words(message.sent_ms)]
+    parts = [sender_words(message)]
+    if message.quote is not None and not message.retracted:
+        name, text = quote_words(message.quote)
+        parts.append(tr("answers {name}: {text}").format(name=name, text=text))
+    if message.forwarded and not message.retracted:
+        parts.append(forwarded_words())
+    parts.append(spoken_words(message))
+    parts.append(time_words(message.sent_ms))
+    if message.edited_ms is not None and not message.retracted:
+        parts.append(tr("edited"))
+    if message.mentions_me:
+        parts.append(tr("mentions you"))
+    parts += map(reaction_words, message.reactions)
     if message.delivery is not None:
         parts.append(delivery_words(message.delivery, others, names, pair=pair).rstrip("."))
     if message.waiting:

@@ -49,6 +49,9 @@ class Hit(Struct, frozen=True):
     link: str | None = None
     code: int | None = None
     """Over the button that copies a block of code: where the block begins."""
+    chip: str = ""
+    """The emoji of a reaction; ``MORE_CHIP`` for the one that stands for the others."""
+    over_quote: bool = False
     over_text: bool = False
     over_meta: bool = False
 
@@ -83,6 +86,8 @@ class Scene:
         self.focus_key: RowKey | None = None
         self.late_seen: set[RowKey] = set()
         """Messages that arrived late and have been looked at: they lose their ring."""
+        self.can_write = True
+        """Whether anything can be sent in this conversation now."""
         self.is_pair = False
         """A one-to-one conversation: nobody needs a name above what they say."""
         self.others: tuple[ParticipantId, ...] = ()
@@ -145,6 +150,7 @@ class Scene:
         self.others = tuple(
             m.participant_id for m in conversation.members if not m.is_self and not m.has_left
         )
+        self.bodies.own_id = next((m.participant_id for m in conversation.members if m.is_self), "")
         return self.loaded.rename({m.participant_id: m.name for m in conversation.members})
 
     def row(self, key: RowKey | None) -> Row | None:
@@ -264,17 +270,8 @@ class Scene:
                     return Hit(key, message, button=button)
         if not isinstance(box, BubbleBox) or message is None:
             return Hit(key, message)
-        code = box.body.code_at(inside - box.body_at)
-        if code is not None and code.copy_rect.contains(inside - box.body_at):
-            return Hit(key, message, code=code.shape.start)
-        text = QRectF(box.body_at.x(), box.body_at.y(), box.body.width, box.body.height)
-        return Hit(
-            key,
-            message,
-            link=_link_at(message, box, inside) if text.contains(inside) else None,
-            over_text=text.contains(inside) and not isinstance(placed.row, HeldRow),
-            over_meta=box.meta.rect.adjusted(-6, -4, 8, 6).contains(inside),
-        )
+        is_held = isinstance(placed.row, HeldRow)
+        return _hit_in_bubble(key, message, box, inside, selectable=not is_held)
 
     def code_at(self, point: QPointF, *, over_bar: bool = False) -> CodeBlock | None:
         """The block of code under a point, or whose bar is there."""
@@ -315,6 +312,29 @@ class Scene:
 def _goes_on(row: Row) -> bool:
     """Within a run, but not its first."""
     return isinstance(row, MessageRow) and not row.first
+
+
+def _hit_in_bubble(
+    key: RowKey, message: MessageView, box: BubbleBox, inside: QPointF, *, selectable: bool
+) -> Hit:
+    chip = next((chip for chip in box.chips if chip.rect.contains(inside)), None)
+    if chip is not None:
+        return Hit(key, message, chip=chip.emoji)
+    quote = box.above.quote
+    if quote is not None and quote.rect.contains(inside):
+        return Hit(key, message, over_quote=True)
+    code = box.body.code_at(inside - box.body_at)
+    if code is not None and code.copy_rect.contains(inside - box.body_at):
+        return Hit(key, message, code=code.shape.start)
+    text = QRectF(box.body_at.x(), box.body_at.y(), box.body.width, box.body.height)
+    over_text = text.contains(inside)
+    return Hit(
+        key,
+        message,
+        link=_link_at(message, box, inside) if over_text else None,
+        over_text=over_text and selectable,
+        over_meta=box.meta.rect.adjusted(-6, -4, 8, 6).contains(inside),
+    )
 
 
 def _link_at(message: MessageView, box: BubbleBox, inside: QPointF) -> str | None:

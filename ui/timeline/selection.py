@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from engine.core.ids import MessageId
 from engine.events import MessageView
-from ui.conversation_words import kind_words
+from ui.conversation_words import kind_words, sender_words
 from ui.marked_text import copied_text, utf16
-from ui.timeline.row_words import body_words, copied_time, sender_words
+from ui.timeline.row_words import body_words, copied_time
 from ui.timeline.rows import is_system
 
 

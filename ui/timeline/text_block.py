@@ -124,8 +124,13 @@ def word_in(text: str, index: int) -> Range:
 # shaping ----------------------------------------------------------------------------------------
 
 
-def shape_text(message: MessageView, text: str, start: int, theme: Theme) -> TextShape:
-    """Shape ``text``, which stands at ``start`` of what ``message`` says."""
+def shape_text(
+    message: MessageView, text: str, start: int, theme: Theme, *, own_id: str = ""
+) -> TextShape:
+    """Shape ``text``, which stands at ``start`` of what ``message`` says.
+
+    ``own_id``: the participant whose mentions stand out.
+    """
     units = in_units(text)
     end = start + len(units)
     spans = [s for s in message.spans if s.start < end and s.start + s.length > start]
@@ -140,7 +145,8 @@ def shape_text(message: MessageView, text: str, start: int, theme: Theme) -> Tex
     option.setTabStopDistance(TAB_SPACES * QFontMetricsF(font).horizontalAdvance(" "))
     layout.setTextOption(option)
     layout.setCacheEnabled(True)
-    layout.setFormats(list(_formats(message, spans, (start, end), theme)))
+    part = (start, end)
+    layout.setFormats(list(_formats(message, spans, part, theme, own_id=own_id)))
     return TextShape(
         start=start,
         end=end,
@@ -153,7 +159,7 @@ def shape_text(message: MessageView, text: str, start: int, theme: Theme) -> Tex
 
 def _font(message: MessageView, spans: list[TextSpan], theme: Theme) -> QFont:
     font = theme.type.body.font
-    if message.kind is MessageKind.UNSUPPORTED:
+    if message.kind is MessageKind.UNSUPPORTED or message.retracted:
         font = QFont(font)
         font.setItalic(True)
     elif any(span.kind is SpanKind.LARGE for span in spans):
@@ -186,11 +192,12 @@ def _with_marks_hidden(text: str, spans: list[TextSpan], start: int) -> str:
 
 
 def _formats(
-    message: MessageView, spans: list[TextSpan], part: Range, theme: Theme
+    message: MessageView, spans: list[TextSpan], part: Range, theme: Theme, *, own_id: str
 ) -> Iterator[QTextLayout.FormatRange]:
     start, end = part
     for span in spans:
-        form = _format(span.kind, theme, is_own=message.is_own)
+        mine = span.kind is SpanKind.MENTION and span.target == own_id
+        form = _own_mention(theme) if mine else _format(span.kind, theme, is_own=message.is_own)
         if form is not None:
             first, last = max(span.start, start) - start, min(span.start + span.length, end) - start
             yield _styled(first, last, form)
@@ -209,6 +216,14 @@ def _padding(theme: Theme) -> QTextCharFormat:
     """A narrow space is narrow only in a font whose characters differ in width."""
     form = QTextCharFormat()
     form.setFontFamilies(theme.type.body.font.families())
+    return form
+
+
+def _own_mention(theme: Theme) -> QTextCharFormat:
+    form = QTextCharFormat()
+    form.setForeground(theme.onAccent)
+    form.setBackground(theme.accent)
+    form.setFontWeight(QFont.Weight.DemiBold)
     return form
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import date
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -62,8 +62,20 @@ class TimelineView(QAbstractScrollArea):
     resendRequested = Signal(str)
     """A message id, as in all signals about one message."""
     discardRequested = Signal(str)
-    deleteRequested = Signal(str)
+    deleteRequested = Signal(MessageView)
     holdersRequested = Signal(str)
+    replyRequested = Signal(MessageView)
+    editRequested = Signal(MessageView)
+    forwardRequested = Signal(MessageView)
+    reactionRequested = Signal(MessageView, str)
+    """Whoever has reacted with this emoji takes it back."""
+    reactionPickRequested = Signal(MessageView, QPoint)
+    """Any emoji, chosen near this place on the screen."""
+    reactionsRequested = Signal(str)
+    infoRequested = Signal(str)
+    versionsRequested = Signal(str)
+    quotedRequested = Signal(str)
+    """What the message quotes is not here, and is wanted."""
 
     def __init__(
         self,
@@ -114,6 +126,15 @@ class TimelineView(QAbstractScrollArea):
             resend=self.resendRequested.emit,
             discard=self.discardRequested.emit,
             delete=self.deleteRequested.emit,
+            reply=self.replyRequested.emit,
+            edit=self.editRequested.emit,
+            forward=self.forwardRequested.emit,
+            react=self.reactionRequested.emit,
+            pick_reaction=self.reactionPickRequested.emit,
+            show_reactions=self.reactionsRequested.emit,
+            show_info=self.infoRequested.emit,
+            show_versions=self.versionsRequested.emit,
+            fetch_quoted=self.quotedRequested.emit,
         )
 
     # what the window calls ----------------------------------------------------------------------
@@ -157,6 +178,19 @@ class TimelineView(QAbstractScrollArea):
     def offer_earlier(self, history: HistoryView | None) -> None:
         """What was said before the beginning can be had; ``history``: how fetching it goes."""
         self.updates.offer_earlier(history)
+
+    def allow_writing(self, allowed: bool) -> None:
+        """Whether one can answer, react and edit here now."""
+        self.scene.can_write = allowed
+        self.interaction.hover_bar.hide_now()
+
+    def last_own(self) -> MessageView | None:
+        """Our newest message that can be edited, if it is loaded."""
+        return self.interaction.last_editable()
+
+    def go_to(self, position: Position) -> None:
+        """Show a message, wherever it is, and mark it for a moment."""
+        self.navigation.go_to(position)
 
     def go_to_newest(self) -> None:
         self.navigation.go_to_newest()

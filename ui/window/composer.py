@@ -41,6 +41,9 @@ def bytes_over_limit(text: str) -> int:
 class MessageBox(QPlainTextEdit):
     submitted = Signal()
     paste_refused = Signal()
+    up_pressed = Signal()
+    """In an empty box."""
+    escape_pressed = Signal()
     wrapped = Signal()
     """Its width has changed, and with it how many lines its text takes."""
 
@@ -89,6 +92,12 @@ class MessageBox(QPlainTextEdit):
             self.insertPlainText("\n")
             self.ensureCursorVisible()
             return
+        if event.key() == Qt.Key.Key_Up and self.document().isEmpty():
+            self.up_pressed.emit()
+            return
+        if event.key() == Qt.Key.Key_Escape:
+            self.escape_pressed.emit()
+            return
         super().keyPressEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
@@ -109,6 +118,10 @@ class Composer(Area):
     draft_changed = Signal(str)
     typing_changed = Signal(bool)
     emoji_requested = Signal()
+    edit_last_requested = Signal()
+    """Up, in an empty box."""
+    cancelled = Signal()
+    """Escape."""
 
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
@@ -131,6 +144,8 @@ class Composer(Area):
         self.box.textChanged.connect(self._edited)
         self.box.submitted.connect(self.submit)
         self.box.paste_refused.connect(self._refuse_paste)
+        self.box.up_pressed.connect(self.edit_last_requested)
+        self.box.escape_pressed.connect(self.cancelled)
         self.send.clicked.connect(self.submit)
         self.emoji.clicked.connect(self.emoji_requested)
         self._draft_timer.timeout.connect(self._tell_draft)

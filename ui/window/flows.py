@@ -12,21 +12,19 @@ from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_PREFIX
-from engine.core.ids import ConversationId, MessageId, ParticipantId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView
 from engine.history_views import StoresChanged
 from ui.dialogs.about import HowItWorks
 from ui.dialogs.confirm import (
     OpenLinkConfirm,
     RefusedLink,
-    delete_confirm,
     leave_confirm,
     openable,
     quit_confirm,
 )
 from ui.dialogs.go_to_date import GoToDate
 from ui.dialogs.group import CreateGroup, InviteLink, Members
-from ui.dialogs.holders import Holders
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.network_choice import NetworkPort
@@ -138,23 +136,7 @@ class Flows(QObject):
 
         self._start(tr("leave the group"), flow)
 
-    # --- messages ---------------------------------------------------------------------------------
-
-    def delete(
-        self, conversation: ConversationView, message_id: MessageId, *, unsent: bool
-    ) -> None:
-        async def flow() -> None:
-            if await self._ask(delete_confirm(self._window, unsent=unsent)):
-                await self._engine.timeline.delete_locally(conversation.conversation_id, message_id)
-
-        self._start(tr("delete the message"), flow)
-
-    def holders(self, conversation: ConversationView, message_id: MessageId) -> None:
-        async def flow() -> None:
-            found = await self._engine.timeline.holders(conversation.conversation_id, message_id)
-            await self._ask(Holders(found, self._now(), self._window))
-
-        self._start(tr("show who holds it"), flow)
+    # --- links -----------------------------------------------------------------------------
 
     def go_to_date(self, day: date, go: Callable[[date], None]) -> None:
         """``day`` is being read now; ``go`` leads to the one that is chosen."""

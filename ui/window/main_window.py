@@ -35,6 +35,7 @@ from ui.window.fork_notices import ForkNotices
 from ui.window.layout import Body, Mode, keep_place, restore_place
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
+from ui.window.message_flows import MessageFlows
 from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page
 from ui.window.one_sheet import OneSheet
 from ui.window.pane import ConversationPane
@@ -82,6 +83,15 @@ class MainWindow(QMainWindow):
         self.empty = EmptyPage()
         self.first_start = FirstStart(engine.create_identity, self.tasks)
         self.notices = NoticesBar()
+        self.about = MessageFlows(
+            engine,
+            self.tasks,
+            self,
+            one_sheet,
+            self.notices,
+            conversations=self.model.conversations,
+            now=surroundings.now,
+        )
         self.strip = StatusStrip()
         self.clock = ClockNotice(
             engine,
@@ -213,11 +223,19 @@ class MainWindow(QMainWindow):
             (header.remove_requested, self.people.remove),
         ):
             wish.connect(partial(self._with_open, flow))
-        pane.delete_requested.connect(lambda m: self._delete(m, unsent=False))
-        pane.discard_requested.connect(lambda m: self._delete(m, unsent=True))
-        pane.holders_requested.connect(
-            lambda m: self._with_open(lambda view: self.flows.holders(view, m))
+        about = self.about
+        pane.delete_requested.connect(
+            lambda m: about.delete(m, can_write=pane.timeline.scene.can_write)
         )
+        pane.forward_requested.connect(about.forward)
+        for wanted, show in (
+            (pane.discard_requested, about.discard),
+            (pane.holders_requested, about.holders),
+            (pane.info_requested, about.info),
+            (pane.versions_requested, about.versions),
+            (pane.reactions_requested, about.reactions),
+        ):
+            wanted.connect(partial(self._about_message, show))
         pane.link_activated.connect(
             lambda target: self.flows.link(target, self._surroundings.open_url)
         )
@@ -254,6 +272,7 @@ class MainWindow(QMainWindow):
     async def shutdown(self) -> None:
         """After ``closed``: drafts and sends reach the engine, then no more events are heard."""
         self.pane.leave()
+        self.about.deletions.finish()
         await self.tasks.settle()
         self.bridge.detach()
         self.notifications.close()
@@ -348,8 +367,10 @@ class MainWindow(QMainWindow):
         if self.pane.conversation is not None:
             run(self.pane.conversation)
 
-    def _delete(self, message_id: MessageId, *, unsent: bool) -> None:
-        self._with_open(lambda view: self.flows.delete(view, message_id, unsent=unsent))
+    def _about_message(
+        self, show: Callable[[ConversationView, MessageId], None], message_id: MessageId
+    ) -> None:
+        self._with_open(lambda view: show(view, message_id))
 
     # --- commands of the menu and the keys --------------------------------------------------------
 

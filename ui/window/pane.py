@@ -5,9 +5,10 @@ It passes engine events for the open conversation on to its parts, and nothing f
 
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime
+from functools import partial
 
 from msgspec.structs import replace
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
@@ -23,11 +24,14 @@ from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.translate import tr
 from ui.window.composer import Composer
+from ui.window.composer_bar import ComposerBar
 from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
+from ui.window.message_commands import MessageCommands
 from ui.window.muted_bar import MutedBar
 from ui.window.pane_history import PaneHistory
 from ui.window.unsent import UnsentTexts
+from ui.window.writing import Writing
 
 _HEADER_MS = 50
 
@@ -37,6 +41,9 @@ def _shows_the_same(before: ConversationView, after: ConversationView) -> bool:
     return before == replace(
         after,
         last_message=before.last_message,
+        last_annotation=before.last_annotation,
+        mentions=before.mentions,
+        first_mention=before.first_mention,
         unread=before.unread,
         first_unread=before.first_unread,
     )
@@ -65,9 +72,13 @@ class Recent:
 
 
 class ConversationPane(QWidget):
-    delete_requested = Signal(str)
+    delete_requested = Signal(MessageView)
     discard_requested = Signal(str)
     holders_requested = Signal(str)
+    forward_requested = Signal(MessageView)
+    reactions_requested = Signal(str)
+    info_requested = Signal(str)
+    versions_requested = Signal(str)
     link_activated = Signal(str)
     load_failed = Signal(str)
     block_requested = Signal()
@@ -101,8 +112,19 @@ class ConversationPane(QWidget):
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()
+        self.composer_bar = ComposerBar()
         self.composer = Composer()
         self.composer.completions.add(emoji.completion())
+        self.writing = Writing(
+            engine,
+            tasks,
+            outbox,
+            self.composer,
+            self.composer_bar,
+            last_own=self.timeline.last_own,
+            parent=self,
+        )
+        self.about = MessageCommands(engine, tasks, self._open_id, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -110,6 +132,7 @@ class ConversationPane(QWidget):
         layout.addWidget(self.muted_bar)
         layout.addWidget(self.timeline, 1)
         layout.addWidget(self.contact_bar)
+        layout.addWidget(self.composer_bar)
         layout.addWidget(self.composer)
         self.history = PaneHistory(engine, tasks, self.header, self.timeline, self)
         self._header_soon = QTimer(self)
@@ -119,11 +142,8 @@ class ConversationPane(QWidget):
         self._connect()
 
     def _connect(self) -> None:
-        self.composer.submitted.connect(self._send)
-        self.composer.draft_changed.connect(self._save_draft)
-        self.composer.typing_changed.connect(self._tell_typing)
         self.composer.emoji_requested.connect(self.ask_emoji)
-        self._outbox.returned.connect(self._take_back)
+        self.writing.sent.connect(self.timeline.go_to_newest)
         self.header.mute_requested.connect(self._mute)
         self.muted_bar.show_requested.connect(self._unmute_member)
         self.muted_bar.members_requested.connect(self.header.members_requested)
@@ -137,6 +157,15 @@ class ConversationPane(QWidget):
         self.timeline.resendRequested.connect(self._resend)
         self.timeline.discardRequested.connect(self.discard_requested)
         self.timeline.deleteRequested.connect(self.delete_requested)
+        self.timeline.replyRequested.connect(self.writing.reply)
+        self.timeline.editRequested.connect(self.writing.edit)
+        self.timeline.forwardRequested.connect(self.forward_requested)
+        self.timeline.reactionRequested.connect(self.about.toggle_reaction)
+        self.timeline.reactionPickRequested.connect(self._pick_reaction)
+        self.timeline.reactionsRequested.connect(self.reactions_requested)
+        self.timeline.infoRequested.connect(self.info_requested)
+        self.timeline.versionsRequested.connect(self.versions_requested)
+        self.timeline.quotedRequested.connect(self.about.fetch_quoted)
         self.timeline.holdersRequested.connect(self.holders_requested)
         self.timeline.linkActivated.connect(self.link_activated)
         self.timeline.loadFailed.connect(self.load_failed)
@@ -160,8 +189,7 @@ class ConversationPane(QWidget):
         self.header.show_conversation(conversation, ())
         self.muted_bar.show_muted(conversation)
         self.timeline.open(conversation)
-        draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
-        self.composer.open(conversation.name, draft)
+        self.writing.open(conversation)
         self._judge_standing()
         self.history.open(conversation.conversation_id)
         self._fill(conversation.conversation_id)
@@ -191,8 +219,7 @@ class ConversationPane(QWidget):
         """Keep what was written and let go of the conversation."""
         if self._conversation is None:
             return
-        self.composer.flush_draft()
-        self.composer.stop_typing()
+        self.writing.leave()
         self._let_go()
 
     def forget(self) -> None:
@@ -201,6 +228,7 @@ class ConversationPane(QWidget):
 
     def _let_go(self) -> None:
         self._conversation = None
+        self.writing.forget()
         self._recent.clear()
         self.history.leave()
         self.contact_bar.show_standing(None)
@@ -215,6 +243,7 @@ class ConversationPane(QWidget):
         if self.is_open(conversation.conversation_id):
             self._conversation = conversation
             self.timeline.update_conversation(conversation)
+            self.writing.refresh(conversation)
             self.muted_bar.show_muted(conversation)
             self._judge_standing()
             if before is not None and _shows_the_same(before, conversation):
@@ -242,6 +271,11 @@ class ConversationPane(QWidget):
         self.composer.insert(emoji)
         self.composer.box.setFocus()
 
+    def _pick_reaction(self, message: MessageView, at: QPoint) -> None:
+        """Any emoji, in a picker at this place on the screen."""
+        anchor = QRect(self.window().mapFromGlobal(at), QSize(1, 1))
+        self._emoji.ask(anchor, partial(self.about.react, message))
+
     def _share_room(self) -> None:
         """Large letters in a narrow window: the bar says all that the composer would."""
         self.composer.setVisible(not self.contact_bar.is_column)
@@ -257,7 +291,9 @@ class ConversationPane(QWidget):
         )
         self.contact_bar.show_standing(conversation)
         reason = cannot_write_words(conversation)
+        self.timeline.allow_writing(not reason)
         if reason:
+            self.writing.cancel()
             self.composer.block(reason)
         else:
             self.composer.address(conversation.name)
@@ -274,10 +310,12 @@ class ConversationPane(QWidget):
     def change(self, message: MessageView) -> None:
         self._recent.put(message)
         self._change_header()
+        self.writing.changed(message)
         self.timeline.change(message)
 
     def remove(self, message_id: MessageId) -> None:
         self._recent.remove(message_id)
+        self.writing.removed(message_id)
         self._change_header()
         self.timeline.remove(message_id)
 
@@ -291,34 +329,6 @@ class ConversationPane(QWidget):
 
     def _open_id(self) -> ConversationId | None:
         return None if self._conversation is None else self._conversation.conversation_id
-
-    def _send(self, text: str) -> None:
-        if (open_id := self._open_id()) is not None:
-            self._outbox.send(open_id, text)
-            self.timeline.go_to_newest()
-
-    def _save_draft(self, text: str) -> None:
-        if (open_id := self._open_id()) is not None:
-            self._outbox.save_draft(open_id, text)
-
-    def _take_back(self, conversation_id: ConversationId, text: str) -> None:
-        """A text that could not be sent stands in the composer again, before what came after."""
-        if self.is_open(conversation_id):
-            typed = self.composer.text()
-            whole = f"{text}\n{typed}" if typed else text
-            self.composer.set_text(whole)
-            self._outbox.save_draft(conversation_id, whole)
-        else:
-            later = self._outbox.draft(conversation_id, "")
-            self._outbox.save_draft(conversation_id, f"{text}\n{later}" if later else text)
-
-    def _tell_typing(self, active: bool) -> None:
-        if (open_id := self._open_id()) is not None:
-
-            async def work() -> None:
-                await self._engine.timeline.set_typing(open_id, active=active)
-
-            self._tasks.spawn(work, purpose=tr("tell that you are typing"), retry=False)
 
     def _mark_read(self, position: Position) -> None:
         if (open_id := self._open_id()) is not None:

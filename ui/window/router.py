@@ -18,6 +18,7 @@ from engine.events import (
     NoticeCleared,
     NoticeLevel,
     NoticeRaised,
+    ReactionReceived,
     TimelineChanged,
     TypingChanged,
 )
@@ -57,6 +58,7 @@ class EventRouter(QObject):
         bridge.message_added.connect(self._message_added)
         bridge.message_changed.connect(self._message_changed)
         bridge.message_removed.connect(self._message_removed)
+        bridge.reaction_received.connect(self._reaction_received)
         bridge.timeline_changed.connect(self._timeline_changed)
         bridge.gap_updated.connect(self._gap_updated)
         bridge.held_updated.connect(self._held_updated)
@@ -103,6 +105,14 @@ class EventRouter(QObject):
         if view is not None and self._shown.settings.notifications:
             show_text = self._shown.settings.show_message_text
             self._shown.notifications.tell(view, message, show_text=show_text)
+
+    def _reaction_received(self, event: ReactionReceived) -> None:
+        view = self._shown.model.conversation(event.conversation_id)
+        settings = self._shown.settings
+        if view is None or self._is_watched(event.conversation_id) or not settings.notifications:
+            return
+        show_text = settings.show_message_text
+        self._shown.notifications.tell_reaction(view, event.annotation, show_text=show_text)
 
     def _is_watched(self, conversation_id: ConversationId) -> bool:
         pane = self._shown.pane

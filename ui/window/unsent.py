@@ -7,13 +7,20 @@ cleared once the message is durable, so that nothing is lost if the program ends
 
 import asyncio
 
+from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
 
-from engine.api import ChatEngine
+from engine.api import ChatEngine, Mention
 from engine.core.errors import ChatError
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, MessageId
 from ui.tasks import Tasks
 from ui.translate import tr
+
+
+class Unsent(Struct, frozen=True, kw_only=True):
+    text: str
+    reply_to: MessageId | None = None
+    mentions: tuple[Mention, ...] = ()
 
 
 class UnsentTexts(QObject):
@@ -35,15 +42,20 @@ class UnsentTexts(QObject):
     def forget(self, conversation_id: ConversationId) -> None:
         self._drafts.pop(conversation_id, None)
 
-    def send(self, conversation_id: ConversationId, text: str) -> None:
+    def send(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         self._drafts[conversation_id] = ""
 
         async def work() -> None:
             async with self._in_order:
                 try:
-                    await self._engine.timeline.send_text(conversation_id, text)
+                    await self._engine.timeline.send_text(
+                        conversation_id,
+                        unsent.text,
+                        reply_to=unsent.reply_to,
+                        mentions=unsent.mentions,
+                    )
                 except ChatError:
-                    self.returned.emit(conversation_id, text)
+                    self.returned.emit(conversation_id, unsent.text)
                     raise
                 # What was typed meanwhile is the draft now; usually nothing.
                 await self._engine.timeline.save_draft(

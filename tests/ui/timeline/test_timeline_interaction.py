@@ -281,19 +281,32 @@ def choose(view: TimelineView, entry: str) -> None:
 
 def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
     async def scenario(view: TimelineView) -> None:
-        assert open_menu_by_mouse(view, ROWS[0]) == ["Copy message", "Delete here…"]
+        view.allow_writing(False)
+        assert open_menu_by_mouse(view, ROWS[0]) == [
+            "Forward…",
+            "Copy message",
+            "Message info…",
+            "Delete here…",
+        ]
         choose(view, "Copy message")
         text = QGuiApplication.clipboard().text()
         assert text == "Maya, 20 November 2026, 13:00\nfirst words"
+        view.allow_writing(True)
         assert open_menu_by_mouse(view, ROWS[1]) == [
+            "Reply",
+            "React",
+            "Edit",
+            "Forward…",
             "Copy message",
+            "Message info…",
             "Who holds it…",
-            "Delete here…",
+            "Delete…",
         ]
         asked: list[tuple[str, str]] = []
-        for name in ("holders", "resend", "discard", "delete"):
+        for name in ("holders", "resend", "discard"):
             signal = getattr(view, f"{name}Requested")
             signal.connect(lambda message_id, name=name: asked.append((name, message_id)))
+        view.deleteRequested.connect(lambda message: asked.append(("delete", message.message_id)))
         choose(view, "Who holds it…")
         for entry in ("Resend", "Discard…", "Delete here…"):
             open_menu_by_mouse(view, ROWS[3])
@@ -317,7 +330,7 @@ def test_the_menu_copies_a_link_and_a_selection() -> None:
             QContextMenuEvent.Reason.Mouse, point, view.viewport().mapToGlobal(point)
         )
         QApplication.sendEvent(view.viewport(), event)
-        assert entries(view)[:3] == ["Copy", "Copy message", "Copy link"]
+        assert entries(view)[3:6] == ["Copy", "Copy message", "Copy link"]
         choose(view, "Copy link")
         assert QGuiApplication.clipboard().text() == LINK
 

@@ -1,0 +1,168 @@
+"""Sheets about one message: how it came and who holds it, its earlier versions, who reacted."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from engine.answers import Arrival, MessageInfo, ReactorView, VersionView
+from engine.core.ids import UnixMs
+from ui.avatar import Avatar
+from ui.controls import Card, ElidedText, Text
+from ui.conversation_words import sender_words
+from ui.dialogs.group import scrolling
+from ui.dialogs.holders import HolderRow, held_words
+from ui.dialogs.sheet import Sheet
+from ui.foreign_text import one_line
+from ui.glyphs import Glyph, glyph_of
+from ui.history_words import big
+from ui.times import moment, moment_words, spoken_time
+from ui.translate import tr
+
+_QUOTED = 120
+_LONGEST_VERSION = 4000
+
+
+def arrival_words(info: MessageInfo) -> str:
+    match info.arrival:
+        case Arrival.WRITTEN_HERE:
+            return tr("Written on this device")
+        case Arrival.LIVE:
+            return tr("Directly, when it was sent")
+        case Arrival.STORE:
+            return tr("From a Store")
+        case Arrival.REPAIR if info.repaired_by:
+            name = one_line(info.repaired_by, 60)
+            return tr("{name} sent it again, because it was missing").format(name=name)
+        case Arrival.REPAIR:
+            return tr("A member sent it again, because it was missing")
+        case Arrival.UNKNOWN:
+            return tr("Unknown: it came before this was noted")
+
+
+class MessageInfoSheet(Sheet):
+    """Times, the way it came, and who holds it."""
+
+    def __init__(self, info: MessageInfo, now: datetime, parent: QWidget | None = None) -> None:
+        message = info.message
+        words = one_line(message.text, _QUOTED)
+        super().__init__(tr("Message info"), words, parent=parent)
+        facts = [(tr("From"), sender_words(message)), (tr("Sent"), _full(message.sent_ms))]
+        if info.arrival is not Arrival.WRITTEN_HERE:
+            facts.append((tr("Received"), _full(info.received_ms)))
+        facts.append((tr("Came"), arrival_words(info)))
+        if message.edited_ms is not None:
+            facts.append((tr("Edited"), _full(message.edited_ms)))
+        if message.late:
+            facts.append((tr("Late"), tr("It arrived after messages that follow it")))
+        if info.size:
+            facts.append((tr("Size"), tr("{size} bytes").format(size=big(info.size))))
+        self.facts = QWidget()
+        grid = QGridLayout(self.facts)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setColumnStretch(1, 1)
+        for row, (name, value) in enumerate(facts):
+            label = Text(name, face="label", colour="ink2")
+            shown = Text(value, face="label", wrap=True)
+            shown.setAccessibleName(f"{name}: {value}")
+            shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(shown, row, 1)
+        self.body.addWidget(self.facts)
+        self._add_holders(info, now)
+        self.add_close()
+
+    def _add_holders(self, info: MessageInfo, now: datetime) -> None:
+        self.body.addSpacing(8)
+        self.body.addWidget(Text(held_words(info.holders), face="label", strong=True, wrap=True))
+        content = QWidget()
+        rows = QVBoxLayout(content)
+        rows.setContentsMargins(0, 0, 8, 0)
+        rows.setSpacing(8)
+        for holder in info.holders:
+            rows.addWidget(HolderRow(holder, now))
+        rows.addStretch(1)
+        self.body.addWidget(scrolling(content, tr("Who holds it")))
+
+
+class Versions(Sheet):
+    """What a message said before, the newest first."""
+
+    def __init__(
+        self, versions: Sequence[VersionView], now: datetime, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(
+            tr("Versions of this message"),
+            tr("Everybody who received an earlier version can still read it."),
+            parent=parent,
+        )
+        content = QWidget()
+        rows = QVBoxLayout(content)
+        rows.setContentsMargins(0, 0, 8, 0)
+        rows.setSpacing(8)
+        for version in sorted(versions, key=lambda each: each.sent_ms, reverse=True):
+            rows.addWidget(_VersionRow(version, now))
+        rows.addStretch(1)
+        self.body.addWidget(scrolling(content, tr("Versions of this message")))
+        self.add_close()
+
+
+class _VersionRow(Card):
+    def __init__(self, version: VersionView, now: datetime) -> None:
+        super().__init__("surface2", "line", radius=9)
+        when = spoken_time(version.sent_ms, now)
+        title = tr("{time}, shown now").format(time=when) if version.is_shown else when
+        text = version.text[:_LONGEST_VERSION]
+        self.setAccessibleName(f"{title}: {one_line(text, _QUOTED)}")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(2)
+        column.addWidget(Text(title, face="caption", colour="ink2", strong=version.is_shown))
+        words = Text(text, face="body", wrap=True)
+        words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column.addWidget(words)
+
+
+class Reactors(Sheet):
+    """Who reacted, and with what."""
+
+    def __init__(
+        self, reactors: Sequence[ReactorView], now: datetime, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(tr("Who reacted"), parent=parent)
+        content = QWidget()
+        rows = QVBoxLayout(content)
+        rows.setContentsMargins(0, 0, 8, 0)
+        rows.setSpacing(8)
+        for reactor in reactors:
+            rows.addWidget(_ReactorRow(reactor, now))
+        if not reactors:
+            rows.addWidget(Text(tr("Nobody any more."), face="body", colour="ink2"))
+        rows.addStretch(1)
+        self.body.addWidget(scrolling(content, tr("Who reacted")))
+        self.add_close()
+
+
+class _ReactorRow(QWidget):
+    def __init__(self, reactor: ReactorView, now: datetime) -> None:
+        super().__init__()
+        name = tr("You") if reactor.is_own else one_line(reactor.name, 60)
+        when = spoken_time(reactor.sent_ms, now)
+        if reactor.delivery is not None and glyph_of(reactor.delivery) is Glyph.SAVED:
+            when = tr("not sent yet")
+        self.setAccessibleName(f"{name}: {reactor.emoji}, {when}")
+        avatar = Avatar(28, is_group=False)
+        avatar.show_identity(reactor.participant_id, name)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(10)
+        row.addWidget(avatar)
+        row.addWidget(ElidedText(name, face="label", strong=True), 1)
+        row.addWidget(Text(when, face="caption", colour="ink3"))
+        row.addWidget(Text(reactor.emoji, face="heading"))
+
+
+def _full(at_ms: UnixMs) -> str:
+    return moment_words(moment(at_ms))

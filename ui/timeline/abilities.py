@@ -1,0 +1,40 @@
+"""What can be done with a message: the one place that menu, hover bar and keys ask.
+
+A conversation may not take part in everything: an open channel carries plain texts only.
+"""
+
+from msgspec import Struct
+
+from engine.events import MessageKind, MessageView
+from ui.glyphs import Glyph, glyph_of
+from ui.timeline.rows import is_system
+
+QUICK_REACTIONS = ("👍", "❤️", "😂", "😮", "😢", "🙏")
+
+
+class Abilities(Struct, frozen=True, kw_only=True):
+    reply: bool
+    react: bool
+    edit: bool
+    forward: bool
+    delete: bool
+    """On this device, and for everybody if it is our own."""
+    retract: bool
+    info: bool
+
+
+def abilities_of(message: MessageView, *, can_write: bool, annotates: bool = True) -> Abilities:
+    """``can_write``: whether anything can be sent here; ``annotates``: also about messages."""
+    said = message.kind is MessageKind.TEXT and not message.held and not message.retracted
+    placed = said and not message.waiting
+    failed = message.delivery is not None and glyph_of(message.delivery) is Glyph.FAILED
+    speaks = placed and can_write and annotates and not failed
+    return Abilities(
+        reply=speaks,
+        react=speaks,
+        edit=speaks and message.is_own,
+        forward=said,
+        delete=not is_system(message) and not message.held,
+        retract=speaks and message.is_own,
+        info=not is_system(message) and not message.held,
+    )

@@ -1,0 +1,102 @@
+"""Commands about one message of the open conversation that need no sheet, and deleting with undo.
+
+A message that is to be deleted for everybody waits ten seconds before the others are asked: who
+changes their mind has said nothing.  Leaving the program does not wait.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine.api import ChatEngine
+from engine.core.ids import ConversationId, MessageId
+from engine.events import MessageView
+from ui.tasks import Tasks
+from ui.translate import tr
+
+UNDO_MS = 10_000
+
+
+class MessageCommands(QObject):
+    def __init__(
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        open_id: Callable[[], ConversationId | None],
+        parent: QObject,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._open_id = open_id
+
+    def react(self, message: MessageView, emoji: str) -> None:
+        self._react(message, emoji, active=True)
+
+    def toggle_reaction(self, message: MessageView, emoji: str) -> None:
+        """React, or take the reaction back if it was ours."""
+        mine = any(each.mine and each.emoji == emoji for each in message.reactions)
+        self._react(message, emoji, active=not mine)
+
+    def _react(self, message: MessageView, emoji: str, *, active: bool) -> None:
+        async def work() -> None:
+            await self._engine.timeline.react(
+                message.conversation_id, message.message_id, emoji, active=active
+            )
+
+        purpose = tr("send the reaction") if active else tr("take the reaction back")
+        self._tasks.spawn(work, purpose=purpose)
+
+    def fetch_quoted(self, message_id: MessageId) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.timeline.fetch_quoted(open_id, message_id)
+
+            self._tasks.spawn(work, purpose=tr("ask for the quoted message"))
+
+
+class Deletions(QObject):
+    """Messages that are about to be deleted for everybody."""
+
+    began = Signal(str)
+    """The key of a deletion that can be undone for ten seconds."""
+    ended = Signal(str)
+    """It was carried out, or undone."""
+
+    def __init__(self, engine: ChatEngine, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._waiting: dict[str, tuple[MessageView, QTimer]] = {}
+
+    def begin(self, message: MessageView) -> None:
+        key = f"delete {message.message_id}"
+        if key in self._waiting:
+            return
+        timer = QTimer(self, singleShot=True, interval=UNDO_MS)
+        timer.timeout.connect(partial(self._carry_out, key))
+        self._waiting[key] = (message, timer)
+        timer.start()
+        self.began.emit(key)
+
+    def undo(self, key: str) -> None:
+        _message, timer = self._waiting.pop(key)
+        timer.stop()
+        self.ended.emit(key)
+
+    def finish(self) -> None:
+        """Carry out at once what waits: the program ends."""
+        for key in tuple(self._waiting):
+            self._carry_out(key)
+
+    def _carry_out(self, key: str) -> None:
+        message, timer = self._waiting.pop(key)
+        timer.stop()
+        self.ended.emit(key)
+
+        async def work() -> None:
+            await self._engine.timeline.retract(message.conversation_id, message.message_id)
+
+        self._tasks.spawn(work, purpose=tr("delete the message for everybody"))

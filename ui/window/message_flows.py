@@ -1,0 +1,127 @@
+"""What one can do about a message in more than one step: delete, forward, and look into it."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
+
+from engine.api import ChatEngine
+from engine.core.ids import ConversationId, MessageId
+from engine.events import ConversationView, MessageView, NoticeLevel
+from ui.dialogs.confirm import DeleteChoice, delete_confirm
+from ui.dialogs.holders import Holders
+from ui.tasks import Tasks
+from ui.timeline.abilities import abilities_of
+from ui.translate import tr
+from ui.window.message_commands import Deletions
+from ui.window.notices import Notice, NoticesBar
+from ui.window.one_sheet import OneSheet
+
+
+class MessageFlows(QObject):
+    def __init__(  # noqa: PLR0913 - the window's parts that it works with
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        window: QWidget,
+        one_sheet: OneSheet,
+        notices: NoticesBar,
+        *,
+        conversations: Callable[[], Sequence[ConversationView]],
+        now: Callable[[], datetime],
+    ) -> None:
+        super().__init__(window)
+        self._engine = engine
+        self._window = window
+        self._now = now
+        self._tasks = tasks
+        self._conversations = conversations
+        self._notices = notices
+        self._start = one_sheet.start
+        self._ask = one_sheet.ask
+        self.deletions = Deletions(engine, tasks, self)
+        self.deletions.began.connect(self._offer_undo)
+        self.deletions.ended.connect(notices.clear)
+
+    def delete(self, message: MessageView, *, can_write: bool) -> None:
+        """Here, or for everybody if it is ours."""
+
+        async def flow() -> None:
+            if not abilities_of(message, can_write=can_write).retract:
+                if await self._ask(delete_confirm(self._window, unsent=False)):
+                    await self._delete_here(message.conversation_id, message.message_id)
+                return
+            choice = DeleteChoice(self._window)
+            if await self._ask(choice):
+                if choice.here_only:
+                    await self._delete_here(message.conversation_id, message.message_id)
+                else:
+                    self.deletions.begin(message)
+
+        self._start(tr("delete the message"), flow)
+
+    def discard(self, conversation: ConversationView, message_id: MessageId) -> None:
+        async def flow() -> None:
+            if await self._ask(delete_confirm(self._window, unsent=True)):
+                await self._delete_here(conversation.conversation_id, message_id)
+
+        self._start(tr("delete the message"), flow)
+
+    async def _delete_here(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        await self._engine.timeline.delete_locally(conversation_id, message_id)
+
+    def _offer_undo(self, key: str) -> None:
+        undo = (tr("Undo"), lambda: self.deletions.undo(key))
+        text = tr("The message will be deleted for everybody in ten seconds.")
+        self._notices.raise_notice(
+            Notice(key=key, level=NoticeLevel.INFO, text=text, actions=(undo,))
+        )
+
+    def holders(self, conversation: ConversationView, message_id: MessageId) -> None:
+        async def flow() -> None:
+            found = await self._engine.timeline.holders(conversation.conversation_id, message_id)
+            await self._ask(Holders(found, self._now(), self._window))
+
+        self._start(tr("show who holds it"), flow)
+
+    def info(self, conversation: ConversationView, message_id: MessageId) -> None:
+        from ui.dialogs.message_info import MessageInfoSheet  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            info = await self._engine.timeline.info(conversation.conversation_id, message_id)
+            await self._ask(MessageInfoSheet(info, self._now(), self._window))
+
+        self._start(tr("show what is known of the message"), flow)
+
+    def versions(self, conversation: ConversationView, message_id: MessageId) -> None:
+        from ui.dialogs.message_info import Versions  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            timeline = self._engine.timeline
+            versions = await timeline.versions(conversation.conversation_id, message_id)
+            await self._ask(Versions(versions, self._now(), self._window))
+
+        self._start(tr("show the earlier versions"), flow)
+
+    def reactions(self, conversation: ConversationView, message_id: MessageId) -> None:
+        from ui.dialogs.message_info import Reactors  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            timeline = self._engine.timeline
+            reactors = await timeline.reactors(conversation.conversation_id, message_id)
+            await self._ask(Reactors(reactors, self._now(), self._window))
+
+        self._start(tr("show who reacted"), flow)
+
+    def forward(self, message: MessageView) -> None:
+        from ui.dialogs.forward import Forward  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            sheet = Forward(message, self._conversations(), self._window)
+            if not await self._ask(sheet):
+                return
+            for conversation_id in sheet.chosen:
+                await self._engine.timeline.send_text(conversation_id, message.text, forwarded=True)
+
+        self._start(tr("forward the message"), flow)

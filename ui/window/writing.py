@@ -1,0 +1,194 @@
+"""What is written in the composer, and what becomes of it: a message, an answer, or an edit.
+
+It leads texts to the engine through ``UnsentTexts``, so that none is lost, and keeps the draft of a
+new message apart while an old one is edited.  People whose names were completed are mentioned by
+their ids; a name that was only typed stays a word.
+"""
+
+from collections.abc import Callable
+from enum import Enum, auto
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.api import ChatEngine, Mention
+from engine.core.ids import ConversationId, MessageId
+from engine.events import ConversationView, MessageView
+from ui.tasks import Tasks
+from ui.translate import tr
+from ui.window.composer import Composer
+from ui.window.composer_bar import ComposerBar
+from ui.window.mentioning import Mentioning
+from ui.window.unsent import Unsent, UnsentTexts
+
+
+class Mode(Enum):
+    NEW = auto()
+    REPLY = auto()
+    EDIT = auto()
+
+
+class Writing(QObject):
+    sent = Signal()
+    """A new message is on its way."""
+
+    def __init__(  # noqa: PLR0913 - the window's parts that it works with
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        outbox: UnsentTexts,
+        composer: Composer,
+        bar: ComposerBar,
+        *,
+        last_own: Callable[[], MessageView | None],
+        parent: QObject,
+    ) -> None:
+        """``last_own``: our newest message that can be edited."""
+        super().__init__(parent)
+        self._engine = engine
+        self._tasks = tasks
+        self._outbox = outbox
+        self._composer = composer
+        self._bar = bar
+        self._last_own = last_own
+        self._conversation: ConversationView | None = None
+        self._mode = Mode.NEW
+        self._about: MessageView | None = None
+        """The message that is answered or edited."""
+        self._put_aside = ""
+        """What stood in the composer when editing began."""
+        self._mentioning = Mentioning(composer)
+        composer.submitted.connect(self._submit)
+        composer.draft_changed.connect(self._save_draft)
+        composer.typing_changed.connect(self._tell_typing)
+        composer.edit_last_requested.connect(self._edit_last)
+        composer.cancelled.connect(self.cancel)
+        bar.cancelled.connect(self.cancel)
+        outbox.returned.connect(self._take_back)
+
+    # --- what is written in -----------------------------------------------------------------------
+
+    def open(self, conversation: ConversationView) -> None:
+        self._conversation = conversation
+        self._start_new()
+        self._mentioning.offer(conversation)
+        draft = self._outbox.draft(conversation.conversation_id, conversation.draft)
+        self._composer.open(conversation.name, draft)
+
+    def refresh(self, conversation: ConversationView) -> None:
+        """Members changed."""
+        self._conversation = conversation
+        self._mentioning.offer(conversation)
+
+    def leave(self) -> None:
+        """Keep what was written; an edit that was begun is dropped."""
+        if self._conversation is None:
+            return
+        self.cancel()
+        self._composer.flush_draft()
+        self._composer.stop_typing()
+
+    def forget(self) -> None:
+        self._conversation = None
+        self._start_new()
+
+    def _start_new(self) -> None:
+        self._mode, self._about, self._put_aside = Mode.NEW, None, ""
+        self._bar.hide()
+
+    # --- about a message --------------------------------------------------------------------------
+
+    def reply(self, message: MessageView) -> None:
+        self.cancel()
+        self._mode, self._about = Mode.REPLY, message
+        self._bar.show_reply(message)
+        self._composer.box.setFocus()
+
+    def edit(self, message: MessageView) -> None:
+        self.cancel()
+        self._composer.flush_draft()
+        self._mode, self._about = Mode.EDIT, message
+        self._put_aside = self._composer.text()
+        self._bar.show_edit(message)
+        self._composer.set_text(message.text)
+        self._mentioning.remember(message)
+        self._composer.box.setFocus()
+
+    def _edit_last(self) -> None:
+        message = self._last_own()
+        if message is not None and self._mode is Mode.NEW:
+            self.edit(message)
+
+    def cancel(self) -> None:
+        """Write a new message again; what stood in the composer before an edit comes back."""
+        if self._mode is Mode.EDIT:
+            self._composer.set_text(self._put_aside)
+        self._start_new()
+
+    def changed(self, message: MessageView) -> None:
+        if message.retracted:
+            self.removed(message.message_id)
+
+    def removed(self, message_id: MessageId) -> None:
+        """A message is gone; nothing can be said about it any more."""
+        if self._about is not None and self._about.message_id == message_id:
+            self.cancel()
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def _open_id(self) -> ConversationId | None:
+        return None if self._conversation is None else self._conversation.conversation_id
+
+    def _submit(self, text: str) -> None:
+        open_id, mode, about = self._open_id(), self._mode, self._about
+        if open_id is None:
+            return
+        mentions = self._mentioning.in_text(text)
+        if mode is Mode.EDIT and about is not None:
+            self._composer.set_text(self._put_aside)
+            self._start_new()
+            if text != about.text:
+                self._send_edit(open_id, about, text, mentions)
+            return
+        reply_to = None if about is None else about.message_id
+        self._start_new()
+        self._outbox.send(open_id, Unsent(text=text, reply_to=reply_to, mentions=mentions))
+        self.sent.emit()
+
+    def _send_edit(
+        self,
+        open_id: ConversationId,
+        message: MessageView,
+        text: str,
+        mentions: tuple[Mention, ...],
+    ) -> None:
+        async def work() -> None:
+            await self._engine.timeline.edit(open_id, message.message_id, text, mentions=mentions)
+
+        self._tasks.spawn(work, purpose=tr("edit the message"))
+
+    def _save_draft(self, text: str) -> None:
+        """While a message is edited, the draft is what was put aside."""
+        if (open_id := self._open_id()) is not None and self._mode is not Mode.EDIT:
+            self._outbox.save_draft(open_id, text)
+
+    def _take_back(self, conversation_id: ConversationId, text: str) -> None:
+        """A text that could not be sent stands in the composer again, before what came after."""
+        if conversation_id == self._open_id() and self._mode is not Mode.EDIT:
+            typed = self._composer.text()
+            whole = f"{text}\n{typed}" if typed else text
+            self._composer.set_text(whole)
+            self._outbox.save_draft(conversation_id, whole)
+            return
+        later = self._outbox.draft(conversation_id, "")
+        whole = f"{text}\n{later}" if later else text
+        self._outbox.save_draft(conversation_id, whole)
+        if conversation_id == self._open_id():
+            self._put_aside = whole
+
+    def _tell_typing(self, active: bool) -> None:
+        if (open_id := self._open_id()) is not None:
+
+            async def work() -> None:
+                await self._engine.timeline.set_typing(open_id, active=active)
+
+            self._tasks.spawn(work, purpose=tr("tell that you are typing"), retry=False)
