@@ -28,7 +28,8 @@ SIZE = 300
 SEED = 18
 ALLOWED_SHARE = 0.08
 """How much of the sample may survive without being equivalent."""
-PATIENCE_S = 3_600
+PATIENCE_S = 1_800
+"""For the tests of a part with a mutant that was imported: some hang."""
 
 AREAS = {
     "sds": "tests/core/sds",
@@ -163,7 +164,8 @@ class _Trial:
 
     def _import(self, mutant: Mutant) -> None:
         try:
-            code = self._pytest("-x", "--import-mutant", self._calls, mutant.module, mutant.name)
+            words = (self._calls, mutant.module, mutant.name)
+            code = self._pytest("-x", "--import-mutant", *words, timeout_s=PATIENCE_S)
             noticed_by = f"exit code {code}" if code else ""
         except subprocess.TimeoutExpired:
             noticed_by = "no end"
@@ -171,7 +173,7 @@ class _Trial:
         with self._verdicts.open("a", encoding="utf-8") as file:
             file.write(json.dumps([*mutant, noticed_by]) + "\n")
 
-    def _pytest(self, *arguments: str | Path) -> int:
+    def _pytest(self, *arguments: str | Path, timeout_s: float | None = None) -> int:
         """Exit code; what it prints goes to a file."""
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider"]
         command += ["-p", "scripts.mutation_tests", "-m", "not long and not slow"]
@@ -184,7 +186,7 @@ class _Trial:
                 check=False,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=PATIENCE_S,
+                timeout=timeout_s,
             )
         return done.returncode
 
