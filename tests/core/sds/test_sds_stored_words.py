@@ -4,12 +4,14 @@ Whoever was away for a month hears a month of claims and requests, nearly all of
 only each member's last word counts, and only once the Stores have told all.
 """
 
+import pytest
 from msgspec.structs import replace
 
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, ParticipantId
 from engine.core.sds.inputs import MessageReceived, StoreAnswered
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
+    ALICE,
     BOB,
     CAROL,
     NOW,
@@ -103,3 +105,20 @@ def test_a_member_who_answered_a_sync_long_ago_is_not_answered_again() -> None:
     other.handle(theirs, now_ms=after(120_000))
     soon = after(125_000)
     assert len(syncs(run_until(alice, soon))) < len(syncs(run_until(other, soon)))
+
+
+@pytest.mark.parametrize(("others", "answered"), [(1_023, True), (1_024, False)])
+def test_the_last_words_of_a_thousand_members_are_kept_and_the_oldest_gives_way(
+    others: int, answered: bool
+) -> None:
+    crowd = [ParticipantId(f"member {number}") for number in range(others)]
+    alice = member(members=frozenset({ALICE, BOB, *crowd}))
+    (mine,) = opened(alice.send("mine", now_ms=NOW))
+    request = sync(BOB, lamport=NOW + 1, requests=dep(mine))
+    alice.handle(_stored(request), now_ms=SETTLED)
+    for who in crowd:
+        level = sync(who, lamport=NOW + 1, holdings=holds((ALICE, 1, 1)))
+        alice.handle(_stored(level), now_ms=SETTLED)
+    sent = opened(alice.handle(StoreAnswered(through_ms=SETTLED), now_ms=SETTLED))
+    sent += opened(alice.advance(now_ms=SETTLED))
+    assert any(one.repaired_by == ALICE for one in sent) is answered
