@@ -3,7 +3,7 @@
 ``--record-calls`` notes for each test how long it takes and which functions of the core it calls.
 ``--try-mutants`` takes those notes and collects the tests once; then, for each mutant, a forked
 process puts the changed function in place of the original and runs the tests that call it, quickest
-first, until one fails.  What is not within a function is run while its module is imported:
+first, until one fails.  What is run while modules and tests are imported needs more:
 ``--import-mutant`` loads the changed module before all others, and is for one mutant.
 """
 
@@ -16,6 +16,7 @@ import signal
 import sys
 import time
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, ModuleType
 
@@ -24,6 +25,8 @@ import pytest
 from scripts.mutants import Mutant, compiled, mutants_of
 
 CORE = "engine/core/"
+COLLECTING = "collecting"
+"""In place of a test's name: what is called while tests are imported."""
 MEMORY = 4 << 30
 SLOWER = 5
 """A mutant whose tests take this many times as long, and a little more, has no end."""
@@ -104,7 +107,17 @@ class _Recorder:
         self._found = Calls()
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        with self._noting(COLLECTING):
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        with self._noting(item.nodeid):
+            return (yield)
+
+    @contextmanager
+    def _noting(self, what: str) -> Iterator[None]:
         called = set[CodeType]()
 
         def note(frame: FrameType, event: str, _: object) -> None:
@@ -114,11 +127,11 @@ class _Recorder:
         started = time.process_time()
         sys.setprofile(note)
         try:
-            return (yield)
+            yield
         finally:
             sys.setprofile(None)
             names = {_called(code) for code in called if f"/{CORE}" in code.co_filename}
-            self._found[item.nodeid] = time.process_time() - started, sorted(names)
+            self._found[what] = time.process_time() - started, sorted(names)
 
     def pytest_sessionfinish(self) -> None:
         self._path.write_text(json.dumps(self._found), encoding="utf-8")
@@ -152,6 +165,8 @@ class _Workshop:
     def _try(self, mutant: Mutant, items: list[pytest.Item]) -> str | None:
         """What noticed the mutant, "" if nothing did; None if it cannot be put in place."""
         function = f"{mutant.module} {mutant.function}"
+        if function in self._calls.get(COLLECTING, (0.0, []))[1]:
+            return None  # Tests have used what it makes already.
         chosen = [item for item in items if self._calls.may_notice(item.nodeid, function)]
         chosen.sort(key=lambda item: self._calls.seconds(item.nodeid))
         limit_s = LITTLE_MORE_S + SLOWER * sum(self._calls.seconds(one.nodeid) for one in chosen)

@@ -184,6 +184,16 @@ def test_review_ends_after_thirty_days() -> None:
     assert said(alice, HeldByChanged) == []
 
 
+def test_whose_newest_claim_covers_a_message_is_known_of_everybodys() -> None:
+    alice = member()
+    theirs, unnumbered = content(BOB, "b", sequence=1), content(BOB, "no number")
+    for message in (theirs, unnumbered, sync(CAROL, holdings=holds((BOB, 1, 1)))):
+        alice.handle(message, now_ms=NOW)
+    assert alice.channel.claimed_by(id_of(theirs)) == {CAROL}
+    assert alice.channel.claimed_by(id_of(unnumbered)) == frozenset()
+    assert alice.channel.claimed_by(MessageId("unknown")) == frozenset()
+
+
 def test_what_is_reviewed_no_more_is_acknowledged_all_the_same() -> None:
     alice, later = member(), after(31 * 24 * 3_600_000)
     (old,) = opened(alice.send("old", now_ms=NOW))
