@@ -23,7 +23,16 @@ from engine.codec.content import decode_content, decode_ephemeral, encode_conten
 from engine.codec.holdings import decode_claim, encode_claim
 from engine.codec.join import decode_join
 from engine.codec.message_id import message_id_in
-from engine.core.content import Created, Join, Leave, Text, Typing
+from engine.core.content import (
+    Created,
+    Edit,
+    Join,
+    Leave,
+    Reaction,
+    Retraction,
+    Text,
+    Typing,
+)
 from engine.core.ids import ChannelId, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.vocabulary import Claim, SequenceRange
 from engine.crypto.identity import Identity, fingerprint_of, participant_id_of
@@ -337,6 +346,18 @@ def test_contents_and_their_ids_stay(vector: ContentVector) -> None:
         "created": Created(name="Les amis"),
         "join": decode_join(bytes.fromhex(JOIN["statement"])),
         "leave": Leave(),
+        "forwarded": Text(
+            text="👋 @Bob !",
+            mentions=(BOB.participant_id,),
+            mention_places=((3, 4),),
+            forwarded=True,
+        ),
+        "reaction": Reaction(target_id=MessageId("A" * 22), emoji="❤\ufe0f", removed=True),
+        "edit": Edit(
+            target_id=MessageId("A" * 22),
+            text=Text(text="@Bob", mentions=(BOB.participant_id,), mention_places=((0, 4),)),
+        ),
+        "retraction": Retraction(target_id=MessageId("A" * 22)),
     }
     assert content.body == expected[vector["kind"]]
 

@@ -28,8 +28,11 @@ from engine.core.content import (
     ContactAnswer,
     ContactRequest,
     Content,
+    Edit,
     Presence,
     ProfileUpdate,
+    Reaction,
+    Retraction,
     Text,
 )
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, UnixMs
@@ -105,6 +108,9 @@ BODIES: dict[str, Body] = {
     "withdrawn": ContactAnswer(accepted=False, round=PAIR["signed_ms"], withdrawn=True),
     "profile_update": ProfileUpdate(name="Zoë"),
     "text": Text(text="Bonjour !"),
+    "reaction": Reaction(target_id=MessageId("A" * 22), emoji="👍"),
+    "edit": Edit(target_id=MessageId("A" * 22), text=Text(text="Bonsoir !")),
+    "retraction": Retraction(target_id=MessageId("A" * 22)),
 }
 
 
