@@ -6,6 +6,7 @@ here before the engine starts, except the profile's directory and its lock.
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -61,16 +62,20 @@ def system_entropy() -> Entropy:
     return Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random)
 
 
-def build_engine(
+def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     directory: ProfileDirectory,
     settings: Settings,
     overrides: Overrides | None = None,
     control: NetworkControl | None = None,
     recorder: Recorder | None = None,
+    *,
+    announces_presence: Callable[[], bool] | None = None,
 ) -> Engine:
     """An engine that has not started yet.  The caller holds the profile's lock.
 
     ``control`` can change its network while it runs; ``recorder`` is told of deliveries.
+    ``announces_presence``: whether people are told that we are online, asked each time; as the
+    settings have it if left out.
     """
     chosen = overrides or Overrides()
     live = control or NetworkControl(settings.network)
@@ -93,6 +98,7 @@ def build_engine(
             peers=settings.network.peers,
             service_nodes=lambda: live.settings.service_nodes,
             recorder=recorder,
+            announces_presence=announces_presence or (lambda: settings.privacy.presence),
             mentions_when_muted=lambda: settings.notifications.mentions_when_muted,
         )
     )

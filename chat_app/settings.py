@@ -153,6 +153,19 @@ class NotificationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacySettings:
+    """What others are told besides messages."""
+
+    typing: bool = _setting(True, Flag(), "Tell the others when you are typing.")
+    presence: bool = _setting(
+        True,
+        Flag(),
+        "Tell people you talk to that you are online. What you write and acknowledge shows it all"
+        " the same. Without it, what they sent while you were away may take longer to come.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StorageSettings:
     """How messages are kept on this device."""
 
@@ -216,6 +229,7 @@ Section = (
     | ServingSettings
     | AppearanceSettings
     | NotificationSettings
+    | PrivacySettings
     | StorageSettings
     | LogSettings
     | DeliverySettings
@@ -231,6 +245,7 @@ class Settings:
     node: ServingSettings = ServingSettings()
     appearance: AppearanceSettings = AppearanceSettings()
     notifications: NotificationSettings = NotificationSettings()
+    privacy: PrivacySettings = PrivacySettings()
     storage: StorageSettings = StorageSettings()
     log: LogSettings = LogSettings()
     delivery: DeliverySettings = DeliverySettings()
@@ -252,6 +267,7 @@ def sections_of(settings: Settings) -> Iterator[tuple[str, Section]]:
     yield "node", settings.node
     yield "appearance", settings.appearance
     yield "notifications", settings.notifications
+    yield "privacy", settings.privacy
     yield "storage", settings.storage
     yield "log", settings.log
     yield "delivery", settings.delivery
@@ -332,6 +348,7 @@ def parse_settings(text: str, path: Path) -> Settings:
         node=reader.section("node", DEFAULTS.node, document),
         appearance=reader.section("appearance", DEFAULTS.appearance, document),
         notifications=reader.section("notifications", DEFAULTS.notifications, document),
+        privacy=reader.section("privacy", DEFAULTS.privacy, document),
         storage=reader.section("storage", DEFAULTS.storage, document),
         log=reader.section("log", DEFAULTS.log, document),
         delivery=reader.section("delivery", DEFAULTS.delivery, document),

@@ -29,7 +29,7 @@ from chat_app.settings import Settings, load_settings
 from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import WindowNetwork, store_problem
-from chat_app.window_settings import WindowSettings
+from chat_app.window_settings import Announcing, WindowSettings
 from engine.core.errors import TransportError
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
@@ -80,13 +80,22 @@ async def _run(
     control = NetworkControl(settings.network)
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
-    engine = build_engine(directory, settings, overrides, control, recorder)
+    announcing = Announcing(settings.privacy.presence)
+    engine = build_engine(
+        directory,
+        settings,
+        overrides,
+        control,
+        recorder,
+        announces_presence=announcing.announces_presence,
+    )
     with Interrupts() as interrupts:
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
             await engine.start()
             memory = WindowMemory(
-                WindowSettings(settings, paths.settings_file), directory.path / "window.json"
+                WindowSettings(settings, paths.settings_file, announcing),
+                directory.path / "window.json",
             )
             network = WindowNetwork(control, paths.settings_file)
             window = make_window(engine, memory, network, earlier_profile(directory))

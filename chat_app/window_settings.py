@@ -1,4 +1,4 @@
-"""The window's own memory kept in the settings file: theme, text size, notifications, recording.
+"""What the window changes in the settings file: looks, notifications, privacy, recording.
 
 The window knows short strings under fixed keys (ui/settings.py); the file knows typed settings.
 A change that cannot be written is logged and lasts until the window closes.
@@ -6,9 +6,10 @@ A change that cannot be written is logged and lasts until the window closes.
 
 import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from chat_app.settings import Settings, load_settings
 from chat_app.settings_file import change_setting
@@ -18,11 +19,23 @@ from engine.delivery.pseudonym import KEY_BYTES, key_text
 _log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class Announcing:
+    """Whether people are told that we are online; the engine asks each time."""
+
+    presence: bool = True
+
+    def announces_presence(self) -> bool:
+        return self.presence
+
+
 class WindowSettings(Struct, frozen=True):
     """``load`` and ``save`` as ``UiSettings`` takes them."""
 
     settings: Settings
     path: Path
+    announcing: Announcing = field(default_factory=Announcing)
+    """Follows a change at once."""
 
     def load(self, key: str) -> str | None:
         match key:
@@ -32,20 +45,22 @@ class WindowSettings(Struct, frozen=True):
                 return str(self.settings.appearance.text_size)
             case "delivery_key":
                 return load_settings(self.path).delivery.key
-            case "notifications" | "show_message_text" | "record_deliveries":
-                return "yes" if self._is_on(key) else "no"
             case _:
-                return None
+                on = self._switches().get(key)
+                return None if on is None else "yes" if on else "no"
 
-    def _is_on(self, key: str) -> bool:
-        switches = {
+    def _switches(self) -> dict[str, bool]:
+        return {
             "notifications": self.settings.notifications.enabled,
             "show_message_text": self.settings.notifications.preview,
+            "tell_typing": self.settings.privacy.typing,
+            "tell_presence": self.settings.privacy.presence,
             "record_deliveries": self.settings.delivery.record,
         }
-        return switches[key]
 
     def save(self, key: str, value: str) -> None:
+        if key == "tell_presence":
+            self.announcing.presence = value == "yes"
         try:
             self._save(key, value)
         except ConfigError:
@@ -61,6 +76,10 @@ class WindowSettings(Struct, frozen=True):
                 change_setting(self.path, "notifications", "enabled", value == "yes")
             case "show_message_text":
                 change_setting(self.path, "notifications", "preview", value == "yes")
+            case "tell_typing":
+                change_setting(self.path, "privacy", "typing", value == "yes")
+            case "tell_presence":
+                change_setting(self.path, "privacy", "presence", value == "yes")
             case "record_deliveries":
                 if value == "yes" and not load_settings(self.path).delivery.key:
                     key_made = key_text(os.urandom(KEY_BYTES))

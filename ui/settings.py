@@ -96,6 +96,24 @@ class UiSettings:
         return self.load("delivery_key") or ""
 
     @property
+    def tell_typing(self) -> bool:
+        """Whether the others hear that one is typing."""
+        return self.get("tell_typing") != "no"
+
+    @tell_typing.setter
+    def tell_typing(self, told: bool) -> None:
+        self.put("tell_typing", "yes" if told else "no")
+
+    @property
+    def tell_presence(self) -> bool:
+        """Whether people hear that one is online."""
+        return self.get("tell_presence") != "no"
+
+    @tell_presence.setter
+    def tell_presence(self, told: bool) -> None:
+        self.put("tell_presence", "yes" if told else "no")
+
+    @property
     def show_message_text(self) -> bool:
         """Whether a desktop notification may carry what was written."""
         return self.get("show_message_text") != "no"

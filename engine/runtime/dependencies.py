@@ -55,6 +55,8 @@ class EngineDependencies(Struct, frozen=True, kw_only=True):
     """Set if the user records deliveries."""
     mentions_when_muted: Callable[[], bool] = lambda: True
     """Whether a message that mentions us rings in a muted conversation, too."""
+    announces_presence: Callable[[], bool] = lambda: True
+    """Whether people we talk to are told that we are online."""
     service_nodes: Callable[[], Sequence[str]] = tuple
     """Service nodes listed in new groups' invitations; the transport knows them already."""
 

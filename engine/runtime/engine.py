@@ -154,6 +154,7 @@ class Engine:
             online=lambda: self._online,
             service_nodes=self._parts.service_nodes,
             flood=self._parts.flood,
+            announces_presence=self._parts.announces_presence,
         )
         self._services = services = make_profile_services(
             beginning, self._conversations, context, history, self._maintenance

@@ -33,6 +33,7 @@ class ProfileStart(Struct, frozen=True, kw_only=True):
     online: Callable[[], bool]
     service_nodes: Callable[[], Sequence[str]] = tuple
     flood: FloodLimits = field(default_factory=FloodLimits)
+    announces_presence: Callable[[], bool] = lambda: True
 
 
 class ProfileServices(Struct, frozen=True, kw_only=True):
@@ -106,6 +107,7 @@ def make_profile_services(
         online=begin.online,
         config=PAIR_CONFIG,
         contacts=lambda: len(conversations.pairs()),
+        announces=begin.announces_presence,
     )
     people = People(contacts, conversations, context, maintenance)
     return ProfileServices(

@@ -67,6 +67,9 @@ text_size = 150
 enabled = false
 preview = false
 mentions_when_muted = false
+[privacy]
+typing = false
+presence = false
 [storage]
 key = "file"
 keep_days = 7
@@ -146,6 +149,8 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("notifications", "preview = 1", "true or false"),
         ("notifications", 'enabled = "yes"', "true or false"),
         ("notifications", "mentions_when_muted = 1", "true or false"),
+        ("privacy", "typing = 1", "true or false"),
+        ("privacy", 'presence = "no"', "true or false"),
         ("storage", 'key = "cloud"', '"keyring" or "file"'),
         ("log", 'level = "loud"', '"debug", "info", "warning" or "error"'),
         ("log", "max_bytes = 9999", "a whole number from 10000 to 100000000"),

@@ -138,6 +138,11 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     window.show_message_text = False
     assert window.notifications
     window.notifications = False
+    assert window.tell_typing
+    assert window.tell_presence
+    assert kept.announcing.announces_presence()
+    window.tell_typing = window.tell_presence = False
+    assert not kept.announcing.announces_presence(), "at once"
 
     settings = load_settings(path)
     assert settings.appearance.theme == "high-contrast"
@@ -147,6 +152,8 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert window.text_percent == 150
     assert not window.show_message_text
     assert not window.notifications
+    assert not window.tell_typing
+    assert not window.tell_presence
 
 
 def test_a_window_change_that_cannot_be_kept_does_not_disturb_it(tmp_path: Path) -> None:

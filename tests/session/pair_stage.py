@@ -49,6 +49,7 @@ class PairPerson:
         self.name = name
         self.now_ms = NOW
         self.online = True
+        self.announces = True
         self.config = config
         self.random_bytes = seeded_bytes(3, name)
         self.identity = Identity.generate(self.random_bytes)
@@ -70,6 +71,7 @@ class PairPerson:
             now_ms=lambda: self.now_ms,
             online=lambda: self.online,
             config=self.config,
+            announces=lambda: self.announces,
         )
 
     @property

@@ -119,3 +119,15 @@ def test_a_clock_set_back_keeps_nobody_silent() -> None:
     board.begin(now_ms=UnixMs(NOW))
     said(board, NOW)
     assert board.due(UnixMs(NOW - 24 * HOUR_MS), awaits=False) is not None
+
+
+def test_nothing_is_said_while_it_is_not_wanted_and_soon_again_after() -> None:
+    wanted = False
+    board = PresenceBoard(announces=lambda: wanted)
+    board.begin(now_ms=UnixMs(NOW))
+    assert said(board, NOW + HOUR_MS) == []
+    assert not board.may_answer(UnixMs(NOW + HOUR_MS))
+    wanted = True
+    assert board.may_answer(UnixMs(NOW + HOUR_MS))
+    longest = SAY_EVERY_MS << MOST_DOUBLINGS
+    assert len(said(board, NOW + HOUR_MS + longest, from_ms=NOW + HOUR_MS)) == 1

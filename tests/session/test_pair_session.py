@@ -169,6 +169,26 @@ def test_a_presence_is_answered_at_most_every_half_minute() -> None:
     assert answers == 3
 
 
+def test_who_does_not_want_it_known_announces_and_answers_nothing() -> None:
+    alice, bob = friends()
+    alice.announces = False
+    hello = EphemeralPart(content=encode_ephemeral(Presence(answer_wanted=True)))
+    assert alice.hear(seal_from(bob, alice, hello, NOW)) == []
+    said: list[WakuMessage] = []
+    for _ in range(200):
+        deadline = alice.session.next_deadline()
+        if deadline is None or deadline > NOW + 3_600_000:
+            break
+        alice.now_ms = UnixMs(max(deadline, alice.now_ms))
+        said += alice.advance()
+    assert said == []
+    alice.announces = True
+    deadline = alice.session.next_deadline()
+    assert deadline is not None
+    alice.now_ms = deadline
+    assert [message.ephemeral for message in alice.advance()] == [True]
+
+
 def test_who_falls_silent_is_told_as_gone() -> None:
     alice, _ = friends()
     assert alice.session.record.last_seen_ms == NOW

@@ -21,7 +21,7 @@ from engine.core.problems import FailureReason
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
 from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
-from tests.ui.seeing import seen_words, spoken_rows
+from tests.ui.seeing import choose, seen_words, spoken_rows
 from ui.controls import ElidedText
 from ui.list.preview import preview_of
 from ui.window.composer import MAX_PASTE_CHARACTERS
@@ -226,6 +226,21 @@ def test_unread_counts_until_the_rows_were_on_screen() -> None:
             it.window.open_conversation(group)
             await until(lambda: engine.called("mark_read") == [message.position])
             await until(lambda: engine.views[group].unread == 0)
+
+    play(scenario)
+
+
+def test_typing_is_told_to_nobody_once_that_is_switched_off() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            choose(it.window.menu, "Tell others when I am typing")
+            choose(it.window.menu, "Tell people when I am online")
+            assert it.stored["tell_typing"] == it.stored["tell_presence"] == "no"
+            await it.send("abc")
+            assert engine.called("set_typing") == []
+            choose(it.window.menu, "Tell others when I am typing")
+            it.write("abc", on=it.window.pane.composer.box)
+            await until(lambda: engine.called("set_typing") == [True])
 
     play(scenario)
 

@@ -29,6 +29,12 @@ class Looks:
     def choose_previews(self, shown: bool) -> None:
         self._settings.show_message_text = shown
 
+    def choose_typing(self, told: bool) -> None:
+        self._settings.tell_typing = told
+
+    def choose_presence(self, told: bool) -> None:
+        self._settings.tell_presence = told
+
     def choose_recording(self, wanted: bool) -> None:
         self._settings.record_deliveries = wanted
 

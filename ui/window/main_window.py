@@ -78,6 +78,7 @@ class MainWindow(QMainWindow):
             self.outbox,
             surroundings.now,
             emoji=self.emoji,
+            tells_typing=lambda: settings.tell_typing,
             conversations=self.model.conversations,
         )
         self.empty = EmptyPage()

@@ -6,6 +6,7 @@ from functools import partial
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from ui.controls import plain_tip
 from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.icons import icon
 from ui.settings import Appearance, UiSettings
@@ -57,6 +58,7 @@ class WindowMenu(QMenu):
         self.add_appearance(settings, looks.choose)
         self.add_text_size(looks.step_text_size)
         self.add_notifications(settings, looks)
+        self.add_privacy(settings, looks)
         self.add_recording(settings, looks)
 
     def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
@@ -92,6 +94,22 @@ class WindowMenu(QMenu):
             changed=looks.choose_previews,
         )
 
+    def add_privacy(self, settings: UiSettings, looks: Looks) -> None:
+        self.add_choice(
+            tr("Tell others when I am typing"),
+            on=settings.tell_typing,
+            changed=looks.choose_typing,
+        )
+        self.add_choice(
+            tr("Tell people when I am online"),
+            on=settings.tell_presence,
+            changed=looks.choose_presence,
+            tip=tr(
+                "What you write and acknowledge shows it all the same. Without it, what others"
+                " sent while you were away may take longer to come."
+            ),
+        )
+
     def add_recording(self, settings: UiSettings, looks: Looks) -> None:
         """Switched on only once it was said what that means."""
         action = self.addAction(tr("Record deliveries"))
@@ -115,8 +133,11 @@ class WindowMenu(QMenu):
 
         action.triggered.connect(chosen)
 
-    def add_choice(self, text: str, *, on: bool, changed: Callable[[bool], None]) -> None:
+    def add_choice(
+        self, text: str, *, on: bool, changed: Callable[[bool], None], tip: str = ""
+    ) -> None:
         action = self.addAction(text)
+        action.setToolTip(plain_tip(tip))
         action.setCheckable(True)
         action.setChecked(on)
         action.toggled.connect(changed)

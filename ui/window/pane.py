@@ -92,9 +92,13 @@ class ConversationPane(QWidget):
         now: Callable[[], datetime],
         *,
         emoji: EmojiAsking,
+        tells_typing: Callable[[], bool] = lambda: True,
         conversations: Callable[[], Iterable[ConversationView]] = tuple,
     ) -> None:
-        """``conversations``: all that there are; whom one talks to has a picture in groups, too."""
+        """``tells_typing``: whether the others may know that one is typing.
+
+        ``conversations``: all that there are; whom one talks to has a picture in groups, too.
+        """
         super().__init__()
         self._engine = engine
         self._tasks = tasks
@@ -122,6 +126,7 @@ class ConversationPane(QWidget):
             self.composer,
             self.composer_bar,
             last_own=self.timeline.last_own,
+            tells_typing=tells_typing,
             parent=self,
         )
         self.about = MessageCommands(engine, tasks, self._open_id, self)

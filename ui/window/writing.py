@@ -40,9 +40,13 @@ class Writing(QObject):
         bar: ComposerBar,
         *,
         last_own: Callable[[], MessageView | None],
+        tells_typing: Callable[[], bool],
         parent: QObject,
     ) -> None:
-        """``last_own``: our newest message that can be edited."""
+        """``last_own``: our newest message that can be edited.
+
+        ``tells_typing``: whether the others may know that one is typing.
+        """
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
@@ -50,6 +54,7 @@ class Writing(QObject):
         self._composer = composer
         self._bar = bar
         self._last_own = last_own
+        self._tells_typing = tells_typing
         self._conversation: ConversationView | None = None
         self._mode = Mode.NEW
         self._about: MessageView | None = None
@@ -186,6 +191,8 @@ class Writing(QObject):
             self._put_aside = whole
 
     def _tell_typing(self, active: bool) -> None:
+        if not self._tells_typing():
+            return  # Of what was told before, the others forget by themselves.
         if (open_id := self._open_id()) is not None:
 
             async def work() -> None:

@@ -64,6 +64,8 @@ class PairFactory:
     config: MvdsConfig
     contacts: Callable[[], int] = lambda: 1
     """How many contacts there are now."""
+    announces: Callable[[], bool] = lambda: True
+    """Whether contacts are told that we are online."""
 
     def _clock_ms(self) -> UnixMs:
         return UnixMs(self.now_ms() + self.clock_offset_ms())
@@ -175,6 +177,7 @@ class PairFactory:
             now_ms=self.now_ms(),
             clock_offset_ms=self.clock_offset_ms(),
             contacts=self.contacts,
+            announces=self.announces,
         )
 
     def _own_sequence(self, contact: ContactRecord) -> OwnSequence:

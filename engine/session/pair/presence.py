@@ -10,9 +10,11 @@
 - A peer heard lately counts as online.  After each of ``NUDGES_MS`` of silence, what it has not
   acknowledged is sent again.
 
-Nothing is announced before both agree to talk.  This module handles no bytes.
+Nothing is announced before both agree to talk, and nothing while the user does not want it: then
+the peer learns of us by what we say and acknowledge.  This module handles no bytes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.core.ids import UnixMs
@@ -44,6 +46,8 @@ class PresenceBoard:
     """Times are Unix milliseconds by our own clock."""
 
     last_seen_ms: UnixMs | None = None
+    announces: Callable[[], bool] = lambda: True
+    """Whether the user wants the peer to be told."""
     _saved_ms: UnixMs | None = None
     _shown_online: bool = False
     _answered_ms: UnixMs | None = None
@@ -91,11 +95,13 @@ class PresenceBoard:
         if not self._shown_online and not awaits:
             doublings, self._unheard = min(self._unheard, MOST_DOUBLINGS), self._unheard + 1
         self._say_ms = UnixMs(now_ms + (SAY_EVERY_MS << doublings))
-        return wanted
+        return wanted if self.announces() else None
 
     def may_answer(self, now_ms: UnixMs) -> bool:
         """Whether to answer a peer that asks; if so, it counts as answered."""
         answered_ms = self._answered_ms
+        if not self.announces():
+            return False
         if answered_ms is not None and 0 <= now_ms - answered_ms < ANSWER_EVERY_MS:
             return False
         self._answered_ms = now_ms

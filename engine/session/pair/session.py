@@ -108,8 +108,11 @@ class PairSession:
         now_ms: UnixMs,
         clock_offset_ms: int = 0,
         contacts: Callable[[], int] = lambda: 1,
+        announces: Callable[[], bool] = lambda: True,
     ) -> None:
         """``contacts``: how many there are; our announcements to them are spread over time.
+
+        ``announces``: whether we tell the peer that we are online.
 
         ``clock_offset_ms``: how far our clock is ahead of ``now_ms``, see ``ClockSet``.
         """
@@ -143,7 +146,7 @@ class PairSession:
             request_shown_ms=now_ms if seed.channel.order.authors else None,
         )
         self._typing = TypingBoard()
-        self._presence = PresenceBoard(last_seen_ms=seed.contact.last_seen_ms)
+        self._presence = PresenceBoard(last_seen_ms=seed.contact.last_seen_ms, announces=announces)
         self._set_presence(now_ms)
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
