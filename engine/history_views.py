@@ -36,7 +36,6 @@ class StoreTestView(Struct, frozen=True, kw_only=True):
     """The result of one test of a Store."""
 
     multiaddr: str
-    tested_ms: UnixMs
     problem: StoreProblem | None
     """Why the Store cannot be used; None if it can."""
     reachable: bool = False

@@ -19,8 +19,7 @@ from typing import Final, TypeAlias
 
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import LocalProtocolError, StorageError
-from engine.core.ids import ConversationId, ParticipantId
-from engine.core.mvds.vocabulary import Epoch, MvdsId, Record
+from engine.core.ids import ConversationId
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
@@ -189,8 +188,3 @@ def record_limit(limit: int) -> int:
     if limit < 1:
         raise LocalProtocolError(f"{limit} records")
     return min(limit, MAX_LOADED_RECORDS)
-
-
-def due_order(record: Record) -> tuple[Epoch, int, ParticipantId, MvdsId]:
-    """Sort key: soonest due first, oldest first within an epoch; given-up records last."""
-    return (record.send_epoch, record.created_ms, record.peer_id, record.message_id)

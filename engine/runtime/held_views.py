@@ -26,8 +26,6 @@ from engine.runtime.views import Members, message_view, name_of, shown_name
 from engine.session.contract import ConversationRecord
 from engine.session.transitions import HeldAside
 
-NAMES_IN_A_NOTICE = 3
-
 
 def held_view(
     conversation_id: ConversationId, aside: HeldAside, members: Members, own_id: ParticipantId

@@ -15,6 +15,7 @@ from engine.events import (
     ConnectionView,
     EngineEvent,
 )
+from engine.network.owned_tasks import OwnedTasks
 from engine.network.transport import Transport, TransportStatus
 from engine.persistence.storage_thread import StorageThread
 
@@ -57,7 +58,7 @@ class Maintenance:
         self._publish = publish
         self._now_ms = now_ms
         self._persisted: Mapping[str, int] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = OwnedTasks(counters, failed="engine.task_failed")
         self._clearing: asyncio.Task[None] | None = None
 
     def begin(self, store: ProfileStore, transport: Transport) -> None:
@@ -67,15 +68,10 @@ class Maintenance:
         self.mark_muted(store)
 
     def own(self, coroutine: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._tasks.spawn(coroutine)
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel_all()
 
     # --- removed conversations ----------------------------------------------------------------
 

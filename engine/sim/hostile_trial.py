@@ -46,8 +46,6 @@ class HostileOutcome(Struct, frozen=True, kw_only=True):
 
     seed: int
     loss: float
-    clocks_ms: tuple[int, int]
-    """How far ahead the clocks were: the one that was put right, and the other."""
     crashes: int
     replayed: int
     forked: int
@@ -91,7 +89,6 @@ def hostile_trial(
     return HostileOutcome(
         seed=seed,
         loss=world.loss,
-        clocks_ms=(world.offsets_ms[world.put_right], world.offsets_ms[world.never_right]),
         crashes=world.crashes,
         replayed=world.relay.replayed,
         forked=len([*_forked(honest[0])]),

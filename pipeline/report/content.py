@@ -19,7 +19,6 @@ WORST: Final = 20
 MOST_HOURS: Final = 31 * 24
 MOST_LINES: Final = 6
 MOST_WITNESSES: Final = 60
-MOST_CONFLICTS: Final = 20
 IDENTICAL: Final = "identical"
 UNKNOWN: Final = "unknown"
 GROUPED: Final = ("delivery", "acks", "held_by_all", "trailing", "cost", "recovery")

@@ -34,7 +34,7 @@ from engine.core.ports import (
     SavePairClock,
 )
 from engine.core.records import LostRange, PairState, WaitingContent
-from engine.persistence.rules import PairWrite, due_order
+from engine.persistence.rules import PairWrite
 
 
 class MemoryPair:
@@ -155,3 +155,8 @@ class _MemoryMvds:
 
     def _due(self) -> list[Record]:
         return sorted(self.records.values(), key=due_order)
+
+
+def due_order(record: Record) -> tuple[Epoch, int, ParticipantId, MvdsId]:
+    """Sort key: soonest due first, oldest first within an epoch; given-up records last."""
+    return (record.send_epoch, record.created_ms, record.peer_id, record.message_id)

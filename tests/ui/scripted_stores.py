@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine.core.ids import ConversationId, UnixMs
+from engine.core.ids import ConversationId
 from engine.history_views import HistoryView, StoreTestView, StoreView
 
 
@@ -43,4 +43,4 @@ class ScriptedStores:
 
     async def test_store(self, multiaddr: str) -> StoreTestView:
         self._enter("test_store", multiaddr)
-        return StoreTestView(multiaddr=multiaddr, tested_ms=UnixMs(0), problem=None)
+        return StoreTestView(multiaddr=multiaddr, problem=None)

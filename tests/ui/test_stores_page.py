@@ -256,7 +256,6 @@ def test_a_test_turns_while_it_runs_and_ends_in_words() -> None:
     gate = asyncio.Event()
     found = StoreTestView(
         multiaddr=QUAY,
-        tested_ms=UnixMs(START_MS),
         problem=None,
         reachable=True,
         versions=("3.0.0", "2.0.0-beta4"),
@@ -454,7 +453,7 @@ def test_a_long_word_in_a_result_makes_no_row_wider_than_the_page() -> None:
         narrow = row.minimumSizeHint().width()
         detail = f"cannot connect to {MILL}: the peer is {PEER}, expected was {PEER}"
         problem = Unreachable(detail)
-        row.show_test(StoreTestView(multiaddr=MILL, tested_ms=UnixMs(START_MS), problem=problem))
+        row.show_test(StoreTestView(multiaddr=MILL, problem=problem))
         await turn()
         assert row.result.isVisible()
         assert row.result.minimumSizeHint().width() <= max(narrow, 160)

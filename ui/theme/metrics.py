@@ -14,7 +14,6 @@ _SPACING_STAYS_UNTIL = 1.3
 
 
 class Spacing(IntEnum):
-    HAIR = 2
     TINY = 4
     SMALL = 6
     SNUG = 8

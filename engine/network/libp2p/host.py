@@ -44,10 +44,10 @@ from engine.network.libp2p.ports import (
 from engine.network.libp2p.proxy import Proxy
 from engine.network.libp2p.serving import StreamServer
 from engine.network.libp2p.stream import MuxedStream
-from engine.network.libp2p.tasks import OwnedTasks
 from engine.network.libp2p.tcp import Listener, Traffic, own_addresses
 from engine.network.libp2p.transports import Transports
 from engine.network.libp2p.upgrade import ALL_MUXERS, upgrade
+from engine.network.owned_tasks import OwnedTasks
 
 _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
 
@@ -90,7 +90,7 @@ class TcpHost:
         )
         self._listeners: list[Listener] = []
         self._running = False
-        self._tasks = OwnedTasks(self._counters)
+        self._tasks = OwnedTasks(self._counters, failed="libp2p.task_failed")
         self._connections: set[Connection] = set()
         self._handshakes = Handshakes(self._limits)
         self._table = PeerTable(self._peer_id)

@@ -21,6 +21,7 @@ ALARMING: Final = (
     "libp2p.connection_gave_way",
     "store.evicted",
     "libp2p.task_failed",
+    "metadata.task_failed",
     "libp2p.stream_handler_failed",
 )
 """Shown from the start, at 0: Prometheus sees no increase in a counter that begins at 1."""

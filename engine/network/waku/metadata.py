@@ -21,6 +21,7 @@ from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.problems import AnswersWrongly, OtherCluster, PeerRefusal
 from engine.network.libp2p.ports import Host, PeerId, RemotePeer
+from engine.network.owned_tasks import OwnedTasks
 from engine.network.waku.protocols import METADATA_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 from engine.network.waku.service.gate import GateLimits
@@ -61,7 +62,7 @@ class WakuMetadata:
         self._observer = observer
         self._peers: dict[PeerId, Metadata] = {}
         self._grace_s = grace_s
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = OwnedTasks(counters, failed="metadata.task_failed")
         self._running = False
 
     def start(self) -> None:
@@ -74,10 +75,7 @@ class WakuMetadata:
     async def stop(self) -> None:
         """Call before the host stops."""
         self._running = False
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel_all()
 
     def shards_of(self, peer_id: PeerId) -> tuple[int, ...] | None:
         """None until the peer has answered."""
@@ -141,6 +139,4 @@ class WakuMetadata:
         if not self._running:
             work.close()
             return
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(work)

@@ -7,7 +7,7 @@ of one conversation, ``stores`` keeps the list of Stores.
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +23,7 @@ from engine.core.history.queries import Candidate, Topics
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.sds.vocabulary import AskStore
 from engine.history_views import HistoryView, StoreTestView, StoreView
+from engine.network.owned_tasks import OwnedTasks
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.history.backfill import (
     CONNECT_LONGEST_MS,
@@ -63,7 +64,7 @@ class HistoryService:
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._running: dict[ConversationId, _Running] = {}
         self._candidates: tuple[Candidate, ...] = ()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = OwnedTasks(parts.counters, failed="history.task_failed")
         self._news = asyncio.Event()
 
     # --- life -----------------------------------------------------------------------------------
@@ -72,22 +73,18 @@ class HistoryService:
         """Call before the first conversation starts.  Raises StorageError."""
         await self._stores.load()
         if self._parts.network is not None:
-            self._own(self._look_around())
-        self._own(self._stores.keep_records())
+            self._tasks.spawn(self._look_around())
+        self._tasks.spawn(self._stores.keep_records())
 
     async def stop(self) -> None:
-        tasks = [*self._tasks, *(one.task for one in self._running.values())]
+        await self._tasks.cancel_all()
+        tasks = [one.task for one in self._running.values()]
         self._running.clear()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with contextlib.suppress(ChatError):
             await self._stores.save_records()
-
-    def _own(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     # --- conversations come and go --------------------------------------------------------------
 

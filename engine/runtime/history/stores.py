@@ -149,7 +149,6 @@ class StoreRegistry:
         tested = await self._network.test(multiaddr, topics, timeout_s=TEST_TIMEOUT_S)
         view = StoreTestView(
             multiaddr=multiaddr,
-            tested_ms=self._clock_ms(),
             problem=tested.problem,
             reachable=tested.reachable,
             versions=tuple(version.value for version in tested.versions),

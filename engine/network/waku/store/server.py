@@ -13,6 +13,7 @@ must be complete.  ``intake`` fills the archive.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct, field
@@ -80,6 +81,41 @@ class StoreSettings(Struct, frozen=True, kw_only=True):
     )
 
 
+class NoPage(StrEnum):
+    """Why the archive gives no page; the name is that of the counter."""
+
+    CURSOR_UNKNOWN = "cursor_unknown"
+    TOO_SLOW = "query_too_slow"
+    FAILED = "query_failed"
+
+
+_NO_PAGE: Final = {
+    NoPage.CURSOR_UNKNOWN: (StoreStatus.BAD_RESPONSE, "the cursor is unknown"),
+    NoPage.TOO_SLOW: (StoreStatus.SERVICE_UNAVAILABLE, "the archive has too much to do"),
+    NoPage.FAILED: (StoreStatus.SERVICE_UNAVAILABLE, "the archive cannot be read"),
+}
+_NO_HISTORY_PAGE: Final = {
+    NoPage.CURSOR_UNKNOWN: HistoryError.INVALID_CURSOR,
+    NoPage.TOO_SLOW: HistoryError.SERVICE_UNAVAILABLE,
+    NoPage.FAILED: HistoryError.SERVICE_UNAVAILABLE,
+}
+
+
+async def _page_of(
+    query: QueryArchive, asked: ArchiveQuery, peer_id: PeerId, counters: Counters, area: str
+) -> ArchivePage | NoPage:
+    try:
+        return await query(asked, peer_id)
+    except CursorUnknownError:
+        reason = NoPage.CURSOR_UNKNOWN
+    except ArchiveSlowError:
+        reason = NoPage.TOO_SLOW
+    except StorageError:
+        reason = NoPage.FAILED
+    counters.add(f"{area}.{reason}")
+    return reason
+
+
 class StoreServer:
     """Serves /vac/waku/store-query/3.0.0."""
 
@@ -107,19 +143,11 @@ class StoreServer:
         except RemoteProtocolError as error:
             self._counters.add(f"store.{error.reason}")
             return _failed(request_id_of(request), StoreStatus.BAD_REQUEST, str(error))
-        try:
-            page = await self._query(_archive_query(decoded, self._settings), peer_id)
-        except CursorUnknownError:
-            self._counters.add("store.cursor_unknown")
-            return _failed(decoded.request_id, StoreStatus.BAD_RESPONSE, "the cursor is unknown")
-        except ArchiveSlowError:
-            self._counters.add("store.query_too_slow")
-            text = "the archive has too much to do"
-            return _failed(decoded.request_id, StoreStatus.SERVICE_UNAVAILABLE, text)
-        except StorageError:
-            self._counters.add("store.query_failed")
-            text = "the archive cannot be read"
-            return _failed(decoded.request_id, StoreStatus.SERVICE_UNAVAILABLE, text)
+        asked = _archive_query(decoded, self._settings)
+        page = await _page_of(self._query, asked, peer_id, self._counters, self.name)
+        if isinstance(page, NoPage):
+            status, text = _NO_PAGE[page]
+            return _failed(decoded.request_id, status, text)
         return encode_store_response(_response(decoded, page))
 
     def refuse(self, request: bytes, /) -> bytes:
@@ -155,17 +183,10 @@ class LegacyStoreServer:
         except RemoteProtocolError as error:
             self._counters.add(f"store_legacy.{error.reason}")
             return _history_failed(NO_REQUEST_ID, HistoryError.INVALID_CURSOR)
-        try:
-            page = await self._query(_legacy_archive_query(decoded, self._settings), peer_id)
-        except CursorUnknownError:
-            self._counters.add("store_legacy.cursor_unknown")
-            return _history_failed(decoded.request_id, HistoryError.INVALID_CURSOR)
-        except ArchiveSlowError:
-            self._counters.add("store_legacy.query_too_slow")
-            return _history_failed(decoded.request_id, HistoryError.SERVICE_UNAVAILABLE)
-        except StorageError:
-            self._counters.add("store_legacy.query_failed")
-            return _history_failed(decoded.request_id, HistoryError.SERVICE_UNAVAILABLE)
+        asked = _legacy_archive_query(decoded, self._settings)
+        page = await _page_of(self._query, asked, peer_id, self._counters, self.name)
+        if isinstance(page, NoPage):
+            return _history_failed(decoded.request_id, _NO_HISTORY_PAGE[page])
         return encode_history_response(_history_response(decoded, page))
 
     def refuse(self, request: bytes, /) -> bytes:

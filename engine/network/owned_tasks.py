@@ -1,7 +1,7 @@
-"""The tasks of a host: none outlives it, and no failure is lost.
+"""Tasks with an owner: none outlives it, and no failure is lost.
 
-A ChatError that ends a task belongs to its awaiter. Any other exception is a bug here or in a
-protocol's handler, and is logged with its traceback.
+A ChatError that ends a task belongs to its awaiter.  Any other exception is a bug, is counted, and
+is logged with its traceback.
 """
 
 import asyncio
@@ -18,8 +18,10 @@ _CANCEL_AGAIN_S = 1.0  # for a handler that swallowed the first cancellation
 
 
 class OwnedTasks:
-    def __init__(self, counters: Counters) -> None:
+    def __init__(self, counters: Counters, *, failed: str) -> None:
+        """``failed``: the counter of tasks that a bug ended."""
         self._counters = counters
+        self._failed = failed
         self._tasks: set[asyncio.Task[object]] = set()
 
     def __len__(self) -> int:
@@ -45,5 +47,5 @@ class OwnedTasks:
             return
         error = task.exception()
         if error is not None and not isinstance(error, ChatError):
-            self._counters.add("libp2p.task_failed")
-            _LOGGER.error("a network task failed", exc_info=error)
+            self._counters.add(self._failed)
+            _LOGGER.error("a task failed", exc_info=error, extra={"counter": self._failed})
