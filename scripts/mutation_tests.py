@@ -29,8 +29,8 @@ COLLECTING = "collecting"
 """In place of a test's name: what is called while tests are imported."""
 MEMORY = 4 << 30
 SLOWER = 5
-"""A mutant whose tests take this many times as long, and a little more, has no end."""
-LITTLE_MORE_S = 20
+"""A test that takes this many times as long with a mutant, and a little more, has no end."""
+LITTLE_MORE_S = 5
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -169,13 +169,13 @@ class _Workshop:
             return None  # Tests have used what it makes already.
         chosen = [item for item in items if self._calls.may_notice(item.nodeid, function)]
         chosen.sort(key=lambda item: self._calls.seconds(item.nodeid))
-        limit_s = LITTLE_MORE_S + SLOWER * sum(self._calls.seconds(one.nodeid) for one in chosen)
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
-            _limit(limit_s)
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
             gc.unfreeze()
-            os.write(writing, json.dumps(_first_failure(mutant, chosen)).encode())
+            os.write(writing, json.dumps(self._first_failure(mutant, chosen)).encode())
             os._exit(0)
         os.close(writing)
         with os.fdopen(reading, encoding="utf-8") as file:
@@ -186,23 +186,18 @@ class _Workshop:
         verdict = json.loads(said)
         return None if verdict is None else str(verdict)
 
-
-def _limit(seconds: float) -> None:
-    """End this process after so much processor time; refuse it more memory than it may take."""
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-
-
-def _first_failure(mutant: Mutant, items: list[pytest.Item]) -> str | None:
-    if not put_in_place(mutant):
-        return None
-    for number, item in enumerate(items):
-        following = items[number + 1] if number + 1 < len(items) else None
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-        if item.session.testsfailed:
-            return item.nodeid
-    return ""
+    def _first_failure(self, mutant: Mutant, items: list[pytest.Item]) -> str | None:
+        """The end of a fork: it is over at the first test that fails, or that has no end."""
+        if not put_in_place(mutant):
+            return None
+        for number, item in enumerate(items):
+            following = items[number + 1] if number + 1 < len(items) else None
+            limit_s = LITTLE_MORE_S + SLOWER * self._calls.seconds(item.nodeid)
+            signal.setitimer(signal.ITIMER_PROF, limit_s)
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            if item.session.testsfailed:
+                return item.nodeid
+        return ""
 
 
 def _functions(code: CodeType, name: str) -> list[CodeType]:
