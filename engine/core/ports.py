@@ -64,7 +64,7 @@ class StoredReaction(Struct, frozen=True, kw_only=True):
     """At most ``rules.MAX_REACTORS_NAMED`` of the others, the earliest first."""
     mine: bool
     pending: bool
-    """Ours, and only saved so far."""
+    """Ours, and nobody took it so far."""
 
 
 class StoredMessage(Struct, frozen=True, kw_only=True):

@@ -176,7 +176,7 @@ def _reaction_of(same: Sequence[_ReactionRow]) -> StoredReaction:
         count=len(same),
         participant_ids=tuple(islice(others, rules.MAX_REACTORS_NAMED)),
         mine=bool(own),
-        pending=DeliveryState.SAVED in own,
+        pending=any(state in {DeliveryState.SAVED, DeliveryState.FAILED} for state in own),
     )
 
 

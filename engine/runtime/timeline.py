@@ -31,7 +31,15 @@ from engine.core.sds.inputs import (
     RetrieveQuoted,
     RetrieveRequested,
 )
-from engine.events import FloodView, ForkView, GapView, HeldView, MessageKind, MessageRemoved
+from engine.events import (
+    FloodView,
+    ForkView,
+    GapView,
+    HeldView,
+    MessageChanged,
+    MessageKind,
+    MessageRemoved,
+)
 from engine.history_views import LostView
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
@@ -171,6 +179,15 @@ class Timeline:
             HideMessage(conversation_id=conversation_id, message_id=message_id)
         )
         self._publish(MessageRemoved(conversation_id=conversation_id, message_id=message_id))
+        await self._tell_quoting(conversation_id, message_id)
+
+    async def _tell_quoting(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Publish the rows that quote a message which looks different now."""
+        runner, store, run = self._runner(conversation_id), self._store, self._storage.run
+        quoting = await run(store.concerned, conversation_id, (message_id,))
+        for row in (await run(store.messages, conversation_id, quoting)).values():
+            view = message_view(row, runner.members, self._own_id, runner.record)
+            self._publish(MessageChanged(message=view))
 
     async def save_draft(self, conversation_id: ConversationId, text: str) -> None:
         await self._runner(conversation_id).save_draft(text)

@@ -134,7 +134,7 @@ class MemoryAnnotations:
                 mine=any(one.is_own for one in several),
                 pending=any(
                     (delivery := delivery_of(one.position.message_id)) is not None
-                    and delivery.state is DeliveryState.SAVED
+                    and delivery.state in {DeliveryState.SAVED, DeliveryState.FAILED}
                     for one in several
                     if one.is_own
                 ),

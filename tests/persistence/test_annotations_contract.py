@@ -247,8 +247,9 @@ def test_of_each_member_and_emoji_the_newest_counts(with_conversation: ProfileSt
     assert (reaction.count, reaction.mine, reaction.pending) == (3, True, True)
     assert reaction.participant_ids == (BOB, ALICE)
     assert [one.participant_id for one in store.reactors(GROUP, MessageId("m"))] == [BOB, ALICE, ME]
-    store.apply([delivery("mine", DeliveryState.SENT)])
-    assert not shown(store).reactions[0].pending
+    for state in (DeliveryState.SENT, DeliveryState.FAILED):
+        store.apply([delivery("mine", state)])
+        assert shown(store).reactions[0].pending is (state is DeliveryState.FAILED)
 
 
 def test_both_spellings_of_an_emoji_are_one_reaction(with_conversation: ProfileStore) -> None:

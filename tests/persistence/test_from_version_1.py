@@ -169,6 +169,29 @@ def test_everything_is_carried_over(database_path: Path, key: bytes) -> None:
     again.close()
 
 
+def test_a_database_of_version_2_only_gains(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_version_1(database_path, key)
+    with monkeypatch.context() as then:
+        first, second, *_, last = schema.MIGRATIONS
+        then.setattr(schema, "MIGRATIONS", (first, second, last))
+        then.setattr(schema, "SCHEMA_VERSION", 2)
+        old = open_database(database_path, key)
+    before = {table: old.execute(f"SELECT * FROM {table}").fetchall() for table in counts(old)}  # noqa: S608
+    assert old.execute("PRAGMA user_version").fetchone() == (2,)
+    old.close()
+    connection = open_database(database_path, key)
+    for table, rows in before.items():
+        found = connection.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
+        width = len(rows[0]) if rows else 0
+        assert [row[:width] for row in found] == rows
+    store = SqliteProfileStore(connection)
+    finish(store)
+    assert everything(store) == everything(as_it_was())
+    store.close()
+
+
 def test_the_tables_are_those_of_a_new_database(
     database_path: Path, key: bytes, tmp_path: Path
 ) -> None:

@@ -305,3 +305,15 @@ async def test_info_says_who_else_has_the_message_of_another(person: MakePerson)
     (holder,) = info.holders
     assert (holder.name, holder.source) == ("Carol", "holdings")
     assert info.size > 0
+
+
+async def test_who_quotes_what_was_deleted_here_shows_it_no_more(talk: Talk) -> None:
+    alice, bob, place = talk
+    first = await alice.engine.timeline.send_text(place, "Hide me")
+    await alice.engine.timeline.send_text(place, "As I said", reply_to=first)
+    await row(bob, "As I said")
+    await bob.engine.timeline.delete_locally(place, first)
+    event = await bob.until(shown(lambda m: m.quote is not None and m.quote.hidden))
+    assert isinstance(event, MessageChanged)
+    assert event.message.quote is not None
+    assert (event.message.text, event.message.quote.text) == ("As I said", "")

@@ -28,7 +28,7 @@ from engine.core.ids import (
 )
 from engine.core.records import MessageRecord
 from engine.events import MessageKind
-from engine.session.rows import makes_row, row_of, spans_in
+from engine.session.rows import makes_row, retargeted, row_of, spans_in
 
 POSITION = Position(lamport_timestamp=7, message_id=MessageId("x"))
 
@@ -132,3 +132,23 @@ def test_no_style_begins_or_ends_within_a_mention() -> None:
         ("hidden", 8, 1),
         ("hidden", 10, 1),
     ]
+
+
+def test_what_is_said_again_speaks_of_what_was_said_again() -> None:
+    old, new, other = MessageId("old"), MessageId("new"), MessageId("other")
+    replaced = {old: new}
+    bodies: list[Body] = [
+        Text(text="yes", reply_to=old),
+        Reaction(target_id=old, emoji="👍"),
+        Edit(target_id=old, text=Text(text="better")),
+        Retraction(target_id=old),
+    ]
+    again: list[Body] = [
+        Text(text="yes", reply_to=new),
+        Reaction(target_id=new, emoji="👍"),
+        Edit(target_id=new, text=Text(text="better")),
+        Retraction(target_id=new),
+    ]
+    assert [retargeted(body, replaced) for body in bodies] == again
+    assert [retargeted(body, {other: new}) for body in bodies] == bodies
+    assert retargeted(Leave(), replaced) == Leave()

@@ -1,0 +1,83 @@
+"""By which way a message came here: kept with its row, also if it waited for others."""
+
+from msgspec.structs import replace
+
+from engine.codec.waku import decode_waku_message
+from engine.core.content import Text
+from engine.core.ids import MessageId, UnixMs, WakuHash
+from engine.core.records import MessageRecord
+from engine.session.inputs import MessageArrived
+from engine.session.rows import LIVE, UNKNOWN_WAY, Way
+from engine.session.ways import MAX_REMEMBERED, Ways
+from engine.sim.session_participant import SessionParticipant
+from tests.session.pair_stage import friends
+from tests.session.test_group_session import NOW, conversation_of, give, pair, person, settle
+
+
+def record(someone: SessionParticipant, text: str) -> MessageRecord:
+    page = someone.store.latest_page(conversation_of(someone), limit=100)
+    return next(row.record for row in page.messages if row.record.text == text)
+
+
+def test_what_is_said_and_what_comes_live() -> None:
+    alice, bob = pair()
+    at_ms = settle(alice, bob, NOW, 60)
+    give(bob, alice.say(Text(text="live"), now_ms=UnixMs(at_ms)), at_ms)
+    assert record(alice, "live").arrival == "written_here"
+    assert (record(bob, "live").arrival, record(bob, "live").repaired_by) == ("live", None)
+
+
+def test_what_a_store_brings() -> None:
+    alice, bob = pair()
+    settle(alice, bob, NOW, 60)
+    for out in alice.say(Text(text="stored"), now_ms=UnixMs(NOW + 60_000)):
+        message = decode_waku_message(out.payload)
+        arrived = MessageArrived(message, WakuHash(bytes(32)), stored=True)
+        transition = bob.session.handle(arrived, now_ms=UnixMs(NOW + 61_000))
+        bob.store.apply(transition.writes)
+    assert record(bob, "stored").arrival == "store"
+
+
+def test_who_sent_it_again() -> None:
+    alice, bob = pair()
+    carol = person("Carol")
+    give(alice, carol.join_group(alice.invite_link(), now_ms=NOW))
+    give(alice, carol.say(Text(text="only Alice hears this"), now_ms=NOW))
+    settle(alice, bob, NOW, 120)
+    came = record(bob, "only Alice hears this")
+    assert (came.arrival, came.repaired_by) == ("repair", alice.participant_id)
+
+
+def test_what_waited_came_by_its_own_way_unless_the_program_ended() -> None:
+    for restarts, arrival in ((False, "live"), (True, "unknown")):
+        alice, bob = pair()
+        at_ms = settle(alice, bob, NOW, 60)
+        first = alice.say(Text(text="first"), now_ms=UnixMs(at_ms))
+        give(bob, alice.say(Text(text="second"), now_ms=UnixMs(at_ms + 1)), at_ms + 1)
+        if restarts:
+            bob.restart(now_ms=UnixMs(at_ms + 2))
+        give(bob, first, at_ms + 3)
+        assert record(bob, "second").arrival == arrival
+        assert record(bob, "first").arrival == "live"
+
+
+def test_one_to_one() -> None:
+    alice, bob = friends()
+    sent = alice.say("hello")
+    bob.hear(*(replace(message) for message in sent))
+    by_text = {row.record.text: row.record.arrival for one in (alice, bob) for row in one.rows()}
+    assert by_text["hello"] == "live"
+    (own,) = (row.record for row in alice.rows() if row.record.text == "hello")
+    assert own.arrival == "written_here"
+
+
+def test_what_is_remembered_is_bounded_and_the_first_way_counts() -> None:
+    ways = Ways()
+    ways.note(MessageId("first"), Way(LIVE))
+    ways.note(MessageId("first"), Way("store"))
+    assert ways.take(MessageId("first")) == Way(LIVE)
+    assert ways.take(MessageId("first")) is UNKNOWN_WAY
+    for number in range(MAX_REMEMBERED + 1):
+        ways.note(MessageId(str(number)), Way(LIVE))
+    assert ways.look(MessageId("0")) is UNKNOWN_WAY
+    assert ways.look(MessageId(str(MAX_REMEMBERED))) == Way(LIVE)
