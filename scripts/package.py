@@ -51,7 +51,8 @@ Files: *
 Copyright: 2026 The Causerie contributors
 License: MIT or Apache-2.0
 Comment: The licences of the bundled libraries, among them Qt and PySide6 (LGPL-3),
- are named in docs/decisions/0006-dependencies.md of the source.
+ are named in docs/decisions/0006-dependencies.md of the source.  The table of emoji is made
+ of data of Unicode and of emojibase; emoji-licences.txt beside it has their licences.
 """
 
 

@@ -50,6 +50,13 @@ def test_a_run_is_one_sender_within_five_minutes() -> None:
     assert flags(rows_of(run)) == [(True, False), (False, True), (True, True)]
 
 
+def test_the_unread_line_is_never_above_who_only_joined() -> None:
+    joined = message(1, "Luc", kind=MessageKind.JOINED)
+    rows = rows_of([joined, message(2, "Maya")], first_unread=joined.position)
+    assert [type(row) for row in rows] == [SystemRow, UnreadRow, MessageRow]
+    assert rows_of([joined], first_unread=joined.position) == [SystemRow(message=joined)]
+
+
 def test_ones_own_time_stands_only_where_it_changes() -> None:
     times = [at(14, 0), at(14, 0), at(14, 1), at(14, 1)]
     own = [message(n + 1, "Ines", sent_ms=sent) for n, sent in enumerate(times)]
