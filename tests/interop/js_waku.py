@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 from scripts import interop
 
 SCRIPT = Path(__file__).with_name("js_waku.mjs")
+RELIABLE = Path(__file__).with_name("js_reliable.mjs")
 LINE_LIMIT = 16 * 1024 * 1024
 ANSWER_TIMEOUT_S = 60
 
@@ -37,15 +38,24 @@ class JsWaku:
         return answer
 
 
-@asynccontextmanager
-async def js_waku(generation: str) -> AsyncIterator[JsWaku]:
+def js_waku(generation: str) -> AbstractAsyncContextManager[JsWaku]:
     """``generation``: "current" or "legacy"."""
+    return _run(SCRIPT, generation)
+
+
+def js_reliable() -> AbstractAsyncContextManager[JsWaku]:
+    """With a ``ReliableChannel`` instead; see ``js_reliable.mjs``."""
+    return _run(RELIABLE)
+
+
+@asynccontextmanager
+async def _run(script: Path, *arguments: str) -> AsyncIterator[JsWaku]:
     interop.ensure()
     process = await asyncio.create_subprocess_exec(
         str(interop.node()),
-        str(SCRIPT),
+        str(script),
         str(interop.modules()),
-        generation,
+        *arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=LINE_LIMIT,

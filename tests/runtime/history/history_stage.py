@@ -127,6 +127,8 @@ class Person:
         self.ahead_ms = 0
         """How far the system's clock was set ahead of what timers count."""
         self.cluster_id = DEFAULT_CLUSTER_ID
+        self.wrap: Callable[[Transport], Transport] = lambda transport: transport
+        """What is between the node and the engine; set it before the start."""
         self.engine = self._make()
 
     @contextmanager
@@ -158,17 +160,22 @@ class Person:
     def now_ms(self) -> UnixMs:
         return UnixMs(time.time_ns() // 1_000_000 + self.passed_ms + self.ahead_ms)
 
+    @property
+    def database(self) -> Path:
+        return self._place / f"{self.name}.db"
+
     def _open(self) -> OpenedStore:
-        self.store = BreakableStore.open(self._place / f"{self.name}.db", KEY)
+        self.store = BreakableStore.open(self.database, KEY)
         return OpenedStore(store=self.store, key_storage="key file")
 
     def _transport(self, seed: SavedTransport) -> Transport:
         sharding = Sharding(cluster_id=self.cluster_id)
         settings = NodeSettings(network_key=seed.network_key, sharding=sharding)
         if not self._keeps:
-            return EmbeddedNode(settings)
+            return self.wrap(EmbeddedNode(settings))
         keeping = ServiceSettings(store=StoreSettings(), archives_own_only=True)
-        return EmbeddedNode(replace(settings, services=keeping), open_archive=self._open_archive)
+        kept = replace(settings, services=keeping)
+        return self.wrap(EmbeddedNode(kept, open_archive=self._open_archive))
 
     async def _open_archive(self) -> ThreadedArchive:
         return await ThreadedArchive.open(self._place / f"{self.name}.archive.db")

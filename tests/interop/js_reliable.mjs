@@ -1,0 +1,97 @@
+// A js-waku light node with one ReliableChannel, as the package ships it, behind JSON lines: one
+// command per line in, one answer per line out.
+//
+// usage: node js_reliable.mjs NODE_MODULES
+// What the network loses on the way to it is decided between the node's filter and the channel: the
+// channel gets the node's own functions, and one of them hears less.
+import { createInterface } from "node:readline";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [modules] = process.argv.slice(2);
+const sdk = await import(
+  pathToFileURL(join(resolve(modules), "@waku/sdk", "dist/index.js")).href
+);
+
+const bytes = (string) => new TextEncoder().encode(string);
+
+let node;
+let channel;
+const delivered = [];
+const counts = {};
+
+// mulberry32: the same losses for the same seed.
+function drawn(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+function losing(filter, loss, seed) {
+  const random = drawn(seed);
+  const subscribe = filter.subscribe.bind(filter);
+  filter.subscribe = (decoders, hear) =>
+    subscribe(decoders, (message) => {
+      if (random() < loss) {
+        counts.lost = (counts.lost ?? 0) + 1;
+        return undefined;
+      }
+      return hear(message);
+    });
+}
+
+const commands = {
+  async start({ address, cluster, shardCount }) {
+    node = await sdk.createLightNode({
+      networkConfig: { clusterId: cluster, numShardsInCluster: shardCount },
+      libp2p: { filterMultiaddrs: false, hideWebSocketInfo: true },
+      bootstrapPeers: [address],
+      numPeersToUse: 1,
+      discovery: { dns: false, peerExchange: false, peerCache: false },
+    });
+    await node.start();
+    const { Filter, LightPush, Store } = sdk.Protocols;
+    await node.waitForPeers([Filter, LightPush, Store], 10_000);
+    return {};
+  },
+  async join({ topic, channelId, senderId, loss, seed, options }) {
+    const encoder = node.createEncoder({ contentTopic: topic });
+    const decoder = node.createDecoder({ contentTopic: topic });
+    if (loss > 0) losing(node.filter, loss, seed);
+    channel = await sdk.ReliableChannel.create(node, channelId, senderId, encoder, decoder, {
+      ...options,
+      autoStart: false,
+    });
+    const sds = channel.messageChannel;
+    sds.addEventListener("sds:in:message-delivered", ({ detail }) => delivered.push(detail));
+    for (const name of ["sds:in:sync-received", "sds:out:sync-sent", "sds:error-task"]) {
+      sds.addEventListener(name, () => (counts[name] = (counts[name] ?? 0) + 1));
+    }
+    for (const name of ["message-acknowledged", "message-possibly-acknowledged"]) {
+      channel.addEventListener(name, () => (counts[name] = (counts[name] ?? 0) + 1));
+    }
+    return { started: await channel.start(), pubsubTopic: encoder.pubsubTopic };
+  },
+  async say({ payload }) {
+    return { messageId: channel.send(bytes(payload)) };
+  },
+  async look() {
+    return { delivered, counts };
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { do: name, ...fields } = JSON.parse(line);
+  let answer;
+  try {
+    answer = await commands[name](fields);
+  } catch (error) {
+    answer = { failed: String(error?.stack ?? error) };
+  }
+  console.log(JSON.stringify(answer));
+}
+process.exit(0);

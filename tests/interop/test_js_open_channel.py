@@ -1,0 +1,207 @@
+"""Untouched ``ReliableChannel``s of js-waku and our applications in one open channel, two of each.
+
+They meet over a node of ours.  The engines are whole: sockets, disks, Stores.  Only the network is
+disturbed: each of the four loses a fifth of what comes.  js-waku's own intervals are set shorter
+through its options, or the test would take half an hour; its code is not changed.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from engine.codec.open_content import message_id_of_content
+from engine.codec.sds import decode_message
+from engine.core.faults import FaultPlan, FaultSpec
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, MessageId, ParticipantId
+from engine.core.records import ChannelName, OpenPace
+from engine.events import MessageAdded, MessageChanged, MessageRemoved
+from engine.network.faults import FaultyTransport
+from engine.network.waku.topics import Sharding
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.sim.judge import Observation, causal_violations
+from tests.interop.js_waku import JsWaku, js_reliable
+from tests.runtime.history.history_stage import KEY, Person, StoreNode, until_stored
+
+NAME = ChannelName(
+    channel_id=ChannelId("general"),
+    content_topic=ContentTopic("/my-app/1/room/utf8"),
+    cluster_id=Sharding().cluster_id,
+)
+EACH = 10
+PATIENCE_S = 180
+QUICK = {
+    "syncMinIntervalMs": 3_000,
+    "retryIntervalMs": 3_000,
+    "retrieveFrequencyMs": 1_000,
+    "sweepInBufIntervalMs": 500,
+    "processTaskMinElapseMs": 100,
+}
+"""A tenth of js-waku's own intervals."""
+
+
+def observation(person: Person, channel: ConversationId) -> Observation:
+    """What the window was shown, in the order in which each got its place; when it is over."""
+    seen: dict[MessageId, None] = {}
+    for event in person.told:
+        assert not isinstance(event, MessageRemoved)
+        if isinstance(event, MessageAdded | MessageChanged) and not event.message.waiting:
+            seen.setdefault(event.message.message_id)
+    observed = Observation(participant_id=ParticipantId(person.name))
+    store = SqliteProfileStore.open(person.database, KEY)
+    for message_id in seen:
+        raw = store.raw(channel, message_id)
+        assert raw is not None
+        history = decode_message(raw).causal_history
+        observed.deliveries.append((message_id, tuple(e.message_id for e in history)))
+    store.close()
+    return observed
+
+
+class Room:
+    """The four of them, connected to one node that relays, serves and keeps everything."""
+
+    def __init__(self, place: Path, spec: FaultSpec) -> None:
+        self._place, self._spec = place, spec
+        self.node = StoreNode(place, "node")
+        self.ours: list[Person] = []
+        self.js: list[JsWaku] = []
+        self.said: list[str] = []
+
+    async def open(self, stack: AsyncExitStack) -> None:
+        tcp = await self.node.start(websocket_port=0, shards=tuple(range(8)))
+        stack.push_async_callback(self.node.stop)
+        assert self.node.node is not None
+        (websocket,) = [each for each in self.node.node.addresses() if "/ws/" in each]
+        for name in ("Ann", "Bob"):
+            person = Person(name, self._place, peers=(tcp,))
+            plan = FaultPlan(self._spec, name)
+            person.wrap = partial(FaultyTransport, plan=plan)
+            await person.start()
+            stack.push_async_callback(person.stop)
+            self.channel = await person.engine.open_channels.join(
+                NAME, label="", nick=name, pace=OpenPace.CAUSERIE
+            )
+            await person.until_online()
+            self.ours.append(person)
+        for number in range(2):
+            js = await stack.enter_async_context(js_reliable())
+            await self._join(js, number, websocket)
+            self.js.append(js)
+
+    async def _join(self, js: JsWaku, number: int, address: str) -> None:
+        sharding = Sharding()
+        await js.ask(
+            "start",
+            address=address,
+            cluster=sharding.cluster_id,
+            shardCount=sharding.shard_count,
+        )
+        joined = await js.ask(
+            "join",
+            topic=NAME.content_topic,
+            channelId=NAME.channel_id,
+            senderId=f"js-{number}",
+            loss=self._spec.loss,
+            seed=self._spec.seed * 2 + number,
+            options=QUICK,
+        )
+        assert joined["started"]
+        assert joined["pubsubTopic"] == sharding.pubsub_topic(NAME.content_topic)
+
+    async def say(self, who: int, text: str) -> None:
+        self.said.append(text)
+        if who < len(self.ours):
+            await self.ours[who].engine.timeline.send_text(self.channel, text)
+        else:
+            await self.js[who - len(self.ours)].ask("say", payload=text)
+
+    async def talk(self, each: int, seed: int) -> None:
+        """All four, in turns that the seed draws, each once the node has the one before."""
+        random = Random(seed)
+        turns = [who for who in range(4) for _ in range(each)]
+        random.shuffle(turns)
+        for number, who in enumerate(turns):
+            before = await self.node.messages()
+            await self.say(who, f"{number} by {who}")
+            await until_stored(self.node, before + 1)
+
+    async def until_ours_are_complete(self) -> None:
+        for person in self.ours:
+            async with asyncio.timeout(PATIENCE_S):
+                await person.until(partial(self._is_complete, person))
+
+    def _is_complete(self, person: Person) -> bool:
+        placed = {
+            event.message.text
+            for event in person.told
+            if isinstance(event, MessageAdded | MessageChanged) and not event.message.waiting
+        }
+        return placed >= set(self.said)
+
+    async def js_delivered(self) -> list[set[MessageId]]:
+        looks = [await js.ask("look") for js in self.js]
+        return [{MessageId(each) for each in look["delivered"]} for look in looks]
+
+    def violations(self) -> int:
+        seen = [observation(one, self.channel) for one in self.ours]
+        assert all(len(each.deliveries) == len(self.said) for each in seen)
+        return sum(map(causal_violations, seen))
+
+
+def ids(texts: Sequence[str]) -> set[MessageId]:
+    return {message_id_of_content(text.encode()) for text in texts}
+
+
+async def test_four_talk_in_one_channel_and_acknowledge_each_other(tmp_path: Path) -> None:
+    room = Room(tmp_path, FaultSpec())
+    async with AsyncExitStack() as stack:
+        await room.open(stack)
+        await room.talk(3, seed=1)
+        await room.until_ours_are_complete()
+        for number, js in enumerate(room.js):
+            async with asyncio.timeout(PATIENCE_S):
+                while not await _has_all(js, room.said, number):  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.2)
+        looks = [await js.ask("look") for js in room.js]
+        assert all(look["counts"].get("message-acknowledged", 0) for look in looks)
+        assert not any(look["counts"].get("sds:error-task", 0) for look in looks)
+        for person in room.ours:
+            assert await person.engine.timeline.gap(room.channel) is None
+            log = [text for _, _, text in await person.log(room.channel)]
+            assert sorted(log) == sorted(room.said)
+    assert room.violations() == 0
+
+
+async def _has_all(js: JsWaku, said: Sequence[str], number: int) -> bool:
+    """All that the others said."""
+    look = await js.ask("look")
+    wanted = ids([text for text in said if not text.endswith(f"by {2 + number}")])
+    return wanted <= set(look["delivered"])
+
+
+async def lossy(place: Path, seed: int) -> None:
+    room = Room(place, FaultSpec(loss=0.2, seed=seed))
+    async with AsyncExitStack() as stack:
+        await room.open(stack)
+        await room.talk(EACH, seed)
+        await room.until_ours_are_complete()
+        for person in room.ours:
+            log = [text for _, _, text in await person.log(room.channel)]
+            assert sorted(log) == sorted(room.said)
+            assert person.engine.counters().get("faults.lost", 0) > 0
+    assert room.violations() == 0
+
+
+async def test_with_a_fifth_lost_ours_are_complete_and_in_causal_order(tmp_path: Path) -> None:
+    await lossy(tmp_path, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2, 12))
+async def test_so_they_are_with_any_seed(tmp_path: Path, seed: int) -> None:
+    await lossy(tmp_path, seed)
