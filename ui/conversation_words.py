@@ -14,6 +14,7 @@ from engine.events import (
     MemberView,
     MessageKind,
     MessageView,
+    OpenChannelView,
 )
 from ui.foreign_text import one_line
 from ui.marked_text import shown_text
@@ -22,6 +23,8 @@ from ui.translate import tr
 _MAX_NAME = 40
 _LONGEST_NAME = 64
 _QUOTED = 80
+NO_TEXT = "binary"
+"""The kind of content in an open channel that cannot be shown."""
 _LEAST_PERCENT = 0.0001
 _Event: TypeAlias = Literal[
     MessageKind.CREATED,
@@ -49,7 +52,27 @@ def present_members(conversation: ConversationView) -> tuple[MemberView, ...]:
 
 
 def is_group(conversation: ConversationView) -> bool:
+    """Whether several may talk in it: a group or an open channel."""
     return conversation.contact is None
+
+
+def shard_words(channel: OpenChannelView) -> str:
+    if channel.shard is None:
+        return tr("Cluster {cluster}, shard by content topic").format(cluster=channel.cluster_id)
+    words = tr("Cluster {cluster}, shard {shard}")
+    return words.format(cluster=channel.cluster_id, shard=channel.shard)
+
+
+def open_channel_line(channel: OpenChannelView) -> str:
+    if not channel.is_served:
+        return unserved_words(channel)
+    return tr("Open channel, not encrypted")
+
+
+def unserved_words(channel: OpenChannelView) -> str:
+    return tr(
+        "This channel is on cluster {cluster} and this device is not: nothing is sent or received."
+    ).format(cluster=channel.cluster_id)
 
 
 def members_line(conversation: ConversationView, *, short: bool = False) -> str:
@@ -79,6 +102,8 @@ def kind_words(message: MessageView) -> str:
     if message.kind is MessageKind.TEXT:
         return one_line(shown_text(message))
     if message.kind is MessageKind.UNSUPPORTED:
+        if message.text == NO_TEXT:
+            return tr("Content that is no text")
         return tr("A message that needs a newer version")
     old, new = _names_in(message)
     yours, theirs = _event_words(message.kind)
@@ -173,10 +198,16 @@ def muted_words(names: Sequence[str]) -> str:
 
 def flood_words(flood: FloodView, group_name: str) -> str:
     """Of somebody who sends more than anybody can want, and what became of it."""
-    words = tr(
-        "{name} is sending unusually much. "
-        "Messages beyond a day's limit are kept aside and not shown."
-    ).format(name=one_line(flood.name, _MAX_NAME))
+    if flood.name:
+        words = tr(
+            "{name} is sending unusually much. "
+            "Messages beyond a day's limit are kept aside and not shown."
+        ).format(name=one_line(flood.name, _MAX_NAME))
+    else:
+        words = tr(
+            "Unusually much is sent here. "
+            "Messages beyond a day's limit are kept aside and not shown."
+        )
     if not group_name:
         return words
     return tr("{group}: {words}").format(group=one_line(group_name, 60), words=words)

@@ -109,6 +109,12 @@ def _partly_held(
     names: Callable[[ParticipantId], str],
 ) -> str:
     certain, maybe = len(delivery.held_by), len(delivery.maybe_held_by)
+    if not delivery.of:  # an open channel
+        return tr(
+            "Maybe held under %n names; nobody here is proved.",
+            "Maybe held under %n name; nobody here is proved.",
+            maybe,
+        )
     if certain and maybe:
         words = tr("Held by {number} of {all}, maybe {maybe} more.")
     elif certain:

@@ -76,6 +76,10 @@ class Segments(QWidget):
         self._group.idToggled.connect(self._toggled)
         theme_changed.connect(self.update)
 
+    @property
+    def chosen_number(self) -> int:
+        return self._group.checkedId()
+
     def choose(self, number: int) -> None:
         self.buttons[number].setChecked(True)
 

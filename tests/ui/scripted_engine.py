@@ -116,7 +116,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         self.gate.set()
         self.calls: list[tuple[str, object]] = []
         self._lamport = 0
-        self._open_channels = ScriptedOpenChannels(self)
+        self.scripted_channels = ScriptedOpenChannels(self)
 
     # --- the facets are all this one --------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
 
     @property
     def open_channels(self) -> OpenChannels:
-        return self._open_channels
+        return self.scripted_channels
 
     @property
     def people(self) -> People:

@@ -31,15 +31,24 @@ def _sign_words(source: str) -> str:
             return one_line(source, 60)
 
 
-def source_words(holder: HolderView) -> str:
+def source_words(holder: HolderView, *, is_open: bool = False) -> str:
     if holder.source is None:
         return tr("no sign yet")
     if not holder.certain and holder.false_probability is not None:
         return tr("{chance} it is wrong").format(chance=chance_words(holder.false_probability))
+    if is_open:
+        return tr("says so, unproved")
     return _sign_words(holder.source)
 
 
-def held_words(holders: Sequence[HolderView]) -> str:
+def held_words(holders: Sequence[HolderView], *, is_open: bool = False) -> str:
+    """``is_open``: in an open channel, where nobody is proved."""
+    if is_open:
+        return tr(
+            "Maybe held under %n names; nobody here is proved.",
+            "Maybe held under %n name; nobody here is proved.",
+            sum(1 for holder in holders if holder.source is not None),
+        )
     if not holders:
         return tr("Nobody else is in this group yet.")
     certain = sum(1 for holder in holders if holder.source is not None and holder.certain)
@@ -52,28 +61,34 @@ def held_words(holders: Sequence[HolderView]) -> str:
 
 class Holders(Sheet):
     def __init__(
-        self, holders: Sequence[HolderView], now: datetime, parent: QWidget | None = None
+        self,
+        holders: Sequence[HolderView],
+        now: datetime,
+        parent: QWidget | None = None,
+        *,
+        is_open: bool = False,
     ) -> None:
-        super().__init__(tr("Who holds it"), held_words(holders), parent=parent)
+        words = held_words(holders, is_open=is_open)
+        super().__init__(tr("Who holds it"), words, parent=parent)
         content = QWidget()
         rows = QVBoxLayout(content)
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(8)
         for holder in holders:
-            rows.addWidget(HolderRow(holder, now))
+            rows.addWidget(HolderRow(holder, now, is_open=is_open))
         rows.addStretch(1)
         self.body.addWidget(scrolling(content, tr("Who holds it")))
         self.add_close()
 
 
 class HolderRow(QWidget):
-    def __init__(self, holder: HolderView, now: datetime) -> None:
+    def __init__(self, holder: HolderView, now: datetime, *, is_open: bool = False) -> None:
         super().__init__()
         name = one_line(holder.name, 60)
         avatar = Avatar(28, is_group=False)
         avatar.show_identity(holder.participant_id, name)
         mark, ink, fill = _mark(holder)
-        words = source_words(holder)
+        words = source_words(holder, is_open=is_open)
         since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
         self.setAccessibleName(f"{name}: {mark}, {words} {since}".rstrip())
         texts = QVBoxLayout()

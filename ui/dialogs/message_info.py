@@ -44,7 +44,15 @@ def arrival_words(info: MessageInfo) -> str:
 class MessageInfoSheet(Sheet):
     """Times, the way it came, and who holds it."""
 
-    def __init__(self, info: MessageInfo, now: datetime, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        info: MessageInfo,
+        now: datetime,
+        parent: QWidget | None = None,
+        *,
+        is_open: bool = False,
+    ) -> None:
+        """``is_open``: in an open channel, where nobody is proved."""
         message = info.message
         words = one_line(message.text, _QUOTED)
         super().__init__(tr("Message info"), words, parent=parent)
@@ -71,18 +79,19 @@ class MessageInfoSheet(Sheet):
             grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             grid.addWidget(shown, row, 1)
         self.body.addWidget(self.facts)
-        self._add_holders(info, now)
+        self._add_holders(info, now, is_open=is_open)
         self.add_close()
 
-    def _add_holders(self, info: MessageInfo, now: datetime) -> None:
+    def _add_holders(self, info: MessageInfo, now: datetime, *, is_open: bool) -> None:
         self.body.addSpacing(8)
-        self.body.addWidget(Text(held_words(info.holders), face="label", strong=True, wrap=True))
+        words = held_words(info.holders, is_open=is_open)
+        self.body.addWidget(Text(words, face="label", strong=True, wrap=True))
         content = QWidget()
         rows = QVBoxLayout(content)
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(8)
         for holder in info.holders:
-            rows.addWidget(HolderRow(holder, now))
+            rows.addWidget(HolderRow(holder, now, is_open=is_open))
         rows.addStretch(1)
         self.body.addWidget(scrolling(content, tr("Who holds it")))
 

@@ -221,7 +221,10 @@ class _Row:
         font = self._theme.type.body.strong()
         metrics = QFontMetricsF(font)
         icon = self._theme.metrics.scaled(14) if self._conversation.muted else 0
-        room = line.width() - (icon + 5 if icon else 0)
+        open_mark = tr("open") if self._conversation.open_channel is not None else ""
+        mark_font = self._theme.type.micro.font
+        mark_width = QFontMetricsF(mark_font).horizontalAdvance(open_mark)
+        room = line.width() - (icon + 5 if icon else 0) - (mark_width + 7 if open_mark else 0)
         shown = metrics.elidedText(
             one_line(self._conversation.name), Qt.TextElideMode.ElideRight, room
         )
@@ -229,8 +232,14 @@ class _Row:
         blocked = is_blocked(self._conversation)
         self._painter.setPen(self._quiet if blocked else self._theme.ink)
         self._painter.drawText(line, _LEFT_MIDDLE, shown)
+        x = line.left() + metrics.horizontalAdvance(shown) + 5
+        if open_mark:
+            self._painter.setFont(mark_font)
+            self._painter.setPen(self._theme.warn)
+            mark_box = QRectF(x + 2, line.top(), mark_width + 2, line.height())
+            self._painter.drawText(mark_box, _LEFT_MIDDLE, open_mark)
+            x += mark_width + 7
         if icon:
-            x = line.left() + metrics.horizontalAdvance(shown) + 5
             box = QRectF(x, line.center().y() - icon / 2, icon, icon)
             draw_icon(self._painter, "bell-off", box, self._quiet)
 

@@ -73,6 +73,7 @@ class LeftPanel(Area):
     """One that was clicked or confirmed: now one wants to write."""
     new_group_requested = Signal()
     join_requested = Signal()
+    open_channel_requested = Signal()
     add_person_requested = Signal()
     profile_requested = Signal()
 
@@ -146,6 +147,7 @@ class LeftPanel(Area):
                 add_person=self.add_person_requested.emit,
                 new_group=self.new_group_requested.emit,
                 join=self.join_requested.emit,
+                open_channel=self.open_channel_requested.emit,
             )
         )
         self.avatar.clicked.connect(self.profile_requested)

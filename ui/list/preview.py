@@ -97,6 +97,8 @@ def row_sentence(
     """Name, unread, the second line, time, and what needs care, in reading order."""
     preview = preview_of(conversation, typing=typing, is_open=is_open)
     parts = [one_line(conversation.name)]
+    if conversation.open_channel is not None:
+        parts.append(tr("open channel, not encrypted"))
     if is_online(conversation):
         parts.append(tr("online"))
     if is_request(conversation):

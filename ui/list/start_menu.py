@@ -1,4 +1,4 @@
-"""The menu of the button above the list: the three ways to begin a conversation."""
+"""The menu of the button above the list: the ways to begin a conversation."""
 
 from collections.abc import Callable
 
@@ -19,6 +19,7 @@ class StartMenu(QMenu):
         add_person: Callable[[], None],
         new_group: Callable[[], None],
         join: Callable[[], None],
+        open_channel: Callable[[], None],
     ) -> None:
         super().__init__(parent)
         self.setAccessibleName(tr("Start a conversation"))
@@ -27,6 +28,7 @@ class StartMenu(QMenu):
             (tr("Add a person"), "Ctrl+P", "person-add", add_person),
             (tr("New group"), "Ctrl+N", "people", new_group),
             (tr("Join with an invitation"), "Ctrl+J", "join", join),
+            (tr("Open channel"), "Ctrl+O", "network", open_channel),
         ):
             action = self.addAction(f"{words}\t{keys}")
             action.triggered.connect(_without_argument(run))

@@ -13,7 +13,7 @@ from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
 from engine.history_views import LostView
-from ui.conversation_words import kind_words, sender_words
+from ui.conversation_words import NO_TEXT, kind_words, sender_words
 from ui.foreign_text import one_line
 from ui.glyphs import delivery_words
 from ui.history_words import earlier_words, short_address
@@ -59,6 +59,8 @@ def copied_time(at_ms: UnixMs) -> str:
 
 def body_words(message: MessageView) -> str:
     if message.kind is MessageKind.UNSUPPORTED:
+        if message.text == NO_TEXT:
+            return tr("Content that is no text.")
         return tr("Sent with a newer version of Causerie. Update to see it.")
     if message.retracted:
         return kind_words(message)

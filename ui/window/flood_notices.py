@@ -95,15 +95,11 @@ class FloodNotices(QObject):
         async def show() -> None:
             await self._engine.groups.show_flood(group, who)
 
-        return Notice(
-            key=key,
-            level=NoticeLevel.WARNING,
-            text=words,
-            actions=(
-                (tr("Mute"), partial(self._choose, key, mute, tr("mute the member"))),
-                (tr("Show"), partial(self._choose, key, show, tr("show the messages"))),
-            ),
-        )
+        actions = [(tr("Show"), partial(self._choose, key, show, tr("show the messages")))]
+        if who:  # Where nobody is proved to be anybody, nobody can be muted.
+            muting = partial(self._choose, key, mute, tr("mute the member"))
+            actions.insert(0, (tr("Mute"), muting))
+        return Notice(key=key, level=NoticeLevel.WARNING, text=words, actions=tuple(actions))
 
     def _choose(self, key: str, work: Callable[[], Awaitable[None]], purpose: str) -> None:
         async def chosen() -> None:

@@ -13,7 +13,13 @@ from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
 from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
-from ui.conversation_words import is_group, members_line, present_members, typing_line
+from ui.conversation_words import (
+    is_group,
+    members_line,
+    open_channel_line,
+    present_members,
+    typing_line,
+)
 from ui.foreign_text import one_line
 from ui.history_words import choices
 from ui.icons import draw_icon, icon
@@ -98,6 +104,8 @@ class ConversationHeader(Area):
     members_requested = Signal()
     mute_requested = Signal(bool)
     leave_requested = Signal()
+    channel_requested = Signal()
+    leave_channel_requested = Signal()
     rename_requested = Signal()
     safety_number_requested = Signal()
     block_requested = Signal()
@@ -120,12 +128,13 @@ class ConversationHeader(Area):
         self._avatar = Avatar(38, is_group=True, behind="header")
         self._name = ElidedText(face="heading", strong=True)
         self._line = ElidedText(face="small", colour="ink3")
-        self._lock = LockGlyph()
+        self.lock = LockGlyph()
         self.beads = BeadStrip()
         self.invite = Button(tr("Invite people"), icon_name="join")
         self.more = IconButton("more", tr("Group menu"))
         self._group_menu = QMenu(self)
         self._person_menu = QMenu(self)
+        self._channel_menu = QMenu(self)
         self._icons: dict[QAction, str] = {}
         self._build_menus()
         self._lay_out()
@@ -148,11 +157,23 @@ class ConversationHeader(Area):
         self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(person)
         mute_person = self._add(person, tr("Mute"), "bell-off", self._toggle_mute)
-        self._mute_actions = (mute_group, mute_person)
+        mute_channel = self._build_channel_menu(self._channel_menu)
+        self._mute_actions = (mute_group, mute_person, mute_channel)
         self._block_action = self._add(person, tr("Block…"), "block", self._toggle_block)
         person.addSeparator()
         self._remove_action = self._add(person, tr("Remove…"), "leave", self.remove_requested.emit)
         self.more.setMenu(group)
+
+    def _build_channel_menu(self, menu: QMenu) -> QAction:
+        menu.setAccessibleName(tr("Menu of this channel"))
+        self._add(menu, tr("About this channel…"), "info", self.channel_requested.emit)
+        self._add_history(menu)
+        mute = self._add(menu, tr("Mute"), "bell-off", self._toggle_mute)
+        menu.addSeparator()
+        self._leave_channel_action = self._add(
+            menu, tr("Leave channel…"), "leave", self.leave_channel_requested.emit
+        )
+        return mute
 
     def _add(self, menu: QMenu, words: str, icon_name: str, run: Callable[[], None]) -> QAction:
         action = menu.addAction(words)
@@ -175,7 +196,7 @@ class ConversationHeader(Area):
         title = QHBoxLayout()
         title.setSpacing(6)
         title.addWidget(self._name)
-        title.addWidget(self._lock)
+        title.addWidget(self.lock)
         title.addStretch(1)
         words = QVBoxLayout()
         words.setSpacing(0)
@@ -209,22 +230,27 @@ class ConversationHeader(Area):
             picture=picture_of(conversation),
             is_group=group,
         )
-        self._lock.say(_sealed_words(group=group))
+        self.lock.say(_sealed_words(group=group))
         for action in self._mute_actions:
             action.setText(tr("Unmute") if conversation.muted else tr("Mute"))
         self._block_action.setText(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
         self._show_menu(conversation)
-        self._is_alone = group and len(present_members(conversation)) <= 1
+        is_open = conversation.open_channel is not None
+        self._is_alone = group and not is_open and len(present_members(conversation)) <= 1
         if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
         self.beads.show_health(conversation, messages)
         said = tr("{name}, group") if group else tr("{name}, person")
+        if is_open:
+            said = tr("{name}, open channel, not encrypted")
         self.setAccessibleName(said.format(name=name))
         self._show_line()
         self._dress()
 
     def _show_menu(self, conversation: ConversationView) -> None:
         menu = self._group_menu if is_group(conversation) else self._person_menu
+        if conversation.open_channel is not None:
+            menu = self._channel_menu
         if self.more.menu() is not menu:
             self.more.setMenu(menu)
             self.more.setAccessibleName(menu.accessibleName())
@@ -253,8 +279,9 @@ class ConversationHeader(Area):
         self.beads.set_short(room < _SHORT_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
         self.invite.setVisible(self._is_alone and room >= _NO_BEADS_BELOW)
-        for part in (self._avatar, self._lock):
-            part.setVisible(room >= _ONLY_WORDS_BELOW)
+        self._avatar.setVisible(room >= _ONLY_WORDS_BELOW)
+        sealed = self._conversation is None or self._conversation.open_channel is None
+        self.lock.setVisible(sealed and room >= _ONLY_WORDS_BELOW)
         self._show_line()
 
     def _has_health(self) -> bool:
@@ -277,6 +304,8 @@ class ConversationHeader(Area):
     def _standing_line(self, conversation: ConversationView) -> str:
         if conversation.contact is not None:
             return person_line(conversation, conversation.contact, self._now())
+        if conversation.open_channel is not None:
+            return open_channel_line(conversation.open_channel)
         short = self.width() / current_theme().metrics.factor < _SHORT_BELOW
         return members_line(conversation, short=short)
 
@@ -304,6 +333,7 @@ class ConversationHeader(Area):
             action.setIcon(icon(name, theme.ink2, size))
         for action in self._mute_actions:
             action.setIcon(icon("bell" if muted else "bell-off", theme.ink2, size))
-        for action in (self._leave_action, self._remove_action):
+        leaving = (self._leave_action, self._leave_channel_action, self._remove_action)
+        for action in leaving:
             action.setIcon(icon("leave", theme.danger, size))
         self._fit()

@@ -27,6 +27,7 @@ from ui.settings import UiSettings
 from ui.tasks import Tasks
 from ui.theme import theme_changed
 from ui.translate import tr
+from ui.window.channel_flows import ChannelFlows
 from ui.window.clock_notice import ClockNotice
 from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
@@ -68,6 +69,7 @@ class MainWindow(QMainWindow):
         self.outbox = UnsentTexts(engine, self.tasks, self)
         one_sheet = OneSheet(self.tasks, self)
         self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
+        self.channels = ChannelFlows(engine, self.tasks, self, one_sheet)
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)
         self.model = ConversationModel()
         self.panel = LeftPanel(self.model, surroundings.now)
@@ -170,6 +172,7 @@ class MainWindow(QMainWindow):
         menu.add(tr("Add a person"), ("Ctrl+P",), self._add_person, icon_name="person-add")
         menu.add(tr("New group"), ("Ctrl+N",), self._new_group, icon_name="compose")
         menu.add(tr("Join with an invitation"), ("Ctrl+J",), self._join, icon_name="join")
+        menu.add(tr("Open channel"), ("Ctrl+O",), self._open_channel, icon_name="network")
         menu.add(tr("Search conversations"), ("Ctrl+K",), self._search, icon_name="search")
         menu.addSeparator()
         menu.add(tr("Your profile"), (), self._profile, icon_name="person")
@@ -192,11 +195,13 @@ class MainWindow(QMainWindow):
             part.new_group_requested.connect(self._new_group)
             part.join_requested.connect(self._join)
             part.add_person_requested.connect(self._add_person)
+        self.panel.open_channel_requested.connect(self._open_channel)
         self.panel.profile_requested.connect(self._profile)
         self.first_start.identity_created.connect(self._show_connection)
         self.first_start.later_requested.connect(self._show_body)
         self.flows.open_requested.connect(self._open_when_known)
         self.people.open_requested.connect(self._open_when_known)
+        self.channels.open_requested.connect(self._open_when_known)
         self.people.profile_changed.connect(self._show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
         self.flows.contact_link_pressed.connect(self.people.show_contact_link)
@@ -217,6 +222,8 @@ class MainWindow(QMainWindow):
             (header.invite_requested, self.flows.invite),
             (header.members_requested, self.flows.members),
             (header.leave_requested, self.flows.leave),
+            (header.channel_requested, self.channels.details),
+            (header.leave_channel_requested, self.channels.leave),
             (header.rename_requested, self.people.rename),
             (header.safety_number_requested, self.people.safety_number),
             (header.block_requested, self.people.block),
@@ -393,6 +400,10 @@ class MainWindow(QMainWindow):
     def _join(self) -> None:
         if self._has_identity():
             self.flows.join()
+
+    def _open_channel(self) -> None:
+        if self._has_identity():
+            self.channels.open_channel()
 
     def _search(self) -> None:
         if not self._has_identity():

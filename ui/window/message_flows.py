@@ -81,7 +81,8 @@ class MessageFlows(QObject):
     def holders(self, conversation: ConversationView, message_id: MessageId) -> None:
         async def flow() -> None:
             found = await self._engine.timeline.holders(conversation.conversation_id, message_id)
-            await self._ask(Holders(found, self._now(), self._window))
+            is_open = conversation.open_channel is not None
+            await self._ask(Holders(found, self._now(), self._window, is_open=is_open))
 
         self._start(tr("show who holds it"), flow)
 
@@ -90,7 +91,8 @@ class MessageFlows(QObject):
 
         async def flow() -> None:
             info = await self._engine.timeline.info(conversation.conversation_id, message_id)
-            await self._ask(MessageInfoSheet(info, self._now(), self._window))
+            is_open = conversation.open_channel is not None
+            await self._ask(MessageInfoSheet(info, self._now(), self._window, is_open=is_open))
 
         self._start(tr("show what is known of the message"), flow)
 

@@ -29,6 +29,7 @@ from ui.window.contact_bar import ContactBar
 from ui.window.header import ConversationHeader
 from ui.window.message_commands import MessageCommands
 from ui.window.muted_bar import MutedBar
+from ui.window.open_bar import OpenBar
 from ui.window.pane_history import PaneHistory
 from ui.window.unsent import UnsentTexts
 from ui.window.writing import Writing
@@ -117,6 +118,7 @@ class ConversationPane(QWidget):
         self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()
         self.composer_bar = ComposerBar()
+        self.open_bar = OpenBar()
         self.composer = Composer()
         self.composer.completions.add(emoji.completion())
         self.writing = Writing(
@@ -138,6 +140,7 @@ class ConversationPane(QWidget):
         layout.addWidget(self.timeline, 1)
         layout.addWidget(self.contact_bar)
         layout.addWidget(self.composer_bar)
+        layout.addWidget(self.open_bar)
         layout.addWidget(self.composer)
         self.history = PaneHistory(engine, tasks, self.header, self.timeline, self)
         self._header_soon = QTimer(self)
@@ -237,6 +240,7 @@ class ConversationPane(QWidget):
         self._recent.clear()
         self.history.leave()
         self.contact_bar.show_standing(None)
+        self.open_bar.show_channel(None)
         self.muted_bar.show_muted(None)
         self.timeline.clear()
         self.composer.set_text("")
@@ -295,8 +299,10 @@ class ConversationPane(QWidget):
             focused is self.contact_bar or self.contact_bar.isAncestorOf(focused)
         )
         self.contact_bar.show_standing(conversation)
+        self.open_bar.show_channel(conversation)
         reason = cannot_write_words(conversation)
-        self.timeline.allow_writing(not reason)
+        # In an open channel only text is understood: nothing is said about messages.
+        self.timeline.allow_writing(not reason and conversation.open_channel is None)
         if reason:
             self.writing.cancel()
             self.composer.block(reason)
