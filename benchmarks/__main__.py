@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import (
+    annotations,
     archive,
     delivery,
     demo,
@@ -32,6 +33,7 @@ from benchmarks import (
 from benchmarks.report import Report
 
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
+    "annotations": annotations.run,
     "archive": archive.run,
     "delivery": delivery.run,
     "demo": demo.run,
