@@ -188,14 +188,15 @@ class People:
         self._maintenance.clear_removed(self._context.store)
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Send a failed message again.  Raises LocalProtocolError unless it was given up."""
+        """Send again what a message shows.  Raises LocalProtocolError unless it was given up."""
         message = await self._context.storage.run(
             self._context.store.message, conversation_id, message_id
         )
         delivery = message.delivery if message else None
         if delivery is None or delivery.state is not DeliveryState.FAILED:
             raise LocalProtocolError("this message needs no resending")
-        await self._conversations.pair(conversation_id).do(ResendRequested(message_id=message_id))
+        shown_id = (message and message.shown_id) or message_id
+        await self._conversations.pair(conversation_id).do(ResendRequested(message_id=shown_id))
 
     async def tell_profile(self) -> None:
         """Send our name and picture to all contacts, including those an earlier crash left out."""

@@ -167,12 +167,12 @@ class Timeline:
 
     async def resend(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Send again what the message shows: itself, its latest edit, or its retraction."""
-        row = await self._storage.run(self._store.message, conversation_id, message_id)
-        message_id = (row and row.shown_id) or message_id
         if self._runner(conversation_id).is_pair:
             await self._people.resend(conversation_id, message_id)
             return
-        await self._runner(conversation_id).do(ResendRequested(message_id=message_id))
+        row = await self._storage.run(self._store.message, conversation_id, message_id)
+        shown_id = (row and row.shown_id) or message_id
+        await self._runner(conversation_id).do(ResendRequested(message_id=shown_id))
 
     async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         await self._runner(conversation_id).write(

@@ -9,6 +9,8 @@ from engine.answers import Arrival
 from engine.core.content import Mention
 from engine.core.errors import CommandError, CommandRefusal, InputError
 from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId
+from engine.core.ports import PutDelivery
+from engine.core.records import DeliveryRecord
 from engine.events import (
     AnnotationKind,
     ConversationChanged,
@@ -317,3 +319,39 @@ async def test_who_quotes_what_was_deleted_here_shows_it_no_more(talk: Talk) -> 
     assert isinstance(event, MessageChanged)
     assert event.message.quote is not None
     assert (event.message.text, event.message.quote.text) == ("As I said", "")
+
+
+async def test_an_edit_is_held_like_a_text(talk: Talk) -> None:
+    alice, bob, place = talk
+    text = await alice.engine.timeline.send_text(place, "One")
+    await row(bob, "One")
+    await alice.engine.timeline.edit(place, text, "Two")
+    await bob.engine.timeline.send_text(place, "I see")
+    await alice.until(
+        shown(lambda m: m.text == "Two" and m.delivery is not None and m.delivery.state == "held")
+    )
+    first, second = await alice.engine.timeline.versions(place, text)
+    assert second.delivery is not None
+    assert second.delivery.held_by == (own_id(bob),)
+    holders = await alice.engine.timeline.holders(place, text)
+    assert [(holder.name, holder.certain) for holder in holders] == [("Bob", True)]
+    assert first.delivery is not None
+
+
+async def test_what_is_shown_is_sent_again(talk: Talk) -> None:
+    """The edit, although its message was delivered long ago."""
+    alice, bob, place = talk
+    text = await alice.engine.timeline.send_text(place, "One")
+    await alice.until(shown(lambda m: m.delivery is not None and m.delivery.state == "held"))
+    bob.transport.set_online(False)
+    await alice.engine.timeline.edit(place, text, "Two")
+    _, edit = await alice.engine.timeline.versions(place, text)
+    given_up = PutDelivery(
+        conversation_id=place,
+        message_id=edit.message_id,
+        delivery=DeliveryRecord(state=DeliveryState.FAILED),
+    )
+    await alice.engine.runner(place).write(given_up)
+    bob.transport.set_online(True)
+    await alice.engine.timeline.resend(place, text)
+    await row(bob, "Two")
