@@ -12,14 +12,16 @@ from functools import partial
 from pathlib import Path
 from random import SystemRandom
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
-from chat_app.settings import Settings
+from chat_app.settings import NetworkSettings, Settings
 from engine.core.entropy import Entropy
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import UnixMs
+from engine.core.mvds.config import Mode, MvdsConfig
+from engine.core.mvds.vocabulary import WireGeneration
 from engine.delivery.recorder import Recorder
 from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.faults import FaultyTransport
@@ -39,6 +41,7 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
+from engine.session.pair.factory import PAIR_CONFIG
 
 NS_PER_MS = 1_000_000
 DAY_NS = 24 * 3_600 * 10**9
@@ -96,12 +99,19 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
             entropy=system_entropy(),
             now_ms=unix_now_ms,
             peers=settings.network.peers,
+            mvds=mvds_config(settings.network),
             service_nodes=lambda: live.settings.service_nodes,
             recorder=recorder,
             announces_presence=announces_presence or (lambda: settings.privacy.presence),
             mentions_when_muted=lambda: settings.notifications.mentions_when_muted,
         )
     )
+
+
+def mvds_config(network: NetworkSettings) -> MvdsConfig:
+    """How one-to-one conversations go out."""
+    mode = Mode.MIXED if network.mvds_mode == "ours" else Mode(network.mvds_mode)
+    return structs.replace(PAIR_CONFIG, mode=mode, generation=WireGeneration(network.mvds_wire))
 
 
 def open_store(directory: ProfileDirectory, *, force_key_file: bool) -> OpenedStore:

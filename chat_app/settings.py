@@ -104,6 +104,19 @@ class NetworkSettings:
     shards: int = _setting(
         8, Whole(1, 1024), "Number of shards in the cluster. Everybody in it must use the same."
     )
+    mvds_mode: str = _setting(
+        "ours",
+        Choice("ours", "batch", "interactive"),
+        "How messages of one-to-one chats go out. batch: at once, and whole if they are repeated."
+        " interactive: offered, and sent on request. ours: small ones at once, large ones offered,"
+        " repeats as costs least. All are understood, whatever the other side uses.",
+    )
+    mvds_wire: str = _setting(
+        "rfc",
+        Choice("rfc", "draft"),
+        "Field numbers with which one-to-one chats start. rfc: those of 2/MVDS. draft: those of"
+        " draft 0.6. Both are understood, and who uses the other is answered in it.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,13 @@ from msgspec import Struct, field
 from engine.core.entropy import Entropy
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import UnixMs
+from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ProfileStore
 from engine.core.sds.config import FloodLimits
 from engine.delivery.recorder import Recorder
 from engine.network.transport import Transport
 from engine.runtime.own_clock import boot_time_ms
+from engine.session.pair.factory import PAIR_CONFIG
 
 
 class OpenedStore(Struct, frozen=True, kw_only=True):
@@ -51,6 +53,8 @@ class EngineDependencies(Struct, frozen=True, kw_only=True):
     """Limits and intervals of Store queries."""
     flood: FloodLimits = field(default_factory=FloodLimits)
     """Daily quota of each member of a group."""
+    mvds: MvdsConfig = PAIR_CONFIG
+    """How one-to-one conversations are synchronised."""
     recorder: Recorder | None = None
     """Set if the user records deliveries."""
     mentions_when_muted: Callable[[], bool] = lambda: True

@@ -155,6 +155,7 @@ class Engine:
             service_nodes=self._parts.service_nodes,
             flood=self._parts.flood,
             announces_presence=self._parts.announces_presence,
+            mvds=self._parts.mvds,
         )
         self._services = services = make_profile_services(
             beginning, self._conversations, context, history, self._maintenance

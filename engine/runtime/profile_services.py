@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct, field
 
 from engine.core.entropy import Entropy
+from engine.core.mvds.config import MvdsConfig
 from engine.core.records import ProfileRecord
 from engine.core.sds.config import FloodLimits
 from engine.crypto.identity import Identity
@@ -34,6 +35,7 @@ class ProfileStart(Struct, frozen=True, kw_only=True):
     service_nodes: Callable[[], Sequence[str]] = tuple
     flood: FloodLimits = field(default_factory=FloodLimits)
     announces_presence: Callable[[], bool] = lambda: True
+    mvds: MvdsConfig = PAIR_CONFIG
 
 
 class ProfileServices(Struct, frozen=True, kw_only=True):
@@ -105,7 +107,7 @@ def make_profile_services(
         now_ms=context.clock.steady_ms,
         clock_offset_ms=context.clock.offset_ms,
         online=begin.online,
-        config=PAIR_CONFIG,
+        config=begin.mvds,
         contacts=lambda: len(conversations.pairs()),
         announces=begin.announces_presence,
     )

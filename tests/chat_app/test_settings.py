@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chat_app.compose import mvds_config
 from chat_app.settings import (
     DEFAULTS,
     MAX_FILE_BYTES,
@@ -19,6 +20,9 @@ from chat_app.settings import (
     sections_of,
 )
 from engine.core.errors import ConfigError
+from engine.core.mvds.config import Mode
+from engine.core.mvds.vocabulary import WireGeneration
+from engine.session.pair.factory import PAIR_CONFIG
 
 FILE = Path("settings.toml")
 PEER = "/ip4/192.0.2.1/tcp/60000"
@@ -57,6 +61,8 @@ proxy = "socks5://127.0.0.1:9050"
 connections_per_address = 7
 cluster = 1
 shards = 16
+mvds_mode = "interactive"
+mvds_wire = "draft"
 [node]
 devices = 1100
 subscribers = 1000
@@ -124,6 +130,8 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("network", "port = 80.0", "a number with a fraction"),
         ("network", "port = 2026-01-01", "a date or time"),
         ("network", "shards = 0", "a whole number from 1 to 1024"),
+        ("network", 'mvds_mode = "mixed"', '"ours", "batch" or "interactive"'),
+        ("network", "mvds_wire = 6", '"rfc" or "draft"'),
         ("network", 'listen_host = "localhost"', "an IPv4 or IPv6 address"),
         ("network", "listen_host = 127", "an IPv4 or IPv6 address"),
         ("network", 'listen_host = "Auto"', '"auto" or an IPv4'),
@@ -245,3 +253,14 @@ def test_any_value_gives_settings_within_bounds_or_a_complaint_that_names_the_ke
         assert declared is not None
         found = getattr(dict(sections_of(outcome))[section], key)
         assert type(found) is type(declared.default)
+
+
+@pytest.mark.parametrize(
+    ("mode", "meant"),
+    [("ours", Mode.MIXED), ("batch", Mode.BATCH), ("interactive", Mode.INTERACTIVE)],
+)
+def test_one_to_one_conversations_go_out_as_chosen(mode: str, meant: Mode) -> None:
+    text = f'[network]\nmvds_mode = "{mode}"\nmvds_wire = "draft"\n'
+    config = mvds_config(parse_settings(text, FILE).network)
+    assert (config.mode, config.generation) == (meant, WireGeneration.DRAFT)
+    assert config.seen_again_ms == PAIR_CONFIG.seen_again_ms

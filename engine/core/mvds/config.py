@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 
 from engine.core.entropy import RandomUnit
+from engine.core.mvds.vocabulary import WireGeneration
 
 SECOND_MS: Final = 1_000
 DAY_MS: Final = 24 * 3_600 * SECOND_MS
@@ -67,9 +68,17 @@ class MvdsConfig(Struct, frozen=True, kw_only=True):
     mode: Mode = Mode.MIXED
     batch_up_to_bytes: int = 4 * KIB
     """Mixed mode: a larger body is offered from the start."""
-    repeats_whole: int = 3
-    """Mixed mode: how often a small message is repeated whole to a peer heard lately."""
     heard_lately_ms: int = 60 * SECOND_MS
+    heard_repeats: int = 20
+    """To a peer heard lately: this often a record is repeated within ``heard_retry_epochs``, and in
+    mixed mode a small message is repeated whole."""
+    heard_retry_epochs: int = 3
+    offers_unanswered: tuple[int, int] = (1, 7)
+    """After this many unanswered OFFERs to a peer heard lately, and to another, a message is sent
+    whole, as a peer may ignore an OFFER of what it holds.  To another it is next sent whole after
+    twice as many, and so on.  0 = never."""
+    generation: WireGeneration = WireGeneration.RFC
+    """The field numbers to start with; a peer is answered in those that it used last."""
     epoch_ms: int = SECOND_MS
     backoff: BackOff = back_off
     at_once_per_epoch: int = 8
@@ -104,4 +113,11 @@ class MvdsConfig(Struct, frozen=True, kw_only=True):
     @classmethod
     def spec_model(cls, mode: Mode) -> "MvdsConfig":
         """Pure batch or interactive mode, as in the recorded traces: "epoch + 2*count"."""
-        return cls(mode=mode, backoff=linear_back_off, at_once_per_epoch=0, request_again=False)
+        return cls(
+            mode=mode,
+            backoff=linear_back_off,
+            at_once_per_epoch=0,
+            request_again=False,
+            heard_repeats=0,
+            offers_unanswered=(0, 0),
+        )

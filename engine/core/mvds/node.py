@@ -64,7 +64,7 @@ class MvdsNode:
         self._config = config
         self._id_of = id_of
         self._groups = {group_id: members - {own_id} for group_id, members in groups.items()}
-        self._peers = {peer_id: Peer(peer_id) for peer_id in sorted(peer_ids)}
+        self._peers = {peer_id: Peer(peer_id, config.generation) for peer_id in sorted(peer_ids)}
         self._online = online
         self._epoch = Epoch(now_ms // config.epoch_ms)
         self._records = Records(self._peers, config=config, state=state, counters=counters)

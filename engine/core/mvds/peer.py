@@ -45,9 +45,10 @@ class Peer:
         "seen_ms",
     )
 
-    def __init__(self, peer_id: ParticipantId) -> None:
+    def __init__(self, peer_id: ParticipantId, generation: WireGeneration) -> None:
         self.peer_id = peer_id
-        self.generation = WireGeneration.RFC
+        self.generation = generation
+        """The one it used last; until it is heard, ours."""
         self.live: dict[MvdsId, Live] = {}
         """In order of creation."""
         self.requests = 0

@@ -79,11 +79,11 @@ class Receiver:
         if peer is None:
             raise RemoteProtocolError("mvds_unknown_peer")
         messages = [(self._checked_id(message, peer), message) for message in payload.messages]
+        peer.heard_ms = step.now_ms
         if not (payload.acks or payload.requests or payload.offers or messages):
             self._counters.add("mvds.empty_payload")
             return
         peer.generation = received.generation
-        peer.heard_ms = step.now_ms
         for message_id in payload.acks:
             self._about(About.ACK, peer, message_id, step)
         for message_id in payload.requests:

@@ -164,41 +164,48 @@ class Sender:
         spare: int,
     ) -> None:
         sent, expired = [], []
-        repeats_whole = self._repeats_whole(peer, step)
-        patience = self._config.give_up_after_ms // self._config.epoch_ms
+        is_heard = self._is_heard(peer, step)
+        config = self._config
+        patience = config.give_up_after_ms // config.epoch_ms
         for message_id in waiting:
             live = peer.live[message_id]
             record = live.record
             if record.waited_epochs >= patience and live.sent_epoch != UNSENT:
                 expired.append(live)  # Tried for too long, and at least once in this run.
                 continue
-            if repeats_whole and self._is_worth_repeating(record):
+            if self._goes_whole(record, is_heard=is_heard):
                 record = replace(record, type=RecordType.MESSAGE)
             if not packing.take(record, spare):
                 break
-            self._note_sent(peer, live, record, step)
+            is_prompt = is_heard and record.send_count < config.heard_repeats
+            at_most = config.heard_retry_epochs if is_prompt else None
+            self._note_sent(peer, live, record, step, at_most=at_most)
             sent.append(message_id)
         for message_id in sent:
             del waiting[message_id]
         for live in expired:
             self._give_up(peer, live, step)
 
-    def _repeats_whole(self, peer: Peer, step: MvdsStep) -> bool:
-        """Whether the peer is online: an offer would cost about the same, plus two trips."""
-        config = self._config
-        return (
-            config.mode is Mode.MIXED
-            and peer.heard_ms is not None
-            and step.now_ms - peer.heard_ms <= config.heard_lately_ms
-        )
+    def _is_heard(self, peer: Peer, step: MvdsStep) -> bool:
+        """Whether the peer seems to be online."""
+        heard_ms = peer.heard_ms
+        return heard_ms is not None and step.now_ms - heard_ms <= self._config.heard_lately_ms
 
-    def _is_worth_repeating(self, record: Record) -> bool:
-        config = self._config
-        return (
-            record.type is RecordType.OFFER
-            and 0 < record.send_count <= config.repeats_whole
-            and record.body_bytes <= config.batch_up_to_bytes
-        )
+    def _goes_whole(self, record: Record, *, is_heard: bool) -> bool:
+        """Whether to send the message where its repeat would be an OFFER.
+
+        A small one to a peer that is online costs about the same, and two trips less.  Any other
+        goes after some OFFERs that were not answered.
+        """
+        config, sends = self._config, record.send_count
+        if record.type is not RecordType.OFFER or not sends:
+            return False
+        is_small = record.body_bytes <= config.batch_up_to_bytes
+        if is_heard and is_small and config.mode is Mode.MIXED and sends <= config.heard_repeats:
+            return True
+        offers = config.offers_unanswered[0 if is_heard else 1]
+        rounds, left = divmod(sends, offers + 1)
+        return bool(offers) and not left and (is_heard or rounds.bit_count() == 1)
 
     def _pack_forward(self, peer: Peer, packing: Packing, step: MvdsStep, spare: int) -> None:
         config, forward = self._config, peer.forward
@@ -225,13 +232,13 @@ class Sender:
         step: MvdsStep,
         at_most: int | None = None,
     ) -> None:
-        """Schedule the next attempt of a record just sent."""
-        count, kind = record.send_count + 1, record.type
+        """Schedule the next attempt of a record just sent; ``record`` says as what."""
+        count, kind = record.send_count + 1, live.record.type
         wait = self._config.backoff(count, self._random_unit)
         if at_most is not None:
             wait = min(wait, at_most)
         live.sent_epoch = step.epoch
-        if kind is RecordType.MESSAGE:
+        if record.type is RecordType.MESSAGE:
             live.message_epoch = step.epoch
             if self._config.mode is Mode.MIXED:
                 kind = RecordType.OFFER  # Repeats are offers, until a REQUEST.

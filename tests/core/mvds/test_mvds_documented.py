@@ -16,7 +16,9 @@ def number(value: int) -> str:
 SENTENCES = [
     f"Up to {OURS.at_once_per_epoch} payloads per peer and epoch go ahead",
     f"a body of up to {OURS.batch_up_to_bytes // KIB} KiB goes as a MESSAGE at once",
-    "is repeated whole, three times at most" if OURS.repeats_whole == 3 else "",
+    f"within {OURS.heard_retry_epochs} epochs, {OURS.heard_repeats} times at most",
+    "After one OFFER that it left unanswered" if OURS.offers_unanswered[0] == 1 else "",
+    "after seven, and then after twice as many" if OURS.offers_unanswered[1] == 7 else "",
     f"one payload ({OURS.max_payload_bytes // KIB} KiB) per epoch",
     "within the last three epochs is spared" if OURS.seen_spares_epochs == 3 else "",
     f"tried again within {OURS.seen_retry_epochs} epochs",

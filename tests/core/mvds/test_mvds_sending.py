@@ -110,7 +110,7 @@ def test_each_peer_has_its_own_payload() -> None:
 
 @pytest.mark.parametrize("size", [10, 3_000, 20_000, 96 * 1_024])
 def test_a_payload_is_split_so_that_its_encoding_stays_within_the_bound(size: int) -> None:
-    alice = Bench(config=ONCE)
+    alice = Bench(config=replace(ONCE, heard_repeats=0))
     count = max(3, 300_000 // (size + 100))
     for number in range(count):
         alice.append(number, size=size)
@@ -145,7 +145,7 @@ def test_what_is_requested_while_its_offer_waits_goes_once() -> None:
     (first,) = payloads(alice.handle(DeadlineReached()))
     assert len(first.offers) == 5, "three are due and did not fit"
     alice.receive(requests=[id_of(7)])
-    sent = alice.wait(3)
+    sent = alice.wait(2)
     assert id_of(7) not in [*_messages(sent), *[item for send in sent for item in send.offers]]
 
 
@@ -202,26 +202,80 @@ def test_interactive_mode_offers_until_it_is_asked() -> None:
         assert [(send.offers, send.message_ids) for send in sends] == [((), (id_of(1),))]
 
 
+def _kinds(alice: Bench, sends: int) -> str:
+    """As what the next repeats go: O is an OFFER, M the message whole."""
+    return "".join("O" if alice.next_sends()[0].offers else "M" for _ in range(sends))
+
+
 def test_mixed_mode_sends_a_small_one_at_once_and_then_offers_it() -> None:
     """To a peer that nothing was heard of: it may be away for long."""
     alice = Bench()
     assert alice.append(1)[0].message_ids == (id_of(1),)
-    for _ in range(5):
+    for _ in range(7):
         assert alice.next_sends()[0].offers == (id_of(1),)
     assert payloads(alice.receive(requests=[id_of(1)]))[0].message_ids == (id_of(1),)
 
 
+@pytest.mark.parametrize("config", [MvdsConfig(), INTERACTIVE])
+def test_after_unanswered_offers_the_message_goes_again_and_ever_more_seldom(
+    config: MvdsConfig,
+) -> None:
+    """A peer may ignore offers of what it holds, and we wait for its acknowledgement for ever."""
+    alice = Bench(config=config)
+    alice.append(1)
+    alice.next_sends()
+    wholes = [number for number, kind in enumerate(_kinds(alice, 40), 3) if kind == "M"]
+    assert wholes == [9, 17, 33]
+
+
+def test_after_one_offer_that_a_peer_who_is_there_left_unanswered_the_message_goes_again() -> None:
+    alice = Bench(config=INTERACTIVE)
+    alice.receive(messages=[text(9)])
+    alice.append(1)
+    repeated = [send for _ in range(6) for send in _heard_again(alice)]
+    assert ["O" if send.offers else "M" for send in repeated] == [*"OMOMOM"]
+
+
+def test_what_is_requested_goes_on_as_a_message_in_interactive_mode() -> None:
+    alice = Bench(config=INTERACTIVE)
+    alice.append(1)
+    alice.receive(requests=[id_of(1)])
+    assert _kinds(alice, 5) == "MMMMM"
+
+
 def test_mixed_mode_repeats_a_small_one_as_it_is_to_a_peer_who_is_there() -> None:
-    """Some times: an offer would cost about the same and two trips more."""
+    """Many times: an offer would cost about the same and two trips more."""
     alice = Bench()
     alice.receive(messages=[text(9)])
     alice.append(1)
     alice.append(2, size=5_000)
-    repeated = [send for _ in range(5) for send in _heard_again(alice)]
-    assert _messages(repeated) == [id_of(1)] * alice.config.repeats_whole
-    offered = [message_id for send in repeated for message_id in send.offers]
-    assert offered.count(id_of(2, 5_000)) == 5
-    assert offered.count(id_of(1)) == 5 - alice.config.repeats_whole
+    repeated = [send for _ in range(6) for send in _heard_again(alice)]
+    assert _messages(repeated).count(id_of(1)) == 6
+    assert _messages(repeated).count(id_of(2, 5_000)) == 3
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_peer_who_is_there_is_told_again_soon_for_a_minute(mode: Mode) -> None:
+    """Once it is not heard any more, or has not answered for long, the waits grow."""
+    alice = Bench(config=MvdsConfig(mode=mode))
+    alice.receive(messages=[text(9)])
+    alice.append(1)
+    waits: list[int] = []
+    for _ in range(alice.config.heard_repeats + 1):
+        before = alice.epoch
+        _heard_again(alice)
+        waits.append(alice.epoch - before)
+    assert waits[1:-1] == [alice.config.heard_retry_epochs] * (alice.config.heard_repeats - 1)
+    before = alice.epoch
+    alice.next_sends()
+    assert alice.epoch - before > 60
+
+
+def test_an_empty_payload_tells_that_a_peer_is_there() -> None:
+    alice = Bench()
+    alice.append(1)
+    alice.receive()
+    assert alice.next_sends()[0].message_ids == (id_of(1),)
 
 
 def _heard_again(alice: Bench) -> list[SendPayload]:
@@ -282,7 +336,7 @@ def test_an_ack_beats_a_request_in_the_same_payload() -> None:
 def test_a_repeated_offer_hastens_our_request() -> None:
     bob = Bench(BOB)
     bob.receive(ALICE, offers=[id_of(1)])
-    for _ in range(8):
+    for _ in range(30):
         bob.next_sends()
     deadline_ms = bob.node.next_deadline()
     assert deadline_ms is not None
