@@ -12,6 +12,7 @@ from engine.core.sds.held import HeldAside
 from engine.core.sds.incoming import IncomingBuffer, waiting_entry
 from engine.core.sds.inputs import RetrieveLostRequested
 from engine.core.sds.missing import MissingTable, OnlineClock
+from engine.core.sds.newest_claims import NewestClaims
 from engine.core.sds.repair import RepairAnswers, RepairTimes
 from engine.core.sds.step import Step
 from engine.core.sds.vocabulary import (
@@ -97,6 +98,18 @@ def test_what_the_user_wants_of_members_does_not_wait_for_what_is_due_later() ->
     assert table.next_request() == NOW
     assert [entry.message_id for entry in table.take_due(3, Step(NOW))] == ["lost"]
     assert table.next_request() == after(50_000)
+
+
+def test_a_claim_from_ahead_counts_as_two_seconds_ahead_and_once() -> None:
+    claims = NewestClaims(())
+
+    def is_news(lamport: int) -> bool:
+        return claims.is_news(BOB, lamport, clock_ms=NOW, now_ms=NOW)
+
+    assert is_news(NOW + HOUR)
+    assert not is_news(NOW + HOUR)
+    assert not is_news(NOW + 2_000)
+    assert is_news(NOW + 2_001)
 
 
 def put_aside(table: SetAsideTable, sender: ParticipantId, number: int) -> None:
