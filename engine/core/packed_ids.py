@@ -8,12 +8,15 @@ renamed before decoding, such that packed ids sort as their texts do.  Ids of an
 
 from base64 import b64encode
 from binascii import a2b_base64
+from collections.abc import Sequence
 from typing import Final
 
 from engine.core.ids import MessageId
 
 PACKED_BYTES: Final = 16
 _TEXT_CHARS: Final = 22
+_FILL: Final = b"\0\0"
+_WORDS_CHARS: Final = 24
 _LAST_CHARS: Final = b"AQgw"
 """The last character holds two bits; these four sort alike in both alphabets."""
 _BY_VALUE: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -40,3 +43,15 @@ def unpack_id(packed: bytes) -> MessageId:
     """The id that was packed."""
     text = b64encode(packed).decode()
     return MessageId(text[: _TEXT_CHARS - 1].translate(_TEXT_NAMES) + text[_TEXT_CHARS - 1])
+
+
+def unpack_ids(packed: Sequence[bytes]) -> list[MessageId]:
+    """As ``unpack_id``, for many at once."""
+    # Eighteen bytes are whole words of base64, so that all can be encoded as one.
+    plain = b64encode(b"".join([item + _FILL for item in packed])).decode()
+    named = plain.translate(_TEXT_NAMES)
+    last = _TEXT_CHARS - 1
+    return [
+        MessageId(named[start : start + last] + plain[start + last])
+        for start in range(0, len(plain), _WORDS_CHARS)
+    ]

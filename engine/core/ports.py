@@ -445,17 +445,25 @@ class ProfileStore(Protocol):
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]: ...
 
     def channel_state(
-        self, conversation_id: ConversationId, /, *, log: LogTable | None = None
+        self,
+        conversation_id: ConversationId,
+        /,
+        *,
+        log: LogTable | None = None,
+        held_since: int | None = None,
     ) -> ChannelState:
         """``log``: what ``read_log`` read of it already.
+
+        ``held_since``: only the holders of messages in the log from this Lamport timestamp on.
 
         Raises StorageError for an unknown conversation, and for a pair.
         """
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
-        """Add the next entries of the log, in its order; False if there are no more.
+        """Add the next entries of the log; False if there are no more.
 
-        Raises as ``channel_state`` does.
+        In its order, but that some that came late may be the last.  Raises as ``channel_state``
+        does.
         """
 
     def logged(

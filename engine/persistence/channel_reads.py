@@ -41,7 +41,8 @@ from engine.core.sds.vocabulary import (
 from engine.persistence.channel_tables import RAW_KEY
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.raw_blocks import read_raw_of_key
-from engine.persistence.stored_ids import StoredId, message_id_of, stored_id, stored_place
+from engine.persistence.saved_log import read_rows
+from engine.persistence.stored_ids import StoredId, message_id_of, stored_id
 
 HolderRow: TypeAlias = tuple[StoredId, str, str, int, float | None]
 _IncomingRow: TypeAlias = tuple[
@@ -59,17 +60,27 @@ WITH
     SELECT participant_key FROM participant
     WHERE conversation_key = :conversation AND participant_id IN current_member
   ),
+  held AS MATERIALIZED ({held}),
   settled (message_id) AS MATERIALIZED (
-    SELECT message_id FROM holder
-    WHERE conversation_key = :conversation AND source <> 'bloom' AND participant_key IN counting
+    SELECT message_id FROM held WHERE source <> 'bloom' AND participant_key IN counting
     GROUP BY message_id
     HAVING count(*) >= (SELECT count(*) FROM current_member) - 1
   )
 SELECT message_id, participant_id, source, since_ms, false_probability
-FROM holder JOIN participant USING (participant_key)
-WHERE holder.conversation_key = :conversation AND message_id NOT IN settled
+FROM held JOIN participant USING (participant_key)
+WHERE message_id NOT IN settled
 ORDER BY place
 """
+_ALL_OPEN: Final = _OPEN_HOLDERS.format(
+    held="SELECT * FROM holder WHERE conversation_key = :conversation"
+)
+_OPEN_SINCE: Final = _OPEN_HOLDERS.format(
+    held="""
+    SELECT h.* FROM log_entry AS l CROSS JOIN holder AS h
+      ON h.conversation_key = l.conversation_key AND h.message_id = l.message_id
+    WHERE l.conversation_key = :conversation AND l.lamport_timestamp >= :since
+    """
+)
 _HOLDERS_OF: Final = with_ids(
     """
 SELECT message_id, participant_id, source, since_ms, false_probability
@@ -78,23 +89,17 @@ WHERE holder.conversation_key = ? AND message_id IN
     """,
     order="ORDER BY place",
 )
-_LOG: Final = """
-SELECT lamport_timestamp, message_id, participant_id, retrieval_hint, instance_id, sequence,
-       previous_id, size
-FROM log_entry AS l
-  CROSS JOIN participant ON participant_key = sender_key
-  LEFT JOIN instance ON instance.instance_key = l.instance_key
-WHERE l.conversation_key = ? AND (lamport_timestamp, message_id) > (?, ?)
-ORDER BY lamport_timestamp, message_id LIMIT ?
-"""
 
 
 def read_channel_state(
-    connection: sqlite3.Connection, conversation: int, log: LogTable | None = None
+    connection: sqlite3.Connection,
+    conversation: int,
+    log: LogTable | None = None,
+    held_since: int | None = None,
 ) -> ChannelState:
-    """``log``: the whole log, if ``read_log`` has read it already."""
+    """``log``: the whole log, if ``read_log`` has read it already; ``held_since``: see the port."""
     if log is None:
-        read_log(connection, conversation, log := LogTable(), limit=-1)
+        read_rows(connection, conversation, log := LogTable(), limit=-1)
     clock: tuple[int, UnixMs | None] = connection.execute(
         "SELECT lamport_timestamp, store_queried_ms FROM channel WHERE conversation_key = ?",
         (conversation,),
@@ -107,7 +112,10 @@ def read_channel_state(
         missing=_read_missing(connection, conversation),
         holders=tuple(
             _holder_of_row(row)
-            for row in connection.execute(_OPEN_HOLDERS, {"conversation": conversation})
+            for row in connection.execute(
+                _ALL_OPEN if held_since is None else _OPEN_SINCE,
+                {"conversation": conversation, "since": held_since},
+            )
         ),
         store_queried_ms=clock[1],
         replaced=_read_replaced(connection, conversation),
@@ -171,14 +179,6 @@ def _holder_of_row(row: HolderRow) -> HolderEntry:
         since_ms=UnixMs(since_ms),
         false_probability=false_probability,
     )
-
-
-def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
-    """Add up to ``limit`` entries that follow those in ``log`` (-1: all); False if none is left."""
-    before = len(log)
-    last = stored_place(log[before - 1].position) if before else (-1, "")
-    log.add_rows(connection.execute(_LOG, (conversation, *last, limit)))
-    return limit >= 0 and len(log) - before == limit
 
 
 def _read_outgoing(connection: sqlite3.Connection, conversation: int) -> tuple[OutgoingEntry, ...]:

@@ -41,6 +41,10 @@ GROWING: Final = (
     _Growing("log_entry", "conversation_key, lamport_timestamp, message_id", _IN_ORDER),
     _Growing("log_raw", "raw_key"),
     _Growing("raw_block", "block_key", cost=5),
+    _Growing("log_pages", "pages_key", cost=50),
+    _Growing("log_buckets", "buckets_key", cost=125),
+    _Growing("log_author", "conversation_key, number"),
+    _Growing("log_late", "conversation_key, lamport_timestamp, message_id"),
     _Growing("holder", "conversation_key, message_id, participant_key"),
     _Growing("delivery", "conversation_key, message_id"),
     _Growing("reaction", "conversation_key, target_id, sender_key, emoji_key"),
@@ -77,7 +81,7 @@ GROWING: Final = (
 GROWING_TABLES: Final = frozenset(growing.table for growing in GROWING)
 SMALL_TABLES: Final = (
     "epoch", "contact", "open_channel", "channel", "timeline", "pair_clock", "history_reach",
-    "muting",
+    "muting", "log_index",
 )  # fmt: skip
 """At most a few rows per conversation; without its timeline it is in no list."""
 

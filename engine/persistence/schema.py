@@ -20,11 +20,12 @@ from msgspec import Struct
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.from_version_1 import carry_over, give_back
+from engine.persistence.saved_log import INDEX_TABLES
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -485,6 +486,13 @@ def add_open_channels(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 4")
 
 
+def keep_indexes(connection: sqlite3.Connection) -> None:
+    """The tables are filled by the next start."""
+    for statement in INDEX_TABLES:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 5")
+
+
 def give_back_room(connection: sqlite3.Connection) -> None:
     """A step of its own, so that it is done at the next start if the process is killed before."""
     give_back(connection)
@@ -506,6 +514,7 @@ MIGRATIONS: Final = (
     Migration(carry_over_version_1),
     Migration(add_annotations),
     Migration(add_open_channels),
+    Migration(keep_indexes),
     Migration(give_back_room, transactional=False),
 )
 

@@ -94,6 +94,7 @@ from engine.persistence.rules import (
     record_limit,
     require_channel,
 )
+from engine.persistence.saved_log import read_log
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
@@ -325,17 +326,22 @@ class SqliteProfileStore:
             return profile_tables.read_members(self._connection, conversation_id)
 
     def channel_state(
-        self, conversation_id: ConversationId, /, *, log: LogTable | None = None
+        self,
+        conversation_id: ConversationId,
+        /,
+        *,
+        log: LogTable | None = None,
+        held_since: int | None = None,
     ) -> ChannelState:
         with translated("read the channel"):
             return channel_reads.read_channel_state(
-                self._connection, self._channel_key(conversation_id), log
+                self._connection, self._channel_key(conversation_id), log, held_since
             )
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
-        with translated("read the channel"):
+        with translated("read the channel"), transaction(self._connection):
             key = self._channel_key(conversation_id)
-            return channel_reads.read_log(self._connection, key, log, limit)
+            return read_log(self._connection, key, log, limit)
 
     def _channel_key(self, conversation_id: ConversationId) -> int:
         key, kind = profile_tables.require_conversation(self._connection, conversation_id)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.ids import MessageId
-from engine.core.packed_ids import PACKED_BYTES, pack_id, unpack_id
+from engine.core.packed_ids import PACKED_BYTES, pack_id, unpack_id, unpack_ids
 
 IDS = st.binary(min_size=16, max_size=16).map(
     lambda data: MessageId(urlsafe_b64encode(data).decode().rstrip("="))
@@ -25,6 +25,11 @@ def test_an_id_comes_back(message_id: MessageId) -> None:
 @given(BYTES)
 def test_all_bytes_are_an_id(packed: bytes) -> None:
     assert pack_id(unpack_id(packed)) == packed
+
+
+@given(st.lists(BYTES, max_size=5))
+def test_many_are_unpacked_as_one(packed: list[bytes]) -> None:
+    assert unpack_ids(packed) == [*map(unpack_id, packed)]
 
 
 @given(IDS, IDS)

@@ -315,10 +315,24 @@ class MemoryProfileStore:
         return len(entries) >= limit
 
     def channel_state(
-        self, conversation_id: ConversationId, /, *, log: LogTable | None = None
+        self,
+        conversation_id: ConversationId,
+        /,
+        *,
+        log: LogTable | None = None,
+        held_since: int | None = None,
     ) -> ChannelState:
         if log is not None:
-            return replace(self.channel_state(conversation_id), log=log)
+            return replace(self.channel_state(conversation_id, held_since=held_since), log=log)
+        if held_since is not None:
+            state = self.channel_state(conversation_id)
+            recent = {
+                entry.position.message_id
+                for entry in state.log
+                if entry.position.lamport_timestamp >= held_since
+            }
+            holders = tuple(each for each in state.holders if each.message_id in recent)
+            return replace(state, holders=holders)
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
             raise StorageError("This conversation is not in the profile.")

@@ -286,6 +286,18 @@ def test_what_everybody_holds_is_not_loaded_again(with_group: ProfileStore) -> N
     assert len(with_group.holders(GROUP, MessageId("all"))) == 2, "but remains on record"
 
 
+def test_holders_of_what_is_old_can_be_left_out(with_group: ProfileStore) -> None:
+    names = ("old", "border", "new")
+    with_group.apply(
+        [
+            channel(*(logged(number, name) for number, name in enumerate(names, 9))),
+            channel(*(held(name, ALICE, HolderSource.CAUSAL) for name in names)),
+        ]
+    )
+    found = with_group.channel_state(GROUP, held_since=10).holders
+    assert [entry.message_id for entry in found] == ["border", "new"]
+
+
 def test_a_clock_that_was_put_right_stays_right(with_group: ProfileStore) -> None:
     """Also behind what is in the log: the store does not know better."""
     with_group.apply([channel(SaveClock(lamport_timestamp=2**53 - 1), logged(9, "a"))])

@@ -189,10 +189,12 @@ async def test_when_the_profile_cannot_be_read_again_those_who_wait_are_told(
     read = alice.store.channel_state
     unreadable = True
 
-    def channel_state(conversation_id: ConversationId, /, *, log: LogTable | None = None) -> object:
+    def channel_state(
+        conversation_id: ConversationId, /, *, log: LogTable | None, held_since: int
+    ) -> object:
         if unreadable:
             raise StorageError("The database is damaged.")
-        return read(conversation_id, log=log)
+        return read(conversation_id, log=log, held_since=held_since)
 
     monkeypatch.setattr(alice.store, "channel_state", channel_state)
     results = await outcomes(

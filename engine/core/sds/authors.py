@@ -6,6 +6,7 @@ the log's business.
 """
 
 from array import array
+from collections.abc import Sequence
 
 from engine.core.ids import ParticipantId
 from engine.core.sds.sequences import SequenceSet
@@ -49,6 +50,18 @@ class Author:
             self._apart[sequence] = row
         self.held.add(sequence)
         return True
+
+    @property
+    def next_sequence(self) -> int:
+        """The number from which ``note_run`` can go on; 0, which none has, if it cannot."""
+        lasts = self.held.lasts
+        last = lasts[-1] if lasts else 0
+        return last + 1 if not self._apart and len(self._rows) == last + 1 else 0
+
+    def note_run(self, first: int, rows: Sequence[int]) -> None:
+        """Note the rows of consecutive numbers from ``next_sequence`` on."""
+        self._rows.extend(rows)
+        self.held.add_range(first, first + len(rows) - 1)
 
     def replace(self, sequence: int, row: int) -> None:
         """From now on another message counts under this number."""

@@ -13,14 +13,13 @@ id.  So holdings name all of them, and members who hold the same claim the same.
 
 from array import array
 from base64 import urlsafe_b64decode
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from itertools import filterfalse
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId
 from engine.core.sds.authors import Author
-from engine.core.sds.log_ids import BUCKET_ROWS, RowsById
 from engine.core.sds.log_order import CHUNK_ROWS, LogOrder, Place
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.sequences import SequenceSet
@@ -40,7 +39,6 @@ class LogIndex:
     __slots__ = (
         "_authors",
         "_last",
-        "_old",
         "_order",
         "_recent",
         "_table",
@@ -54,20 +52,19 @@ class LogIndex:
         self,
         entries: Iterable[LogEntry] = (),
         *,
-        bucket_rows: int = BUCKET_ROWS,
         chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         table = LogTable.of(entries)
-        if not table.is_in_order():
-            table = table.sorted()
+        table.find_pages()
+        in_order = table.rows_in_order()
         self._table = table
         self._young = dict(zip(table.young_ids, range(table.first_young, len(table)), strict=True))
         """The table's young rows by id: nearly all that is looked up."""
-        self._old = RowsById(table.packed_id_of, room=table.first_young, bucket_rows=bucket_rows)
-        """All others."""
-        self._order = LogOrder(len(table), table.place, chunk_rows=chunk_rows)
-        self._last: Place = table.place(len(table) - 1) if len(table) else (-1, _FIRST_ID)
-        """The position of the last row."""
+        self._order = LogOrder(in_order, table.place, chunk_rows=chunk_rows)
+        for row in range(in_order, len(table)):
+            self._order.insert(row)
+        self._last: Place = table.place(self._order.last) if self._order else (-1, _FIRST_ID)
+        """The position of the last message."""
         self._authors: dict[InstanceId, Author] = {}
         self._recent: dict[InstanceId, None] = {}
         """The most recently active of many authors; empty = to be chosen again."""
@@ -78,14 +75,12 @@ class LogIndex:
         self.expected: dict[AuthorSequence, tuple[MessageId, MessageId]] = {}
         """The predecessor that an author's later message names, and that message's id; only where
         the predecessor is not known to be here."""
-        for number, first in enumerate(range(0, table.first_young, table.page_rows)):
-            self._note_page(number, range(first, first + table.page_rows))
-        self._note_authors()
+        self._note_authors(in_order)
 
     def __contains__(self, message_id: MessageId) -> bool:
         if message_id in self._young:
             return True
-        return self._table.first_young > 0 and self._old.find(message_id) is not None
+        return self._table.first_young > 0 and self._table.old.find(message_id) is not None
 
     def __len__(self) -> int:
         return len(self._order)
@@ -97,7 +92,7 @@ class LogIndex:
 
     def _row(self, message_id: MessageId) -> int | None:
         row = self._young.get(message_id)
-        return self._old.find(message_id) if row is None and self._table.first_young else row
+        return self._table.old.find(message_id) if row is None and self._table.first_young else row
 
     def _row_here(self, message_id: MessageId) -> int:
         row = self._row(message_id)
@@ -167,7 +162,7 @@ class LogIndex:
             if young.get(message_id) == row:  # It has not left the log.
                 del young[message_id]
                 rows.append(row)
-        self._note_page(len(self._table.pages) - 1, rows)
+        self._table.find_page(len(self._table.pages) - 1, rows)
 
     def _insert_into_tail(self, row: int) -> None:
         """A message came late: nearly always before the newest entries."""
@@ -183,7 +178,7 @@ class LogIndex:
         row = self._row_here(message_id)
         self._order.remove(row)
         if self._young.pop(message_id, None) is None:
-            self._old.remove(message_id)
+            self._table.old.remove(message_id)
         self._last = self._table.place(self._order.last) if self._order else (-1, _FIRST_ID)
         self._tail = None
         self._recent = {}
@@ -310,42 +305,70 @@ class LogIndex:
         if gone is not None:
             self._authors.pop(instance_of_twin(gone), None)
 
-    def _note_page(self, number: int, rows: Sequence[int]) -> None:
-        """Note the ids of a page's rows."""
-        page, first = self._table.pages[number], number * self._table.page_rows
-        packed = page.packed_ids()
-        if page.texts:
-            for row in rows:
-                if (text := page.texts.get(row - first)) is not None:
-                    self._old.add_text(text, row)
-            rows = [row for row in rows if row - first not in page.texts]
-        if len(rows) < len(packed):
-            packed = tuple(packed[row - first] for row in rows)
-        self._old.add(packed, rows)
-
-    def _note_authors(self) -> None:
-        """Note the authors of all loaded entries."""
+    def _note_authors(self, in_order: int) -> None:
+        """Note the authors of all loaded entries, of which the first ``in_order`` ascend."""
         table = self._table
-        authors: list[Author | None] = []
-        numbers = zip(table.author_numbers(), table.sequences(), strict=True)
-        for row, (number, sequence) in enumerate(numbers):
-            if number == len(authors):  # They are numbered as they appear.
-                authors.append(self._noted(*table.authors[number]))
-            author = authors[number]
-            if author is None:
-                continue
-            if author.note(sequence, row):
-                author.newest = row
-            else:
-                sender_id, instance_id = table.authors[number]
-                if instance_id is not None:
-                    shared = AuthorSequence(instance_id, sequence)
-                    self._note_author(shared, sender_id, row, late=False)
+        noted: dict[int, Author | None] = {}
+        for first, authors, sequences in table.author_columns():
+            rows = range(first, first + len(authors))
+            if rows.stop > in_order or not self._note_runs(first, authors, sequences, noted):
+                for row in rows:
+                    self._note_author_of_row(row, noted, late=row >= in_order)
         for row, previous_id in table.previous.items():
             entry = table[row]
             if entry.author is not None and previous_id not in self:
                 before = AuthorSequence(entry.author.instance_id, entry.author.sequence - 1)
                 self.expected.setdefault(before, (previous_id, entry.position.message_id))
+
+    def _note_runs(
+        self,
+        first: int,
+        authors: Sequence[int],
+        sequences: Sequence[int],
+        noted: dict[int, Author | None],
+    ) -> bool:
+        """Note rows in order, if each author's numbers among them are the next ones; else none."""
+        by_author = sorted(range(len(authors)), key=authors.__getitem__)
+        runs: list[tuple[int, list[int], int]] = []
+        end = 0
+        for author, count in sorted(Counter(authors).items()):
+            indices = by_author[end : end + count]
+            end += count
+            sender_id, instance_id = self._table.authors[author]
+            if instance_id is None:
+                continue
+            numbers = [sequences[index] for index in indices]
+            known = noted[author] if author in noted else self._authors.get(instance_id)
+            start = 1 if known is None else known.next_sequence
+            if numbers != [*range(start, start + count)] or (
+                known is not None and known.owner != sender_id
+            ):
+                return False
+            runs.append((author, indices, start))
+        for author, indices, start in runs:
+            if author not in noted:  # They are numbered as they appear.
+                noted[author] = self._noted(*self._table.authors[author])
+            if (one := noted[author]) is not None:
+                one.note_run(start, [first + index for index in indices])
+                one.newest = first + indices[-1]
+        return True
+
+    def _note_author_of_row(self, row: int, noted: dict[int, Author | None], *, late: bool) -> None:
+        table = self._table
+        number, sequence = table.author_number_of(row), table.sequence_of(row)
+        if not late:
+            if number not in noted:
+                noted[number] = self._noted(*table.authors[number])
+            author = noted[number]
+            if author is None:
+                return
+            if author.note(sequence, row):
+                author.newest = row
+                return
+        sender_id, instance_id = table.authors[number]
+        if instance_id is not None:
+            shared = AuthorSequence(instance_id, sequence)
+            self._note_author(shared, sender_id, row, late=late)
 
     def _noted(self, sender_id: ParticipantId, instance_id: InstanceId | None) -> Author | None:
         """The author of an instance, if it belongs to this sender: to the first in the log."""

@@ -3,21 +3,21 @@
 An object per entry would cost a start more time and memory than all of its other work.  From
 outside a table is a sequence of ``LogEntry``, each created when it is read.  The newest rows are
 young: their ids are texts and their retrieval hints are here, for the messages that name them.
-Older rows are in pages that never change, some 25 bytes each, without hints.  Order and look-up by
-id are left to ``LogIndex``.
+Older rows are in pages that never change, some 25 bytes each, without hints; a store can keep them,
+and their look-up by id, for the next start.  The order is left to ``LogIndex``.
 """
 
 from array import array
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from operator import ge
 from struct import unpack
 from typing import Final, TypeAlias, TypeGuard, overload
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
-from engine.core.packed_ids import PACKED_BYTES, pack_id, unpack_id
+from engine.core.packed_ids import PACKED_BYTES, pack_id, unpack_id, unpack_ids
+from engine.core.sds.log_ids import BUCKET_ROWS, Buckets, RowsById
 from engine.core.sds.vocabulary import LogEntry
 
 Row: TypeAlias = tuple[
@@ -36,7 +36,10 @@ and previous message, if any; and the size."""
 Author: TypeAlias = tuple[ParticipantId, InstanceId | None]
 
 PAGE_ROWS: Final = 512
-"""Between one and two pages of rows are young, so that a page is closed in a millisecond."""
+"""Of rows that are heard, between one and two pages are young, so that a page is closed in a
+millisecond."""
+LEAST_YOUNG: Final = 128
+"""Of rows that are loaded; more would cost each start."""
 _NO_SEQUENCE: Final = 0
 _NO_ID: Final = bytes(PACKED_BYTES)
 _WIDTHS: Final = (("B", 2**8), ("H", 2**16), ("I", 2**32))
@@ -50,33 +53,56 @@ class Page:
 
     __slots__ = ("authors", "first_lamport", "ids", "lamports", "sequences", "sizes", "texts")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each column
         self,
+        *,
+        ids: bytes,
+        first_lamport: int,
+        lamports: "array[int]",
+        authors: "array[int]",
+        sequences: "array[int]",
+        sizes: "array[int]",
+    ) -> None:
+        self.texts: dict[int, MessageId] = {}
+        """Ids that cannot be packed, by place in the page."""
+        self.ids = ids
+        self.first_lamport = first_lamport
+        self.lamports = lamports
+        """Minus the first."""
+        self.authors = authors
+        self.sequences = sequences
+        self.sizes = sizes
+
+    @classmethod
+    def of(
+        cls,
         ids: Sequence[MessageId | bytes],
         lamports: Sequence[int],
         authors: Sequence[int],
         sequences: Sequence[int],
         sizes: Sequence[int],
-    ) -> None:
-        self.texts: dict[int, MessageId] = {}
-        """Ids that cannot be packed, by place in the page."""
-        self.ids = b"".join(ids if _all_packed(ids) else self._packed(ids))
-        self.first_lamport = min(lamports)
-        self.lamports = _narrow([lamport - self.first_lamport for lamport in lamports])
-        """Minus the first."""
-        self.authors = _narrow(authors)
-        self.sequences = _narrow(sequences)
-        self.sizes = _narrow(sizes)
+    ) -> "Page":
+        texts: dict[int, MessageId] = {}
+        packed = b"".join(ids if _all_packed(ids) else _packed(ids, texts))
+        first = min(lamports)
+        page = cls(
+            ids=packed,
+            first_lamport=first,
+            lamports=_narrow([lamport - first for lamport in lamports]),
+            authors=_narrow(authors),
+            sequences=_narrow(sequences),
+            sizes=_narrow(sizes),
+        )
+        page.texts = texts
+        return page
 
-    def _packed(self, ids: Sequence[MessageId | bytes]) -> Iterator[bytes]:
-        for index, item in enumerate(ids):
-            if isinstance(item, bytes):
-                yield item
-            elif packed := pack_id(item):
-                yield packed
-            else:
-                self.texts[index] = item
-                yield _NO_ID
+    def __len__(self) -> int:
+        return len(self.lamports)
+
+    @property
+    def last_place(self) -> tuple[int, MessageId]:
+        """The position of its last row."""
+        return self.first_lamport + self.lamports[-1], self.id_at(len(self) - 1)
 
     def id_at(self, index: int) -> MessageId:
         text = self.texts.get(index) if self.texts else None
@@ -86,6 +112,18 @@ class Page:
     def packed_ids(self) -> tuple[bytes, ...]:
         """One for each row; anything for an id that cannot be packed."""
         return unpack(f"{PACKED_BYTES}s" * (len(self.ids) // PACKED_BYTES), self.ids)
+
+
+def _packed(ids: Sequence[MessageId | bytes], texts: dict[int, MessageId]) -> Iterator[bytes]:
+    """Each id in 16 bytes; those that cannot be packed go to ``texts``."""
+    for index, item in enumerate(ids):
+        if isinstance(item, bytes):
+            yield item
+        elif packed := pack_id(item):
+            yield packed
+        else:
+            texts[index] = item
+            yield _NO_ID
 
 
 class LogTable(Sequence[LogEntry]):
@@ -99,14 +137,18 @@ class LogTable(Sequence[LogEntry]):
         "_sequences",
         "_sizes",
         "authors",
+        "distrusted",
         "first_young",
+        "old",
         "page_rows",
         "pages",
+        "pages_found",
         "previous",
+        "rows_saved",
         "young_ids",
     )
 
-    def __init__(self, *, page_rows: int = PAGE_ROWS) -> None:
+    def __init__(self, *, page_rows: int = PAGE_ROWS, bucket_rows: int = BUCKET_ROWS) -> None:
         self.page_rows = page_rows
         self.pages: list[Page] = []
         """The oldest rows, ``page_rows`` in each."""
@@ -123,28 +165,91 @@ class LogTable(Sequence[LogEntry]):
         self._numbers: dict[Author, int] = {}
         self.previous: dict[int, MessageId] = {}
         """By number, for the few whose author's previous message is not known to be here."""
+        self.old = RowsById(self.packed_id_of, bucket_rows=bucket_rows)
+        """Rows of pages by id: those of the first ``pages_found`` pages."""
+        self.pages_found = 0
+        self.rows_saved = 0
+        """So many of the first rows came from pages that a store had kept, and are in order."""
+        self.distrusted = False
+        """Whether pages that a store had kept were damaged or out of date, and were left."""
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Row], *, page_rows: int = PAGE_ROWS) -> "LogTable":
+    def of_rows(
+        cls,
+        rows: Iterable[Row],
+        *,
+        page_rows: int = PAGE_ROWS,
+        bucket_rows: int = BUCKET_ROWS,
+    ) -> "LogTable":
         """Columns from rows."""
-        table = cls(page_rows=page_rows)
+        table = cls(page_rows=page_rows, bucket_rows=bucket_rows)
         table.add_rows(rows)
         return table
 
+    def restore_authors(self, authors: Iterable[Author]) -> None:
+        """Take over the authors of pages that were kept, before these."""
+        for author in authors:
+            self._number_of(author)
+
+    def add_pages(self, pages: Sequence[Page], previous: Mapping[int, MessageId]) -> None:
+        """Add pages that were kept, which ascend by position, before any row."""
+        self.pages += pages
+        self.previous.update(previous)
+        self.first_young += sum(map(len, pages))
+        self.rows_saved = self.first_young
+
+    def restore_old(self, buckets: Iterable[Buckets], rows: int, *, key: int) -> None:
+        """Take over the look-up of the first ``rows`` by id.
+
+        Raises ValueError if it does not fit together.
+        """
+        old = RowsById(self.packed_id_of, bucket_rows=self.old.bucket_rows, key=key)
+        old.restore(buckets)
+        if len(old) != rows or rows > self.first_young:
+            raise ValueError("a saved look-up has another number of rows")
+        self.old = old
+        self.pages_found = rows // self.page_rows
+
+    def find_pages(self, *, key: int | None = None) -> None:
+        """Make the rows of all pages known by id; ``key``: see ``RowsById``."""
+        old, size = self.old, self.page_rows
+        if not len(old) and self.pages:
+            room, bucket_rows = self.first_young, old.bucket_rows
+            key = old.key if key is None else key
+            self.old = RowsById(self.packed_id_of, room=room, bucket_rows=bucket_rows, key=key)
+        for number in range(self.pages_found, len(self.pages)):
+            self.find_page(number, range(number * size, (number + 1) * size))
+
+    def find_page(self, number: int, rows: Sequence[int]) -> None:
+        """Make these rows of the next page known by id; others have left the log."""
+        page, first = self.pages[number], number * self.page_rows
+        packed = page.packed_ids()
+        if page.texts:
+            for row in rows:
+                if (text := page.texts.get(row - first)) is not None:
+                    self.old.add_text(text, row)
+            rows = [row for row in rows if row - first not in page.texts]
+        if len(rows) < len(packed):
+            packed = tuple(packed[row - first] for row in rows)
+        self.old.add(packed, rows)
+        self.pages_found = number + 1
+
     def add_rows(self, rows: Iterable[Row]) -> None:
         """Add rows, a page at a time; the newest stay young."""
-        rows, young = iter(rows), deque[list[Row]]()
-        while chunk := list(islice(rows, self.page_rows)):
-            young.append(chunk)
-            whole_pages = len(self.young_ids) % self.page_rows == 0
-            if len(young) > 1 and len(chunk) == self.page_rows and whole_pages:
+        rows = iter(rows)
+        chunk = list(islice(rows, self.page_rows))
+        while chunk:
+            following = list(islice(rows, self.page_rows))
+            enough = len(following) >= min(LEAST_YOUNG, self.page_rows)
+            if enough and len(self.young_ids) % self.page_rows == 0:
                 while self.young_ids:
                     self.close_page()
-                self._add_page(young.popleft())
-        for row in chain.from_iterable(young):
-            self._add_young(row)
-            if self.is_full():
-                self.close_page()
+                self._add_page(chunk)
+            else:
+                self._add_young(chunk)
+                while self.is_full():
+                    self.close_page()
+            chunk = following
 
     @classmethod
     def of(cls, entries: Iterable[LogEntry], *, page_rows: int = PAGE_ROWS) -> "LogTable":
@@ -157,11 +262,6 @@ class LogTable(Sequence[LogEntry]):
             if table.is_full():
                 table.close_page()
         return table
-
-    def sorted(self) -> "LogTable":
-        """The same entries, ascending by position."""
-        rows = sorted(range(len(self)), key=self.place)
-        return LogTable.of((self[row] for row in rows), page_rows=self.page_rows)
 
     def copy(self) -> "LogTable":
         """A table with the same pages, which never change, and young rows of its own."""
@@ -177,6 +277,10 @@ class LogTable(Sequence[LogEntry]):
         table.authors = self.authors[:]
         table._numbers = dict(self._numbers)
         table.previous = dict(self.previous)
+        table.old = self.old.copy(table.packed_id_of)
+        table.pages_found = self.pages_found
+        table.rows_saved = self.rows_saved
+        table.distrusted = self.distrusted
         return table
 
     def _add_page(self, rows: list[Row]) -> None:
@@ -187,21 +291,27 @@ class LogTable(Sequence[LogEntry]):
             self.previous.update((row, item) for row, item in numbered if item is not None)
         if None in sequences:
             sequences = tuple(_NO_SEQUENCE if n is None else n for n in sequences)
-        self.pages.append(Page(ids, lamports, authors, sequences, sizes))
+        self.pages.append(Page.of(ids, lamports, authors, sequences, sizes))
         self.first_young += len(rows)
 
-    def _add_young(self, row: Row) -> None:
-        lamport, message_id, sender_id, hint, instance_id, sequence, previous_id, size = row
-        self.young_ids.append(
-            unpack_id(message_id) if isinstance(message_id, bytes) else message_id
+    def _add_young(self, rows: list[Row]) -> None:
+        lamports, ids, senders, hints, instances, sequences, previous, sizes = zip(
+            *rows, strict=True
         )
-        self._hints.append(hint)
-        self._lamports.append(lamport)
-        self._authors.append(self._number_of((sender_id, instance_id)))
-        self._sequences.append(_NO_SEQUENCE if sequence is None else sequence)
-        self._sizes.append(size)
-        if previous_id is not None:
-            self.previous[len(self) - 1] = previous_id
+        first = len(self)
+        self.previous.update(
+            (row, item) for row, item in enumerate(previous, first) if item is not None
+        )
+        self.young_ids += (
+            unpack_ids(ids)
+            if _all_packed(ids)
+            else [unpack_id(item) if isinstance(item, bytes) else item for item in ids]
+        )
+        self._hints += hints
+        self._lamports.extend(lamports)
+        self._authors.extend(self._numbers_of([*zip(senders, instances, strict=True)]))
+        self._sequences.extend(_NO_SEQUENCE if n is None else n for n in sequences)
+        self._sizes.extend(sizes)
 
     def append(self, entry: LogEntry) -> int:
         """Add one entry; returns its number."""
@@ -232,7 +342,9 @@ class LogTable(Sequence[LogEntry]):
         try:
             return [*map(self._numbers.__getitem__, authors)]
         except KeyError:  # Rarely: someone is new.
-            return [*map(self._number_of, authors)]
+            for author in dict.fromkeys(authors):
+                self._number_of(author)
+            return [*map(self._numbers.__getitem__, authors)]
 
     def _number_of(self, author: Author) -> int:
         number = self._numbers.setdefault(author, len(self.authors))
@@ -249,7 +361,7 @@ class LogTable(Sequence[LogEntry]):
         end = self.page_rows
         ids = self.young_ids[:end]
         self.pages.append(
-            Page(
+            Page.of(
                 ids,
                 self._lamports[:end],
                 self._authors[:end],
@@ -284,12 +396,16 @@ class LogTable(Sequence[LogEntry]):
         page = self.pages[at]
         return page.first_lamport + page.lamports[index]
 
-    def author_of(self, row: int) -> Author:
+    def author_number_of(self, row: int) -> int:
+        """The place of its author in ``authors``."""
         young = row - self.first_young
         if young >= 0:
-            return self.authors[self._authors[young]]
+            return self._authors[young]
         page, index = divmod(row, self.page_rows)
-        return self.authors[self.pages[page].authors[index]]
+        return self.pages[page].authors[index]
+
+    def author_of(self, row: int) -> Author:
+        return self.authors[self.author_number_of(row)]
 
     def sender_of(self, row: int) -> ParticipantId:
         return self.author_of(row)[0]
@@ -321,28 +437,26 @@ class LogTable(Sequence[LogEntry]):
 
     # --- all rows ---
 
-    def author_numbers(self) -> Iterator[int]:
-        """For each row the place of its author in ``authors``."""
-        old = chain.from_iterable(page.authors for page in self.pages)
-        return chain(old, self._authors)
+    def author_columns(self) -> Iterator[tuple[int, Sequence[int], Sequence[int]]]:
+        """For each page, and for the young rows: the first row, authors and sequence numbers."""
+        for number, page in enumerate(self.pages):
+            yield number * self.page_rows, page.authors, page.sequences
+        yield self.first_young, self._authors, self._sequences
 
-    def sequences(self) -> Iterator[int]:
-        """For each row its author's sequence number; anything if there is none."""
-        old = chain.from_iterable(page.sequences for page in self.pages)
-        return chain(old, self._sequences)
-
-    def is_in_order(self) -> bool:
-        """Whether the rows ascend by position."""
+    def rows_in_order(self) -> int:
+        """How many of the first rows ascend by position."""
         start, doubtful = 0, list[int]()
         # Rows whose successor is not later in Lamport time, as far as a single page shows.
         for column in (*(page.lamports for page in self.pages), self._lamports):
-            if any(map(ge, column, islice(column, 1, None))):
+            end = start + len(column)
+            if end > self.rows_saved and any(map(ge, column, islice(column, 1, None))):
                 pairs = enumerate(pairwise(column), start)
                 doubtful.extend(row for row, (one, other) in pairs if one >= other)
-            start += len(column)
-            if 0 < start < len(self):
+            start = end
+            if self.rows_saved <= start < len(self) and start > 0:
                 doubtful.append(start - 1)
-        return all(self.place(row) < self.place(row + 1) for row in doubtful)
+        wrong = (row for row in doubtful if self.place(row) >= self.place(row + 1))
+        return next(wrong, len(self) - 1) + 1
 
     def place(self, row: int) -> tuple[int, MessageId]:
         """The position, to compare with others."""

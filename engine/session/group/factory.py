@@ -160,16 +160,17 @@ class GroupFactory:
         """
         conversation_id = group.conversation_id
         members = self.store.members(conversation_id)
+        small = len(members) <= SMALL_GROUP
+        config = SdsConfig.for_small_group() if small else SdsConfig()
+        held_since = self._clock_ms() - config.review_holders_ms
         seed = SavedGroup(
             group=group,
             identity=self.identity,
             members=members,
-            state=self.store.channel_state(conversation_id, log=log),
+            state=self.store.channel_state(conversation_id, log=log, held_since=held_since),
             own_sequence=self._own_sequence(group),
             own_name=lambda: self.profile.name,
         )
-        small = len(members) <= SMALL_GROUP
-        config = SdsConfig.for_small_group() if small else SdsConfig()
         return GroupSession(
             seed,
             entropy=self.entropy,

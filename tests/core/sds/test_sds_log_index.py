@@ -69,8 +69,8 @@ def row_of(entry: LogEntry, *, packed: bool) -> Row:
 
 def tiny(entries: Iterable[LogEntry] = (), *, packed: bool = True) -> LogIndex:
     rows = (row_of(entry, packed=packed) for entry in entries)
-    table = LogTable.of_rows(rows, page_rows=PAGE)
-    return LogIndex(table, bucket_rows=BUCKET, chunk_rows=CHUNK)
+    table = LogTable.of_rows(rows, page_rows=PAGE, bucket_rows=BUCKET)
+    return LogIndex(table, chunk_rows=CHUNK)
 
 
 def without_hint(entry: LogEntry | None) -> LogEntry | None:
