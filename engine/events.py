@@ -507,7 +507,13 @@ class NotSaved(Struct, frozen=True, kw_only=True):
     error: StorageError
 
 
-NoticeContent: TypeAlias = ClocksAhead | NotSaved
+class IndexMadeAgain(Struct, frozen=True, kw_only=True):
+    """What a conversation's start had kept was damaged or out of date; no message is lost."""
+
+    conversation_name: str
+
+
+NoticeContent: TypeAlias = ClocksAhead | NotSaved | IndexMadeAgain
 
 
 class NoticeRaised(Struct, frozen=True, kw_only=True):

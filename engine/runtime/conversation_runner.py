@@ -299,6 +299,10 @@ class ConversationRunner:
             self._ready.set()
         self._session = session
         self._publisher.learn(session)
+        if log.distrusted:
+            self._context.counters.add("runner.index_made_again")
+            logger.warning("the index of a log was damaged or out of date")
+            self._publisher.tell_index_made_again()
         self.offer(DeadlineReached())  # Publishes what is held aside.
         self.stores_changed(reachable=self._context.stores_reachable())
         if reloaded or self._publisher.shown_unloaded:

@@ -22,11 +22,14 @@ from engine.events import (
     GapUpdated,
     HeldUpdated,
     HeldView,
+    IndexMadeAgain,
     MemberView,
     MessageAdded,
     MessageChanged,
     MessageRemoved,
     MessageView,
+    NoticeLevel,
+    NoticeRaised,
     OpenChannelView,
     ReactionReceived,
     TimelineChanged,
@@ -45,6 +48,7 @@ from engine.runtime.views import (
     open_channel_view,
     quote_of,
     sender_name,
+    shown_name,
 )
 from engine.session.contract import ConversationRecord, Session
 from engine.session.rows import REACTION
@@ -176,6 +180,12 @@ class EventPublisher:
         if forks := self.forks(session):
             publish(ForksFound(conversation_id=conversation_id, forks=forks))
         self.tell_conversation(session)
+
+    def tell_index_made_again(self) -> None:
+        """Publish that what was kept of the log could not be used."""
+        content = IndexMadeAgain(conversation_name=shown_name(self.record))
+        key = f"index/{self._conversation_id}"
+        self._context.publish(NoticeRaised(key=key, level=NoticeLevel.INFO, content=content))
 
     def tell(
         self, session: Session, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]

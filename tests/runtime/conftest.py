@@ -11,7 +11,7 @@ from random import SystemRandom
 import pytest
 
 from engine.core.entropy import Entropy
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.ports import StoreWrite
 from engine.core.records import GroupRecord
@@ -36,8 +36,12 @@ class BreakableStore(SqliteProfileStore):
     broken = False
     endless = False
     """Reading a log comes to no end, a slice at a time."""
+    unreadable = False
+    """The logs cannot be read."""
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
+        if self.unreadable:
+            raise StorageError("The database is damaged.", StorageFault.DAMAGED)
         return self.endless or super().read_log(conversation_id, log, limit=limit)
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
@@ -54,6 +58,8 @@ class Person:
     flood = FloodLimits()
     endless = False
     """Whether its conversations are still being loaded, until ``store.endless`` says otherwise."""
+    unreadable = False
+    """Whether its logs cannot be read, until ``store.unreadable`` says otherwise."""
 
     def __init__(self, name: str, place: Path, network: MemoryNetwork) -> None:
         self.name = name
@@ -79,6 +85,7 @@ class Person:
     def _open(self) -> OpenedStore:
         self.store = BreakableStore.open(self.database, KEY)
         self.store.endless = self.endless
+        self.store.unreadable = self.unreadable
         return OpenedStore(store=self.store, key_storage="key file")
 
     def _worn(self) -> Transport:

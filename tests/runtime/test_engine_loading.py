@@ -6,11 +6,22 @@ The logs here come to no end until the test says so.
 import asyncio
 from pathlib import Path
 
+from engine.core.errors import StorageFault
 from engine.core.ids import ConversationId, UnixMs
-from engine.events import ConversationChanged, GapUpdated, MessageAdded
+from engine.events import (
+    ConversationChanged,
+    GapUpdated,
+    IndexMadeAgain,
+    MessageAdded,
+    NoticeCleared,
+    NoticeLevel,
+    NoticeRaised,
+    NotSaved,
+)
 from engine.network.memory import MemoryNetwork
+from engine.persistence.database import open_database
 from engine.runtime.load_order import LoadOrder
-from tests.runtime.conftest import Person
+from tests.runtime.conftest import KEY, Person
 
 
 async def group_of_two(place: Path, network: MemoryNetwork) -> ConversationId:
@@ -101,6 +112,55 @@ async def test_a_profile_is_closed_while_its_log_is_being_read_and_nothing_is_lo
     page = await later.engine.timeline.latest_page(group)
     assert [row.text for row in page.messages if row.kind == "text"] == ["before", "after"]
     await later.engine.stop()
+
+
+async def test_what_arrives_for_a_log_that_cannot_be_read_is_kept_and_that_is_told(
+    tmp_path: Path,
+) -> None:
+    network = MemoryNetwork()
+    group = await group_of_two(tmp_path, network)
+    alice, bob = Person("Alice", tmp_path, network), Person("Bob", tmp_path, network)
+    alice.unreadable = True
+    await alice.start()
+    await bob.start()
+    told = await alice.until(lambda event: isinstance(event, NoticeRaised))
+    assert isinstance(told, NoticeRaised)
+    assert told.level is NoticeLevel.ERROR
+    assert isinstance(told.content, NotSaved)
+    assert told.content.error.fault is StorageFault.DAMAGED
+    await bob.engine.timeline.send_text(group, "arrives meanwhile")
+    await alice.until_counted("runner.storage_failed", 3)
+    (view,) = await alice.engine.conversations()
+    assert view.name == "Tide", "the window still shows what it can"
+    assert alice.store is not None
+    alice.store.unreadable = False
+    await alice.until(
+        lambda event: isinstance(event, MessageAdded) and event.message.text == "arrives meanwhile"
+    )
+    assert any(isinstance(event, NoticeCleared) for event in alice.told)
+    await alice.engine.stop()
+    await bob.engine.stop()
+
+
+async def test_an_index_that_had_to_be_made_again_is_told_of(tmp_path: Path) -> None:
+    network = MemoryNetwork()
+    group = await group_of_two(tmp_path, network)
+    alice = Person("Alice", tmp_path, network)
+    connection = open_database(tmp_path / "Alice.db", KEY)
+    # Short logs have no index yet: this one says that it has one.
+    connection.execute("INSERT INTO log_index VALUES (1, 512, 1, x'00', NULL, zeroblob(16), 0, 1)")
+    connection.close()
+    await alice.start()
+    told = await alice.until(
+        lambda event: isinstance(event, NoticeRaised) and isinstance(event.content, IndexMadeAgain)
+    )
+    assert isinstance(told, NoticeRaised)
+    assert told.content == IndexMadeAgain(conversation_name="Tide")
+    assert alice.engine.counters()["runner.index_made_again"] == 1
+    page = await alice.engine.timeline.latest_page(group)
+    assert [row.text for row in page.messages if row.kind == "text"] == ["before"]
+    await alice.engine.timeline.send_text(group, "after")
+    await alice.engine.stop()
 
 
 # --- the order ----------------------------------------------------------------------------------

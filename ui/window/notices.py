@@ -12,7 +12,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.events import ClocksAhead, NoticeContent, NoticeLevel, NotSaved
+from engine.events import ClocksAhead, IndexMadeAgain, NoticeContent, NoticeLevel, NotSaved
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
 from ui.error_words import error_words
 from ui.foreign_text import one_line
@@ -46,6 +46,12 @@ def notice_words(content: NoticeContent) -> str:
         case NotSaved(error=error):
             words = tr("Not saved: {why} Trying again by itself.")
             return words.format(why=error_words(error))
+        case IndexMadeAgain(conversation_name=name):
+            words = tr(
+                "{group}: the index of its messages was damaged or out of date. It was made again; "
+                "no message is lost."
+            )
+            return words.format(group=name)
         case _:
             assert_never(content)
 
