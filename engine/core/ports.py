@@ -494,14 +494,15 @@ class ProfileStore(Protocol):
     ) -> Mapping[MessageId, StoredMessage]:
         """The messages that exist and are visible."""
 
-    def concerned(
+    def targets(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
-        """Other rows that look different when these messages change.
+        """The messages of which our own annotations among ``message_ids`` speak."""
 
-        Those of which our own annotations among them speak, and the newest that quote them, at most
-        ``rules.MAX_QUOTING``.
-        """
+    def quoting(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> list[MessageId]:
+        """The newest rows that quote one of these, at most ``rules.MAX_QUOTING``."""
 
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /

@@ -202,18 +202,33 @@ def quotes(
     return found
 
 
-def concerned(
+def targets(
     connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
 ) -> list[MessageId]:
+    """The messages of which our own annotations among ``message_ids`` speak."""
+    return _found_by(connection, conversation, message_ids, TARGETS)
+
+
+def quoting(
+    connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
+) -> list[MessageId]:
+    """The newest rows that quote one of these."""
+    return _found_by(connection, conversation, message_ids, QUOTING)[: rules.MAX_QUOTING]
+
+
+def _found_by(
+    connection: sqlite3.Connection,
+    conversation: int,
+    message_ids: Sequence[MessageId],
+    sql: Mapping[int, str],
+) -> list[MessageId]:
     found: dict[StoredId, None] = {}
-    stored = stored_ids(message_ids)
-    for sql in (TARGETS, QUOTING):
-        for asked in by_the_dozen(stored):
-            rows: list[tuple[StoredId]] = connection.execute(
-                sql[len(asked)], (conversation, *asked)
-            ).fetchall()
-            found.update(dict.fromkeys(one for (one,) in rows))
-    return [message_id_of(one) for one in found if one not in stored]
+    for asked in by_the_dozen(stored_ids(message_ids)):
+        rows: list[tuple[StoredId]] = connection.execute(
+            sql[len(asked)], (conversation, *asked)
+        ).fetchall()
+        found.update(dict.fromkeys(one for (one,) in rows))
+    return list(map(message_id_of, found))
 
 
 def versions(

@@ -400,14 +400,23 @@ class SqliteProfileStore:
             timeline = self._timeline(conversation_id)
             return {} if timeline is None else timeline.messages(message_ids)
 
-    def concerned(
+    def targets(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
         with translated("read messages"):
             key = self._key(conversation_id)
-            if key is None or not message_ids:
-                return []
-            return annotation_reads.concerned(self._connection, key, message_ids)
+            return (
+                [] if key is None else annotation_reads.targets(self._connection, key, message_ids)
+            )
+
+    def quoting(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> list[MessageId]:
+        with translated("read messages"):
+            key = self._key(conversation_id)
+            return (
+                [] if key is None else annotation_reads.quoting(self._connection, key, message_ids)
+            )
 
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /

@@ -6,6 +6,7 @@ from engine.core.ids import MessageId
 from engine.core.ports import StoreWrite
 from engine.delivery.steps import Step
 from engine.runtime.job_queue import Job
+from engine.session.rows import REACTION
 from engine.session.transitions import (
     AnnotationAdded,
     Note,
@@ -59,6 +60,16 @@ class CommitBatch:
         if isinstance(note, AnnotationAdded):
             return AnnotationAdded(annotation=note.annotation, notify=False)
         return note
+
+    def quotable(self) -> list[MessageId]:
+        """Ids of the rows of which a quote shows something else now."""
+        ids: dict[MessageId, None] = {}
+        for note in self.notes:
+            if isinstance(note, RowAdded):
+                ids[note.message_id] = None
+            elif isinstance(note, AnnotationAdded) and note.annotation.kind != REACTION:
+                ids[note.annotation.target_id] = None
+        return list(ids)
 
     def touched(self) -> list[MessageId]:
         """Ids of the rows that were added or changed, also by what was said about them."""

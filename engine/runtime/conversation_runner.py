@@ -435,7 +435,7 @@ class ConversationRunner:
         touched = batch.touched()
         if batch.writes or touched:
             rows, self._publisher.summary = await self._context.storage.run(
-                self._write_and_read, tuple(batch.writes), touched
+                self._write_and_read, tuple(batch.writes), touched, batch.quotable()
             )
         if self._context.recorder is not None:
             record_batch(self._context.recorder, self.record, batch)
@@ -472,13 +472,16 @@ class ConversationRunner:
         self._publisher.tell_others(session, notes)
 
     def _write_and_read(
-        self, writes: Sequence[StoreWrite], touched: Sequence[MessageId]
+        self,
+        writes: Sequence[StoreWrite],
+        touched: Sequence[MessageId],
+        quotable: Sequence[MessageId],
     ) -> tuple[Mapping[MessageId, StoredMessage], ConversationSummary]:
         store, conversation_id = self._context.store, self.conversation_id
         if writes:
             store.apply(writes)
-        concerned = store.concerned(conversation_id, touched)
-        rows = store.messages(conversation_id, [*touched, *concerned])
+        also = store.targets(conversation_id, touched) + store.quoting(conversation_id, quotable)
+        rows = store.messages(conversation_id, list(dict.fromkeys([*touched, *also])))
         return rows, store.summary(conversation_id)
 
     async def _write(self, write: StoreWrite) -> None:

@@ -184,7 +184,7 @@ class Timeline:
     async def _tell_quoting(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Publish the rows that quote a message which looks different now."""
         runner, store, run = self._runner(conversation_id), self._store, self._storage.run
-        quoting = await run(store.concerned, conversation_id, (message_id,))
+        quoting = await run(store.quoting, conversation_id, (message_id,))
         for row in (await run(store.messages, conversation_id, quoting)).values():
             view = message_view(row, runner.members, self._own_id, runner.record)
             self._publish(MessageChanged(message=view))

@@ -393,16 +393,16 @@ class MemoryConversation:
             hidden=hidden,
         )
 
-    def concerned(self, message_ids: Sequence[MessageId]) -> list[MessageId]:
-        targets = {
-            target for each in message_ids for target in self.annotations.target_of_own(each)
-        }
-        quoting = {
+    def targets(self, message_ids: Sequence[MessageId]) -> list[MessageId]:
+        found = (self.annotations.target_of_own(each) for each in message_ids)
+        return list({target for targets in found for target in targets})
+
+    def quoting(self, message_ids: Sequence[MessageId]) -> list[MessageId]:
+        return [
             message_id
             for message_id, record in self._messages.items()
             if record.reply_to in message_ids
-        }
-        return sorted((targets | quoting).difference(message_ids))
+        ]
 
     def versions(self, message_id: MessageId) -> list[StoredVersion]:
         record = self._messages.get(message_id)

@@ -379,11 +379,17 @@ class MemoryProfileStore:
         found = ((each, self.message(conversation_id, each)) for each in message_ids)
         return {message_id: stored for message_id, stored in found if stored is not None}
 
-    def concerned(
+    def targets(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
         conversation = self._conversations.get(conversation_id)
-        return conversation.concerned(message_ids) if conversation else []
+        return conversation.targets(message_ids) if conversation else []
+
+    def quoting(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> list[MessageId]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.quoting(message_ids) if conversation else []
 
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /

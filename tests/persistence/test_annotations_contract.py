@@ -310,7 +310,8 @@ def test_a_quote_is_what_the_message_shows_now(with_conversation: ProfileStore) 
     store.apply([row(2, "answer", reply_to="m", sender_id=BOB)])
     assert (shown(store, "answer").record.reply_to, shown(store, "answer").quote) == ("m", None)
     store.apply([row(1, "m", text="x" * 999)])
-    assert store.concerned(GROUP, [MessageId("m")]) == ["answer"]
+    assert store.quoting(GROUP, [MessageId("m"), MessageId("n")]) == ["answer"]
+    assert store.targets(GROUP, [MessageId("m")]) == []
     quote = shown(store, "answer").quote
     assert quote is not None
     assert (quote.position, quote.sender_id, quote.is_own) == (at(1, "m"), ALICE, False)

@@ -307,7 +307,8 @@ def story(
             store.holders(conversation_id, MessageId(name)),
             store.versions(conversation_id, MessageId(name)),
             store.reactors(conversation_id, MessageId(name)),
-            sorted(store.concerned(conversation_id, [MessageId(name)])),
+            sorted(store.targets(conversation_id, [MessageId(name)])),
+            sorted(store.quoting(conversation_id, [MessageId(name)])),
             store.logged_size(conversation_id, MessageId(name)),
         )
         for name in (position.message_id, NAMES[0])
