@@ -22,10 +22,11 @@ from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
 from PySide6.QtWidgets import QWidget
 
 from chat_app.qt_loop import run_on_qt
+from engine.api import Mention
 from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
 from engine.core.history.queries import End
-from engine.core.ids import ConversationId, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 from engine.core.problems import QueryFailed
 from engine.history_views import (
     HistoryChanged,
@@ -43,6 +44,7 @@ from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
 from ui.settings import Appearance, UiSettings
+from ui.timeline.rows import message_in
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
 
@@ -50,6 +52,9 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)
 NARROW = (420, 720)
 KEY = bytes(32)
+READINGS = """\
+13:54:30  level=2.41 m  batt=3.92 V  seq=118
+13:55:00  level=2.40 m  batt=3.92 V  seq=119"""
 PEER = "/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
 
 
@@ -137,10 +142,28 @@ class Cast:
         contacts = (view.contact for view in views if view.conversation_id == pair)
         return any(contact is not None and contact.state is state for contact in contacts)
 
-    async def say(self, name: str, group: ConversationId, text: str, *, after: float = 1) -> None:
+    async def say(  # noqa: PLR0913 - what a message is made of
+        self,
+        name: str,
+        group: ConversationId,
+        text: str,
+        *,
+        after: float = 1,
+        reply_to: MessageId | None = None,
+        mentions: tuple[Mention, ...] = (),
+    ) -> MessageId:
         self.clock.forward(after)
-        await self.engines[name].timeline.send_text(group, text)
+        said = await self.engines[name].timeline.send_text(
+            group, text, reply_to=reply_to, mentions=mentions
+        )
         await asyncio.sleep(0.15)
+        return said
+
+    def id_of(self, name: str) -> ParticipantId:
+        identity = self.engines[name].identity()
+        if identity is None:
+            raise RuntimeError(f"{name} has no identity")
+        return identity.participant_id
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -221,9 +244,12 @@ def lighthouse(sea: str, sky: str) -> bytes:
 
 
 async def tide_scene(cast: Cast, tide: ConversationId) -> None:
-    await cast.say("Maya", tide, "New sensor is on the pier. Bracket fits, cable is long enough.")
-    await cast.say("Jonas", tide, "Does it talk?")
-    await cast.say("Maya", tide, "A reading every 30 seconds: 2.41 m, then 2.40 m, then 2.41 m.")
+    pier = await cast.say("Maya", tide, "New sensor is on the pier. Bracket fits, cable is *long*.")
+    await cast.say("Luc", tide, "Does it talk?")
+    await asyncio.sleep(1)
+    for name, emoji in (("Ines", "🎉"), ("Jonas", "🎉"), ("Luc", "🎉"), ("Tomas", "👏")):
+        await cast.engines[name].timeline.react(tide, pier, emoji, active=True)
+    await cast.say("Jonas", tide, f"It talks! A reading every 30 seconds:\n```\n{READINGS}\n```")
     await cast.say("Maya", tide, "Here is what it does: https://example.org/tide-gauge")
     await cast.say("Ines", tide, "Lovely. I'll put the level on the club page tonight.", after=2)
     await asyncio.sleep(4)
@@ -235,7 +261,9 @@ async def tide_scene(cast: Cast, tide: ConversationId) -> None:
     for name in ("Maya", "Jonas", "Luc"):
         cast.online(name, online=False)
     cast.online("Ines", online=True)
-    await cast.say("Priya", tide, "@Ines can you bring it on Saturday? I can drive.")
+    ines = Mention(participant_id=cast.id_of("Ines"), start=0, length=5)
+    words = "@Ines can you bring the spare battery on Saturday? I can drive."
+    await cast.say("Priya", tide, words, reply_to=pier, mentions=(ines,))
     cast.online("Priya", online=False)
     cast.online("Tomas", online=True)
     await asyncio.sleep(0.5)
@@ -243,6 +271,19 @@ async def tide_scene(cast: Cast, tide: ConversationId) -> None:
     await asyncio.sleep(1)
     await cast.say("Ines", tide, "Yes, it's charged. I'll pick you up at half past eight.", after=0)
     await cast.say("Ines", tide, "Low water is 10:52, so we have an hour before it's tight.")
+
+
+async def about_messages(window: MainWindow) -> None:
+    """Answering, choosing an emoji, and what is known of a message."""
+    pane = window.pane
+    rows = [message_in(row) for row in pane.timeline.scene.loaded.rows]
+    asked = next(row for row in rows if row is not None and row.mentions_me)
+    pane.writing.reply(asked)
+    pane.ask_emoji()
+    await picture(window, Appearance.LIGHT, "reply-light.png")
+    pane.ask_emoji()
+    pane.writing.cancel()
+    await sheet_picture(window, lambda: pane.info_requested.emit(asked.message_id), "info.png")
 
 
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
@@ -369,9 +410,12 @@ async def draw() -> int:
         window.open_conversation(tide)
         window.activateWindow()
         await asyncio.sleep(2)
+        window.pane.timeline.go_to_newest()
+        await asyncio.sleep(1)
         await picture(window, Appearance.LIGHT, "main-light.png")
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
+        await about_messages(window)
         await history_pictures(window, cast, tide)
         await people_pictures(window, cast)
         await window.shutdown()

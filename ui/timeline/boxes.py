@@ -47,6 +47,8 @@ _RUN_GAP = 7
 _IN_RUN_GAP = 2
 _META_GAP = 4
 _TEXT_TO_META = 12
+_TO_BASELINE = -1
+"""Brings the small time onto the baseline of the text beside it."""
 
 
 class Meta(Struct, frozen=True, kw_only=True):
@@ -183,7 +185,7 @@ class Measure:
         bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + 0.5))
         meta_rect = QRectF(
             bubble.right() - g.pad_x + 2 - meta_width,
-            bubble.bottom() - g.pad_y - line + 2,
+            bubble.bottom() - g.pad_y - line + (2 if own_line or chips else _TO_BASELINE),
             meta_width,
             line,
         )
