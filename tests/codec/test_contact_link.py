@@ -80,35 +80,6 @@ def test_it_holds_no_secret() -> None:
     assert ZOE.encryption_key not in packed
 
 
-@pytest.mark.parametrize(
-    "mangled",
-    [
-        f"  {LINK}\r\n",
-        f"<{LINK}>.",
-        "\n ".join(LINK[start : start + 20] for start in range(0, len(LINK), 20)),
-        LINK.replace("causerie:contact/", "CAUSERIE:Contact/"),
-        "\ufeff" + LINK[:50] + "\u200b" + LINK[50:] + "\u00a0",
-        LINK + "=",
-    ],
-)
-def test_what_mail_programs_do_is_forgiven(mangled: str) -> None:
-    assert parse_contact_link(mangled, now_ms=NOW) == CONTACT
-
-
-@pytest.mark.parametrize("nothing", ["", "  \n", "<>", "\u200b"])
-def test_nothing_is_asked_for_again(nothing: str) -> None:
-    assert refusal(nothing) == "Paste a contact link: it starts with causerie:contact/"
-
-
-@pytest.mark.parametrize(
-    "foreign", ["https://example.org/contact/abc", "hello", "causerie:chat/abc", "1", "x" + LINK]
-)
-def test_foreign_links_are_called_so(foreign: str) -> None:
-    assert refusal(foreign) == (
-        "This is not a Causerie contact link: those start with causerie:contact/"
-    )
-
-
 def test_the_two_kinds_of_link_are_told_apart() -> None:
     invite = encode_invite(
         Invite(
@@ -123,19 +94,6 @@ def test_the_two_kinds_of_link_are_told_apart() -> None:
     with pytest.raises(InviteError) as error:
         parse_invite(LINK)
     assert "contact link, not an invitation" in error_words(error.value)
-
-
-def test_every_cut_off_link_is_called_so() -> None:
-    for length in range(1, len(LINK)):
-        text = refusal(LINK[:length])
-        assert "cut off" in text
-        assert "Copy the whole link" in text
-
-
-def test_every_changed_character_is_noticed() -> None:
-    for position in range(len(CONTACT_PREFIX), len(LINK) - 1):
-        other = "A" if LINK[position] != "A" else "B"
-        assert "cut off or changed" in refusal(LINK[:position] + other + LINK[position + 1 :])
 
 
 def test_a_newer_version_is_called_so_whatever_else_is_in_it() -> None:
@@ -158,11 +116,6 @@ def test_a_link_has_one_form() -> None:
         assert contact_pb2.ContactLink.FromString(other).public_key == ZOE.public_key
         assert "does not belong there" in refusal(pack(other))
     assert parse_contact_link(pack(encoded), now_ms=NOW).public_key == ZOE.public_key
-
-
-def test_links_that_are_too_long_are_called_so() -> None:
-    assert "at most 2048 characters" in refusal(CONTACT_PREFIX + "A" * MAX_LINK_CHARACTERS)
-    assert "far too long" in refusal(CONTACT_PREFIX + "A" * 10_000_000)
 
 
 def test_it_expires_at_a_moment_that_is_named() -> None:
@@ -292,16 +245,6 @@ def test_names_are_cleaned_after_the_signature_was_checked() -> None:
     wire = wire_of(LINK)
     wire.name = "Zoë\u202e\n  B."
     assert parse_contact_link(signed(wire), now_ms=NOW).name == "Zoë B."
-
-
-@given(st.text(max_size=200) | st.text(max_size=60).map(lambda text: CONTACT_PREFIX + text))
-def test_garbage_is_refused_in_words(garbage: str) -> None:
-    assert refusal(garbage).endswith((".", CONTACT_PREFIX))
-
-
-@given(st.binary(max_size=300))
-def test_checksummed_garbage_is_refused_in_words(garbage: bytes) -> None:
-    assert refusal(pack(garbage)).endswith(".")
 
 
 @given(
