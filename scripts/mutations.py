@@ -120,7 +120,7 @@ class _Trial:
         self._calls = WORKSHOP / f"{name}-calls.json"
         self._calls_of = WORKSHOP / f"{name}-calls-of"
         self._verdicts = WORKSHOP / f"{name}-{self._fingerprint}.jsonl"
-        self._earlier = WORKSHOP.glob(f"{name}-*.jsonl") if keep_killed else [self._verdicts]
+        self._earlier = [*WORKSHOP.glob(f"{name}-*.jsonl")] if keep_killed else []
         self._noticed_by: dict[str, str | None] = {}
         """By key of the mutant; None: it was not possible to put it in place of a function."""
 

@@ -59,6 +59,9 @@ def test_a_causal_history_acknowledges_and_ends_the_rebroadcast() -> None:
     alice.handle(content(BOB, "reply", lamport=NOW + 1, history=dep(mine)), now_ms=after(1))
     assert held_by(alice) == ({BOB: HolderSource.CAUSAL}, [])
     assert states(alice) == ["acknowledged"]
+    (event,) = said(alice, OutgoingChanged)
+    assert isinstance(event, OutgoingChanged)
+    assert event.attempts == 0  # It was not given up.
     assert alice.channel.snapshot().outgoing == ()
 
 

@@ -138,6 +138,7 @@ def test_given_up_only_if_nobody_ever_took_a_copy_and_resent_on_request() -> Non
     assert opened(again)[0].raw == sent.raw
     (event,) = said(alice, OutgoingChanged)
     assert isinstance(event, OutgoingChanged)
+    assert event.attempts == 0
     assert event.state == "unacknowledged"
 
 
