@@ -64,10 +64,11 @@ class GoWaku:
         *content_topics: ContentTopic,
         limit: int,
         forward: bool,
+        version_3: bool = False,
     ) -> list[list[Seen]]:
-        """The peer's store, page by page to its end."""
+        """The peer's store, page by page to its end, by 2.0.0-beta4 or 3.0.0."""
         answer = await self.ask(
-            "history",
+            "history3" if version_3 else "history",
             peer=peer_id,
             pubsub=topic,
             topics=content_topics,
@@ -75,6 +76,11 @@ class GoWaku:
             forward=forward,
         )
         return [_seen(page) for page in answer["pages"]]
+
+    async def find(self, peer_id: PeerId, message_hash: WakuHash) -> list[Seen]:
+        """The message with this hash in the peer's store, by 3.0.0."""
+        answer = await self.ask("history3", peer=peer_id, hash=message_hash.hex(), limit=5)
+        return [each for page in answer["pages"] for each in _seen(page)]
 
 
 def _shown(message: WakuMessage) -> Answer:

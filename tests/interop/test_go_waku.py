@@ -348,8 +348,11 @@ async def test_our_client_reads_what_go_archived_page_by_page(forward: bool) -> 
         assert lost.error == HistoryError.INVALID_CURSOR
 
 
+@pytest.mark.parametrize("version_3", [False, True], ids=["2.0.0-beta4", "3.0.0"])
 @pytest.mark.parametrize("forward", [True, False], ids=["forward", "backward"])
-async def test_go_reads_our_archive_page_by_page(tmp_path: Path, forward: bool) -> None:
+async def test_go_reads_our_archive_page_by_page(
+    tmp_path: Path, forward: bool, version_3: bool
+) -> None:
     async with service_node(tmp_path) as (_, ours, own_id), go_waku() as go:
         await go.ask("dial", address=ours.node.addresses()[0])
         sent = [fresh(number) for number in range(45)]
@@ -357,9 +360,23 @@ async def test_go_reads_our_archive_page_by_page(tmp_path: Path, forward: bool) 
             await ours.node.publish(message)
         await ours.node.publish(fresh(999, topic=OTHER_TOPIC))
         await ours.node.publish(structs.replace(fresh(998), ephemeral=True))
-        pages = await go.history(own_id, SHARD, TOPIC, limit=20, forward=forward)
+        pages = await go.history(
+            own_id, SHARD, TOPIC, limit=20, forward=forward, version_3=version_3
+        )
         assert [len(page) for page in pages] == [20, 20, 5]
         read = [each for page in (pages if forward else reversed(pages)) for each in page]
         assert [message_hash(SHARD, each.message) for each in read] == [
             message_hash(SHARD, message) for message in sent
         ]
+
+
+async def test_go_finds_a_message_in_our_archive_by_its_hash_and_no_other(tmp_path: Path) -> None:
+    async with service_node(tmp_path) as (_, ours, own_id), go_waku() as go:
+        await go.ask("dial", address=ours.node.addresses()[0])
+        sent = [fresh(number) for number in range(3)]
+        for message in sent:
+            await ours.node.publish(message)
+        wanted = message_hash(SHARD, sent[1])
+        (found,) = await go.find(own_id, wanted)
+        assert (found.pubsub_topic, found.message, found.waku_hash) == (SHARD, sent[1], wanted)
+        assert await go.find(own_id, message_hash(SHARD, fresh(9))) == []

@@ -35,6 +35,7 @@ import (
 	"github.com/waku-org/go-waku/waku/v2/protocol/lightpush"
 	"github.com/waku-org/go-waku/waku/v2/protocol/pb"
 	"github.com/waku-org/go-waku/waku/v2/protocol/relay"
+	"github.com/waku-org/go-waku/waku/v2/protocol/store"
 )
 
 const (
@@ -237,6 +238,8 @@ func (own *peerNode) obey(ctx context.Context, asked command) (answer, error) {
 		return answer{"hash": hex.EncodeToString(hash[:])}, err
 	case "history":
 		return own.history(ctx, id, asked)
+	case "history3":
+		return own.history3(ctx, id, asked)
 	}
 	return nil, errors.New("unknown command " + asked.Name)
 }
@@ -299,9 +302,9 @@ func (own *peerNode) unsubscribe(ctx context.Context, id peer.ID, asked command)
 
 // history reads page after page until the Store says that there are no more.
 func (own *peerNode) history(ctx context.Context, id peer.ID, asked command) (answer, error) {
-	store := own.waku.LegacyStore()
+	legacy := own.waku.LegacyStore()
 	query := legacy_store.Query{PubsubTopic: asked.PubsubTopic, ContentTopics: asked.ContentTopics}
-	result, err := store.Query(ctx, query,
+	result, err := legacy.Query(ctx, query,
 		legacy_store.WithPeer(id), legacy_store.WithPaging(asked.Forward, asked.Limit))
 	if err != nil {
 		return nil, err
@@ -316,10 +319,50 @@ func (own *peerNode) history(ctx context.Context, id peer.ID, asked command) (an
 		if result.IsComplete() {
 			return answer{"pages": pages}, nil
 		}
-		if result, err = store.Next(ctx, result); err != nil {
+		if result, err = legacy.Next(ctx, result); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// history3 does the same by 3.0.0, and names the hashes that the Store gave.  With a hash it asks
+// for that message alone.
+func (own *peerNode) history3(ctx context.Context, id peer.ID, asked command) (answer, error) {
+	criteria, err := criteriaOf(asked)
+	if err != nil {
+		return nil, err
+	}
+	result, err := own.waku.Store().Request(ctx, criteria,
+		store.WithPeer(id), store.WithPaging(asked.Forward, asked.Limit), store.SkipRateLimit())
+	if err != nil {
+		return nil, err
+	}
+	pages := [][]message{}
+	for !result.IsComplete() {
+		page := []message{}
+		for _, one := range result.Messages() {
+			made := plain(one.Message, one.GetPubsubTopic())
+			made.Hash = hex.EncodeToString(one.MessageHash)
+			page = append(page, made)
+		}
+		pages = append(pages, page)
+		if err = result.Next(ctx, store.SkipRateLimit()); err != nil {
+			return nil, err
+		}
+	}
+	return answer{"pages": pages}, nil
+}
+
+func criteriaOf(asked command) (store.Criteria, error) {
+	if asked.Hash == "" {
+		wanted := protocol.NewContentFilter(asked.PubsubTopic, asked.ContentTopics...)
+		return store.FilterCriteria{ContentFilter: wanted}, nil
+	}
+	hash, err := hex.DecodeString(asked.Hash)
+	if err != nil {
+		return nil, err
+	}
+	return store.MessageHashCriteria{MessageHashes: []pb.MessageHash{pb.ToMessageHash(hash)}}, nil
 }
 
 func shardNumbers(list string) ([]uint16, error) {
