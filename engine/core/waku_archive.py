@@ -32,7 +32,7 @@ OURSELVES: Final = Source("", "")
 
 
 class ArchivedMessage(Struct, frozen=True, kw_only=True):
-    """``data`` are the bytes as received."""
+    """``data`` are the bytes as received.  ``timestamp_ns``: the receiver's, if it had none."""
 
     message_hash: WakuHash
     pubsub_topic: PubsubTopic
@@ -103,7 +103,6 @@ class Ineligible(StrEnum):
     """Why a message is relayed but not archived."""
 
     EPHEMERAL = "ephemeral"
-    NO_TIMESTAMP = "no_timestamp"
     CLOCK = "clock"
 
 
@@ -111,12 +110,11 @@ def ineligibility(message: WakuMessage, *, now_ns: int) -> Ineligible | None:
     """Why a Store does not keep this message; None if it does.
 
     A time far in the future would stay at the top of every answer, as the specification itself
-    warns.  So anything more than 20 s off, either way, is refused.
+    warns.  So anything more than 20 s off, either way, is refused.  A message without a time is
+    kept by that of its receipt.
     """
     if message.ephemeral:
         return Ineligible.EPHEMERAL
-    if not message.timestamp_ns:
-        return Ineligible.NO_TIMESTAMP
-    if abs(message.timestamp_ns - now_ns) > MAX_CLOCK_OFFSET_NS:
+    if message.timestamp_ns and abs(message.timestamp_ns - now_ns) > MAX_CLOCK_OFFSET_NS:
         return Ineligible.CLOCK
     return None

@@ -380,7 +380,8 @@ async def test_the_threaded_archive_works_on_its_own_thread(tmp_path: Path) -> N
             WakuMessage(payload=b"", content_topic=TOPIC, timestamp_ns=NOW_NS, ephemeral=True),
             Ineligible.EPHEMERAL,
         ),
-        (WakuMessage(payload=b"", content_topic=TOPIC), Ineligible.NO_TIMESTAMP),
+        (WakuMessage(payload=b"", content_topic=TOPIC), None),
+        (WakuMessage(payload=b"", content_topic=TOPIC, timestamp_ns=0), None),
         (
             WakuMessage(payload=b"", content_topic=TOPIC, timestamp_ns=NOW_NS + 20 * SECOND_NS),
             None,

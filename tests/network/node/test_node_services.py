@@ -188,12 +188,11 @@ async def test_what_is_pushed_reaches_relays_filters_the_archive_and_the_node_it
         (0, True, "store.refused_ephemeral"),
         (-21 * SECOND_NS, None, "store.refused_clock"),
         (40 * SECOND_NS, None, "store.refused_clock"),
-        (None, None, "store.refused_no_timestamp"),
     ],
-    ids=["ephemeral", "from the past", "from the future", "of no time"],
+    ids=["ephemeral", "from the past", "from the future"],
 )
 async def test_what_is_not_archived_is_relayed_and_pushed_all_the_same(
-    tmp_path: Path, off_ns: int | None, ephemeral: bool | None, counter: str
+    tmp_path: Path, off_ns: int, ephemeral: bool | None, counter: str
 ) -> None:
     """From one leaf through the node to another leaf, to who filters, and into no archive."""
     async with served(tmp_path) as net:
@@ -202,7 +201,7 @@ async def test_what_is_not_archived_is_relayed_and_pushed_all_the_same(
         net.far.node.add_peers(service.node.addresses()[:1])
         await service.until_peers(2)
         await net.far.until_peers(1)
-        timestamp_ns = None if off_ns is None else time.time_ns() + off_ns
+        timestamp_ns = time.time_ns() + off_ns
         odd = structs.replace(fresh(5), timestamp_ns=timestamp_ns, ephemeral=ephemeral)
         await net.leaf.node.publish(odd)
         await net.leaf.node.publish(fresh(6))

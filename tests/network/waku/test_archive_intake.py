@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.codec.waku import encode_waku_message
 from engine.core.errors import StorageError
@@ -36,14 +37,31 @@ async def test_what_must_not_be_archived_is_refused(tmp_path: Path) -> None:
     async with store_net(tmp_path) as net:
         late = NOW_NS - 21 * SECOND_NS
         assert not net.add(waku_message(1, timestamp_ns=NOW_NS, ephemeral=True))
-        assert not net.add(waku_message(2))
         assert not net.add(waku_message(3, timestamp_ns=late))
         assert not net.add(waku_message(4, timestamp_ns=NOW_NS + 21 * SECOND_NS))
         assert (await net.client.query(net.server.peer_id, net.request())).messages == ()
         counters = net.net.counters
         assert counters["store.refused_ephemeral"] == 1
-        assert counters["store.refused_no_timestamp"] == 1
         assert counters["store.refused_clock"] == 2
+
+
+async def test_what_has_no_time_is_kept_by_that_of_its_receipt(tmp_path: Path) -> None:
+    """Each has its place between those that have one, in both versions, and comes as it was."""
+    async with store_net(tmp_path) as net:
+        sent = [
+            waku_message(1, timestamp_ns=NOW_NS - SECOND_NS),
+            waku_message(2),
+            waku_message(3, timestamp_ns=NOW_NS + SECOND_NS),
+        ]
+        assert all(net.add(each) for each in sent)
+        assert net.add(sent[1])
+        found = await net.client.query(net.server.peer_id, net.request())
+        assert [entry.message for entry in found.messages] == sent
+        legacy = await net.client.query_history(net.server.peer_id, HistoryQuery(request_id="2"))
+        assert list(legacy.messages) == sent
+        now = replace(net.request(), time_start_ns=NOW_NS, time_end_ns=NOW_NS)
+        (only,) = (await net.client.query(net.server.peer_id, now)).messages
+        assert only.message == sent[1]
 
 
 @given(st.integers(-(2**63), 2**63 - 1) | st.integers(-30 * SECOND_NS, 30 * SECOND_NS))
@@ -53,10 +71,8 @@ async def test_what_must_not_be_archived_is_refused(tmp_path: Path) -> None:
 @example(-20 * SECOND_NS - 1)
 def test_twenty_seconds_off_is_kept_and_no_more(offset_ns: int) -> None:
     verdict = ineligibility(waku_message(1, timestamp_ns=NOW_NS + offset_ns), now_ns=NOW_NS)
-    if NOW_NS + offset_ns == 0:
-        assert verdict is Ineligible.NO_TIMESTAMP
-    else:
-        assert (verdict is None) == (abs(offset_ns) <= 20 * SECOND_NS)
+    is_near = abs(offset_ns) <= 20 * SECOND_NS or NOW_NS + offset_ns == 0  # 0: it has no time
+    assert (verdict is None) == is_near
     ephemeral = waku_message(1, timestamp_ns=NOW_NS + offset_ns, ephemeral=True)
     assert ineligibility(ephemeral, now_ns=NOW_NS) is Ineligible.EPHEMERAL
 

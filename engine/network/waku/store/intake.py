@@ -135,7 +135,8 @@ class ArchiveIntake:
         source: Source = OURSELVES,
     ) -> bool:
         """Return whether the message will be archived."""
-        why_not = ineligibility(message, now_ns=self._now_ns())
+        now_ns = self._now_ns()
+        why_not = ineligibility(message, now_ns=now_ns)
         self._judge_clock(why_not)
         if why_not is not None:
             self._counters.add(f"store.refused_{why_not}")
@@ -145,7 +146,7 @@ class ArchiveIntake:
             message_hash=message_hash(pubsub_topic, message),
             pubsub_topic=pubsub_topic,
             content_topic=message.content_topic,
-            timestamp_ns=message.timestamp_ns or 0,
+            timestamp_ns=message.timestamp_ns or now_ns,
             digest=digest,
             data=data,
             source=source,
