@@ -12,7 +12,8 @@ import pytest
 from chat_app.__main__ import main
 from chat_app.compose import open_store
 from engine.core.entropy import Entropy
-from engine.core.ids import UnixMs
+from engine.core.ids import ChannelId, ContentTopic, UnixMs
+from engine.core.records import ChannelName
 from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
@@ -50,6 +51,30 @@ async def test_people_and_groups_are_counted(
     said = json.loads(capsys.readouterr().out)
     assert said["conversations"]["groups"] == 1
     assert said["conversations"]["people"] == 1
+
+
+async def test_open_channels_are_named_and_said_if_they_cannot_be_served(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ines = engine_at(tmp_path / "ines", MemoryNetwork())
+    await ines.start()
+    await ines.create_identity("Ines")
+    name = ChannelName(
+        channel_id=ChannelId("general"),
+        content_topic=ContentTopic("/toy-chat/2/huilong/proto"),
+        cluster_id=ines.open_channels.cluster_id(),
+    )
+    await ines.open_channels.join(name, label="Toy chat", nick="Ines")
+    await ines.stop()
+    _, page = told(tmp_path / "ines", capsys)
+    assert "open channel 1" in page
+    assert "/toy-chat/2/huilong/proto" in page
+    assert "nothing of it is sent or received" not in page
+    settings = tmp_path / "ines" / "settings.toml"
+    settings.write_text("[network]\ncluster = 7\n")
+    status, page = told(tmp_path / "ines", capsys)
+    assert status == 1
+    assert "An open channel is on cluster 42, and this device is on 7" in page
 
 
 def is_asked(event: EngineEvent) -> bool:

@@ -96,9 +96,10 @@ async def _asked(
     content_topics: Sequence[ContentTopic],
 ) -> TestedStore:
     """Raises ChatError."""
-    topics = tuple(content_topics)[:MAX_QUERY_TOPICS]
-    some = topics or (ContentTopic("/causerie/1/none/proto"),)
-    asking = _Asking(reached, sharding.pubsub_topic(some[0]), some)
+    some = tuple(content_topics) or (ContentTopic("/causerie/1/none/proto"),)
+    shard = sharding.pubsub_topic(some[0])  # Open channels may be on others.
+    topics = tuple(topic for topic in some if sharding.pubsub_topic(topic) == shard)
+    asking = _Asking(reached, shard, topics[:MAX_QUERY_TOPICS])
     now_s = asyncio.get_running_loop().time
     begun_s = now_s()
     is_v3 = StoreVersion.V3 in versions
