@@ -8,17 +8,13 @@ hash of its bytes.
 import hashlib
 from collections.abc import Sequence
 
+from engine.codec.open_content import message_id_of_content
 from engine.codec.sds import decode_message, encode_message
 from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
 from engine.core.sds.inputs import MessageReceived, SendContent
 from engine.core.sds.vocabulary import Claim, Message
 from engine.sim.channel_participant import ChannelParticipant
 from engine.sim.network import Outgoing
-
-
-def message_id_of_content(content: bytes) -> MessageId:
-    """js-waku's message id."""
-    return MessageId(hashlib.sha256(content).hexdigest())
 
 
 class OpenParticipant(ChannelParticipant):

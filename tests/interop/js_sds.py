@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
+from engine.codec.open_content import message_id_of_content
 from engine.core.faults import SeededRandom
 from engine.core.ids import MessageId, UnixMs
 from engine.sim.network import Outgoing
-from engine.sim.open_participant import message_id_of_content
 from scripts import interop
 
 CHANNEL = "general"

@@ -1,8 +1,9 @@
 """Untouched ``ReliableChannel``s of js-waku and our applications in one open channel, two of each.
 
 They meet over a node of ours.  The engines are whole: sockets, disks, Stores.  Only the network is
-disturbed: each of the four loses a fifth of what comes.  js-waku's own intervals are set shorter
-through its options, or the test would take half an hour; its code is not changed.
+disturbed: each of the four loses a fifth of what comes.  One of ours keeps to js-waku's numbers and
+one to ours.  js-waku's own intervals are set shorter through its options, or the test would take
+half an hour; its code is not changed.
 """
 
 import asyncio
@@ -77,14 +78,14 @@ class Room:
         stack.push_async_callback(self.node.stop)
         assert self.node.node is not None
         (websocket,) = [each for each in self.node.node.addresses() if "/ws/" in each]
-        for name in ("Ann", "Bob"):
+        for name, pace in (("Ann", OpenPace.JS_WAKU), ("Bob", OpenPace.CAUSERIE)):
             person = Person(name, self._place, peers=(tcp,))
             plan = FaultPlan(self._spec, name)
             person.wrap = partial(FaultyTransport, plan=plan)
             await person.start()
             stack.push_async_callback(person.stop)
             self.channel = await person.engine.open_channels.join(
-                NAME, label="", nick=name, pace=OpenPace.CAUSERIE
+                NAME, label="", nick=name, pace=pace
             )
             await person.until_online()
             self.ours.append(person)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from msgspec.structs import replace
 
+from engine.codec.open_content import message_id_of_content
 from engine.codec.sds import decode_message, encode_message
 from engine.core.errors import RemoteProtocolError
 from engine.core.faults import FaultSpec, SeededRandom
@@ -25,7 +26,7 @@ from engine.core.sds.vocabulary import (
 from engine.sim.archive import SimArchive
 from engine.sim.judge import causal_violations
 from engine.sim.network import Outgoing, SimNetwork
-from engine.sim.open_participant import OpenParticipant, message_id_of_content
+from engine.sim.open_participant import OpenParticipant
 from tests.interop.js_sds import (
     ACKNOWLEDGED,
     DELIVERED,

@@ -76,35 +76,24 @@ class OpenChannel(Sheet):
         self.pace.choose(0)
         self.more = Button(tr("More choices"), kind="ghost", size="small")
         self.problem = problem_line()
-        self._advanced = self._more_choices()
+        self._names = self._name_fields()
+        self._choices = self._more_choices()
         self._lay_out()
         cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.confirm = self.add_button(tr("Open channel"), kind="primary")
         self.confirm.setDefault(True)
         cancel.clicked.connect(self.reject)
         self.confirm.clicked.connect(self._submit)
-        self.more.clicked.connect(self._show_more)
+        self.more.clicked.connect(self._turn)
         for field in (self.channel_id, self.content_topic, self.cluster, self.shard, self.nick):
             field.textChanged.connect(self._judge)
         self._judge()
         self.channel_id.setFocus()
 
     def _lay_out(self) -> None:
-        for words, field in (
-            (tr("Channel id"), self.channel_id),
-            (tr("Content topic"), self.content_topic),
-        ):
-            self.body.addWidget(field_label(words, field))
-            self.body.addWidget(field)
-        places = QHBoxLayout()
-        places.setSpacing(12)
-        places.addLayout(_column(tr("Cluster"), self.cluster))
-        places.addLayout(_column(tr("Shard"), self.shard))
-        self.body.addLayout(places)
-        self.body.addWidget(field_label(tr("Your name there"), self.nick))
-        self.body.addWidget(self.nick)
+        self.body.addWidget(self._names)
+        self.body.addWidget(self._choices)
         self.body.addWidget(self.more)
-        self.body.addWidget(self._advanced)
         warning = Text(
             tr("Not encrypted: anybody can read and write, under any name."),
             face="label",
@@ -115,11 +104,25 @@ class OpenChannel(Sheet):
         self.body.addWidget(warning)
         self.body.addWidget(self.problem)
 
+    def _name_fields(self) -> QWidget:
+        box, column = _box()
+        for words, field in (
+            (tr("Channel id"), self.channel_id),
+            (tr("Content topic"), self.content_topic),
+        ):
+            column.addWidget(field_label(words, field))
+            column.addWidget(field)
+        places = QHBoxLayout()
+        places.setSpacing(12)
+        places.addLayout(_column(tr("Cluster"), self.cluster))
+        places.addLayout(_column(tr("Shard"), self.shard))
+        column.addLayout(places)
+        column.addWidget(field_label(tr("Your name there"), self.nick))
+        column.addWidget(self.nick)
+        return box
+
     def _more_choices(self) -> QWidget:
-        box = QWidget()
-        column = QVBoxLayout(box)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        box, column = _box()
         for words, field in (
             (tr("Label in your list"), self.label),
             (tr("Messages as"), self.format),
@@ -130,10 +133,13 @@ class OpenChannel(Sheet):
         box.hide()
         return box
 
-    def _show_more(self) -> None:
-        self.more.hide()
-        self._advanced.show()
-        self.label.setFocus()
+    def _turn(self) -> None:
+        """To the choices and back: with large letters both at once are higher than a screen."""
+        to_choices = self._choices.isHidden()
+        self._names.setVisible(not to_choices)
+        self._choices.setVisible(to_choices)
+        self.more.rename(tr("Back to the names") if to_choices else tr("More choices"))
+        (self.label if to_choices else self.channel_id).setFocus()
 
     def _judge(self) -> None:
         say_problem(self.problem, "")
@@ -246,6 +252,14 @@ def _line(text: str, most: int, placeholder: str = "") -> QLineEdit:
     field.setMaxLength(most)
     field.setPlaceholderText(placeholder)
     return field
+
+
+def _box() -> tuple[QWidget, QVBoxLayout]:
+    box = QWidget()
+    column = QVBoxLayout(box)
+    column.setContentsMargins(0, 0, 0, 0)
+    column.setSpacing(8)
+    return box, column
 
 
 def _column(words: str, field: QLineEdit) -> QVBoxLayout:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from msgspec.structs import replace
 
+from engine.codec.open_content import message_id_of_content
 from engine.codec.sds import encode_message
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs
@@ -19,7 +20,7 @@ from engine.core.sds.vocabulary import (
     MessageDelivered,
     OutgoingState,
 )
-from engine.sim.open_participant import OpenParticipant, message_id_of_content
+from engine.sim.open_participant import OpenParticipant
 
 NOW = UnixMs(1_760_000_000_000)
 MINUTE = 60_000
