@@ -36,6 +36,7 @@ from engine.events import (
 from engine.history_views import HistoryView, StoreTestView, StoreView
 
 MAX_TEXT_BYTES = 64 * 1024
+MAX_FILE_BYTES = 96 * 1024
 MAX_NAME_CHARACTERS = 64
 
 

@@ -28,6 +28,8 @@ from engine.history_views import HistoryChanged, LostView, StoresChanged
 
 class MessageKind(StrEnum):
     TEXT = "text"
+    FILE = "file"
+    """A picture or another file, ``MessageView.file``; ``text`` is its caption, maybe empty."""
     CREATED = "created"
     JOINED = "joined"
     LEFT = "left"
@@ -118,6 +120,22 @@ class ReactionView(Struct, frozen=True, kw_only=True):
     """At most 8 of the people, without ourselves."""
 
 
+class FileView(Struct, frozen=True, kw_only=True):
+    """A file that came with a message.  ``api.Timeline.file_data`` reads its bytes.
+
+    All of it is what its sender says, except ``size``: only a decoder knows what the bytes are.
+    """
+
+    name: str
+    """Clean: one line, no path, usable as a file name on every system."""
+    media_type: str
+    size: int
+    """The number of bytes."""
+    width: int = 0
+    """Of a picture, in pixels; 0 if it is none."""
+    height: int = 0
+
+
 class MessageView(Struct, frozen=True, kw_only=True):
     """One row of a timeline.  Rows are ordered by ``position``, with waiting rows last."""
 
@@ -149,6 +167,8 @@ class MessageView(Struct, frozen=True, kw_only=True):
     forwarded: bool = False
     """Its author says that somebody else wrote it."""
     mentions_me: bool = False
+    file: FileView | None = None
+    """Set if ``kind`` is FILE and it is not retracted."""
 
     @property
     def message_id(self) -> MessageId:

@@ -101,6 +101,8 @@ def kind_words(message: MessageView) -> str:
         return words if message.is_own else tr("{name} deleted this message").format(name=name)
     if message.kind is MessageKind.TEXT:
         return one_line(shown_text(message))
+    if message.kind is MessageKind.FILE:
+        return one_line(shown_text(message)) or (message.file.name if message.file else "")
     if message.kind is MessageKind.UNSUPPORTED:
         if message.text == NO_TEXT:
             return tr("Content that is no text")
