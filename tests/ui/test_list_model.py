@@ -93,6 +93,20 @@ def test_any_order_of_changes_keeps_rows_sorted_and_signals_true(
     assert set(model.conversations()) == set(known.values())
 
 
+def test_what_is_no_news_paints_nothing() -> None:
+    """As when each of many logs has been read."""
+    model = ConversationModel()
+    told: list[str] = []
+    model.dataChanged.connect(lambda *_: told.append("row"))
+    model.totals_changed.connect(lambda: told.append("totals"))
+    model.put(VIEWS[0])
+    told.clear()
+    model.put(replace(VIEWS[0]))
+    assert told == []
+    model.put(replace(VIEWS[0], name="Another"))
+    assert told == ["row", "totals"]
+
+
 def test_a_row_gives_its_view_and_its_sentence() -> None:
     engine = ScriptedEngine()
     group = engine.add_group("Tide Gauge", others=("Maya",))

@@ -125,7 +125,9 @@ class ConversationModel(QAbstractListModel):
             self.endResetModel()
 
     def put(self, conversation: ConversationView) -> None:
-        """Add it, or take its new state and place."""
+        """Add it, or take its new state and place, if that is news."""
+        if self._all.get(conversation.conversation_id) == conversation:
+            return  # At a start, when each log has been read.
         self._all[conversation.conversation_id] = conversation
         old = self.index_of(conversation.conversation_id).row()
         target = self._sorted()

@@ -32,6 +32,11 @@ Raises RemoteProtocolError or CryptoError.
 """
 
 
+def by_joining(record: MemberRecord) -> tuple[UnixMs, ParticipantId]:
+    """A key that sorts by time of joining, then by id."""
+    return record.joined_ms, record.participant_id
+
+
 class Membership:
     """The members of one group, loaded from ``records`` and changed by ``join`` and ``leave``."""
 
@@ -63,7 +68,7 @@ class Membership:
 
     def everyone(self) -> tuple[MemberRecord, ...]:
         """Everyone who ever joined, including those who left; by time of joining, then by id."""
-        return tuple(sorted(self._records.values(), key=lambda r: (r.joined_ms, r.participant_id)))
+        return tuple(sorted(self._records.values(), key=by_joining))
 
     def is_member(self, participant_id: ParticipantId) -> bool:
         """Whether they are a member now."""

@@ -34,7 +34,7 @@ from engine.core.invite import (
     conversation_id_of,
     group_id_of,
 )
-from engine.core.membership.members import Membership
+from engine.core.membership.members import Membership, by_joining
 from engine.core.ports import ProfileStore, PutGroup, PutMember, PutNodeAddress, StoreWrite
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
@@ -150,8 +150,9 @@ class GroupFactory:
         )
 
     def people(self, group: GroupRecord) -> dict[ParticipantId, MemberRecord]:
-        """The members as the store knows them; runs on the storage thread."""
-        return {each.participant_id: each for each in self.store.members(group.conversation_id)}
+        """The members that the store knows, in the session's order; runs on the storage thread."""
+        members = sorted(self.store.members(group.conversation_id), key=by_joining)
+        return {each.participant_id: each for each in members}
 
     def load(self, group: GroupRecord, log: LogTable | None = None) -> GroupSession:
         """Build the session from the store; runs on the storage thread.
