@@ -159,6 +159,7 @@ def test_adding_a_person_is_reached_from_the_start_menu_and_the_empty_page() -> 
                 "Add a person",
                 "New group",
                 "Join with an invitation",
+                "Open channel",
             ]
             assert menu is not None
             menu.actions()[0].trigger()
