@@ -116,9 +116,16 @@ class TimeSearch:
         return self._is_open(search)
 
     def begin_anew(self) -> None:
-        """Begin again with the first round, once hints turn out to be of no use."""
-        self._searches.clear()
-        self._next_ms, self._asked_ms, self._in_vain = None, None, 0
+        """Begin again with the first round, once hints turn out to be of no use.
+
+        What is being asked for goes on: else whoever wishes it often enough gets no answer.
+        """
+        asked = {key: each for key, each in self._searches.items() if each.window is not None}
+        for search in asked.values():
+            search.at_ms = UnixMs(0)
+        self._searches = asked
+        self._next_ms = UnixMs(0) if asked else None
+        self._asked_ms, self._in_vain = None, 0
 
     def next_deadline(self) -> UnixMs | None:
         if self._next_ms is None or self._asked_ms is None:

@@ -331,6 +331,16 @@ def test_of_long_ago_one_wide_window_decides_that_it_is_lost(lacking: HistoryEnt
     assert entry_.stores.lacked == 2
 
 
+def test_a_wish_while_stores_are_asked_does_not_keep_their_answer_from_deciding() -> None:
+    alice = alice_with_store()
+    old = long_ago(alice, HINTED)
+    alice.handle(StoresMissing(message_ids=(id_of(X),)), now_ms=NOW)
+    (wide,) = asked(alice)
+    alice.handle(RetrieveRequested(), now_ms=after(SECOND))
+    alice.handle(WindowAnswered(window=wide), now_ms=after(2 * SECOND))
+    assert log_of(alice) == [id_of(old)]
+
+
 def test_a_smaller_window_than_was_asked_for_decides_nothing() -> None:
     alice = alice_with_store()
     long_ago(alice, PLAIN)
