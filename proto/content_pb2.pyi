@@ -89,6 +89,7 @@ class Body(_message.Message):
     CONTACT_REQUEST_FIELD_NUMBER: _builtins.int
     CONTACT_ANSWER_FIELD_NUMBER: _builtins.int
     PROFILE_UPDATE_FIELD_NUMBER: _builtins.int
+    ATTACHMENT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def text(self) -> Global___Text: ...
     @_builtins.property
@@ -113,6 +114,10 @@ class Body(_message.Message):
     def contact_answer(self) -> Global___ContactAnswer: ...
     @_builtins.property
     def profile_update(self) -> Global___ProfileUpdate: ...
+    @_builtins.property
+    def attachment(self) -> Global___Attachment:
+        """groups and one to one"""
+
     def __init__(
         self,
         *,
@@ -127,12 +132,13 @@ class Body(_message.Message):
         contact_request: Global___ContactRequest | None = ...,
         contact_answer: Global___ContactAnswer | None = ...,
         profile_update: Global___ProfileUpdate | None = ...,
+        attachment: Global___Attachment | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update", "attachment"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -176,6 +182,68 @@ class Text(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Text: _TypeAlias = Text  # noqa: Y015
+
+@_typing.final
+class Attachment(_message.Message):
+    """A picture or another file.  Up to 96 KiB travel in `inline`.  The fields from key to thumbnail
+    describe a larger one, which travels outside the log; without `inline` it needs a newer version.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    MEDIA_TYPE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    CAPTION_FIELD_NUMBER: _builtins.int
+    INLINE_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
+    ROOT_FIELD_NUMBER: _builtins.int
+    CHUNK_COUNT_FIELD_NUMBER: _builtins.int
+    THUMBNAIL_FIELD_NUMBER: _builtins.int
+    WIDTH_FIELD_NUMBER: _builtins.int
+    HEIGHT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """without a path; receivers clean it"""
+    media_type: _builtins.str
+    """type/subtype"""
+    size: _builtins.int
+    """in bytes; of `inline`, its length counts"""
+    inline: _builtins.bytes
+    key: _builtins.bytes
+    """of the sealed chunks, 32 bytes"""
+    root: _builtins.bytes
+    """SHA-256 of sealed chunk 0, the list of the others"""
+    chunk_count: _builtins.int
+    thumbnail: _builtins.bytes
+    width: _builtins.int
+    """of a picture, in pixels"""
+    height: _builtins.int
+    @_builtins.property
+    def caption(self) -> Global___Text:
+        """its text may be empty; it holds reply_to, mentions and forwarded, too"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        media_type: _builtins.str = ...,
+        size: _builtins.int = ...,
+        caption: Global___Text | None = ...,
+        inline: _builtins.bytes = ...,
+        key: _builtins.bytes = ...,
+        root: _builtins.bytes = ...,
+        chunk_count: _builtins.int = ...,
+        thumbnail: _builtins.bytes = ...,
+        width: _builtins.int = ...,
+        height: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["caption", b"caption"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caption", b"caption", "chunk_count", b"chunk_count", "height", b"height", "inline", b"inline", "key", b"key", "media_type", b"media_type", "name", b"name", "root", b"root", "size", b"size", "thumbnail", b"thumbnail", "width", b"width"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Attachment: _TypeAlias = Attachment  # noqa: Y015
 
 @_typing.final
 class Created(_message.Message):

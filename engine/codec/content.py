@@ -19,12 +19,16 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from engine.codec.join import decode_join
 from engine.core.content import (
     INSTANCE_ID_BYTES,
+    MAX_CAPTION_BYTES,
+    MAX_FILE_BYTES,
     MAX_MENTIONS,
     MAX_MESSAGE_ID_BYTES,
+    MAX_PIXELS,
     MAX_SAFE_INTEGER,
     MAX_TEXT_BYTES,
     NONCE_BYTES,
     Annotation,
+    Attachment,
     Body,
     ContactAnswer,
     ContactRequest,
@@ -48,10 +52,12 @@ from engine.core.content import (
 )
 from engine.core.emoji import is_emoji
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.file_names import NAMELESS, clean_file_name, clean_media_type
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from proto import content_pb2
 
-MAX_CONTENT_BYTES = 80 * 1024
+MAX_CONTENT_BYTES = 100 * 1024
+"""A file with all that may go with it, and the most that MVDS takes."""
 MAX_EPHEMERAL_BYTES = 1024
 _PARTICIPANT_ID = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 """16 bytes as base64url: the last character carries two bits of them."""
@@ -80,7 +86,7 @@ def encode_content(content: Content) -> bytes:
         read = decode_pair_content(encoded) if is_of_pair else decode_content(encoded)
     except (DecodeError, RemoteProtocolError, ValueError) as error:
         raise LocalProtocolError(f"content that nobody would accept: {error}") from error
-    if read.body != content.body and isinstance(read.body, Unsupported | Text | Edit):
+    if read.body != content.body and isinstance(read.body, Unsupported | Text | Attachment | Edit):
         raise LocalProtocolError("content that others would understand in another way")
     return encoded
 
@@ -153,6 +159,8 @@ def _encode_body(body: Body) -> bytes:  # noqa: C901, PLR0912 - one case per kin
     match body:
         case Text():
             _encode_text(wire.text, body)
+        case Attachment():
+            _encode_attachment(wire.attachment, body)
         case Reaction():
             wire.reaction.target_id = body.target_id
             wire.reaction.emoji = body.emoji
@@ -192,6 +200,16 @@ def _encode_text(wire: content_pb2.Text, text: Text) -> None:
     wire.mentions.extend(text.mentions)
     wire.forwarded = text.forwarded
     wire.mention_places.extend(chain.from_iterable(text.mention_places))
+
+
+def _encode_attachment(wire: content_pb2.Attachment, attachment: Attachment) -> None:
+    wire.name = attachment.name
+    wire.media_type = attachment.media_type
+    wire.size = len(attachment.data)
+    _encode_text(wire.caption, attachment.caption)
+    wire.inline = attachment.data
+    wire.width = attachment.width
+    wire.height = attachment.height
 
 
 def _encode_answer(wire: content_pb2.ContactAnswer, answer: ContactAnswer) -> None:
@@ -256,6 +274,8 @@ def _decode_group_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one p
     match wire.WhichOneof("kind"):
         case "text":
             return _decode_text(wire.text)
+        case "attachment":
+            return _decode_attachment(wire.attachment)
         case "reaction" | "edit" | "retraction" as kind:
             return _decode_annotation(wire, kind)
         case "created":
@@ -270,10 +290,12 @@ def _decode_group_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one p
             return _unsupported(other)
 
 
-def _decode_pair_body(wire: content_pb2.Body) -> Body:
+def _decode_pair_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one per kind
     match wire.WhichOneof("kind"):
         case "text":
             return _decode_text(wire.text)
+        case "attachment":
+            return _decode_attachment(wire.attachment)
         case "reaction" | "edit" | "retraction" as kind:
             return _decode_annotation(wire, kind)
         case "contact_request":
@@ -345,6 +367,31 @@ def _decode_annotation(
         return Unsupported(kind=kind)
 
 
+def _decode_attachment(wire: content_pb2.Attachment) -> Attachment | Unsupported:
+    """First versions decode all of them to ``Unsupported``, so none may be refused.
+
+    What it says of itself is cleaned, or believed only where it cannot lie.
+    """
+    if not 1 <= len(wire.inline) <= MAX_FILE_BYTES:
+        return Unsupported(kind="attachment")
+    try:
+        caption = _decode_said(wire.caption, MAX_CAPTION_BYTES)
+    except RemoteProtocolError:
+        return Unsupported(kind="attachment")
+    media_type = clean_media_type(wire.media_type)
+    sides = wire.width, wire.height
+    is_picture = media_type.startswith("image/") and all(0 < side <= MAX_PIXELS for side in sides)
+    width, height = sides if is_picture else (0, 0)
+    return Attachment(
+        name=clean_file_name(wire.name) or NAMELESS,
+        media_type=media_type,
+        data=wire.inline,
+        caption=caption,
+        width=width,
+        height=height,
+    )
+
+
 def _decode_reaction(wire: content_pb2.Reaction) -> Reaction:
     if not is_emoji(wire.emoji):
         raise RemoteProtocolError("content_bad_emoji")
@@ -363,10 +410,14 @@ def _unsupported(kind: str | None) -> Unsupported:
 
 
 def _decode_text(wire: content_pb2.Text) -> Text:
-    text, mentions = wire.text, tuple(map(ParticipantId, wire.mentions))
-    if not text:
+    if not wire.text:
         raise RemoteProtocolError("content_empty_text")
-    if len(text.encode()) > MAX_TEXT_BYTES:
+    return _decode_said(wire, MAX_TEXT_BYTES)
+
+
+def _decode_said(wire: content_pb2.Text, max_bytes: int) -> Text:
+    text, mentions = wire.text, tuple(map(ParticipantId, wire.mentions))
+    if len(text.encode()) > max_bytes:
         raise RemoteProtocolError("content_text_too_long")
     if len(mentions) > MAX_MENTIONS:
         raise RemoteProtocolError("content_too_many_mentions")

@@ -16,6 +16,11 @@ from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 
 MAX_TEXT_BYTES = 64 * 1024
+MAX_FILE_BYTES = 96 * 1024
+"""Of a file that travels as content.  With its caption it fits into what MVDS carries."""
+MAX_CAPTION_BYTES = 1024
+MAX_PIXELS = 65_535
+"""Along one side of a picture."""
 MAX_NAME_CHARACTERS = 64
 MAX_MENTIONS = 64
 MAX_MESSAGE_ID_BYTES = 128
@@ -79,6 +84,23 @@ class Text:
     forwarded: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A picture or another file of 1 to MAX_FILE_BYTES bytes.
+
+    Name and media type are clean (``engine.core.file_names``) and as untrusted as the bytes.
+    """
+
+    name: str
+    media_type: str
+    data: bytes = field(repr=False)
+    caption: Text = Text(text="")
+    """Of 0 to MAX_CAPTION_BYTES bytes; has ``reply_to`` and mentions also without a text."""
+    width: int = 0
+    """Of a picture, as its author says, up to MAX_PIXELS; 0 for another file, as ``height``."""
+    height: int = 0
+
+
 class Reaction(Struct, frozen=True, kw_only=True):
     """The author chooses an emoji for a message, or takes it back."""
 
@@ -89,14 +111,17 @@ class Reaction(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """The author gives a text of their own another text, without ``reply_to`` and ``forwarded``."""
+    """The author gives a text of their own, or a file, another text or caption.
+
+    ``text`` is without ``reply_to`` and ``forwarded``.
+    """
 
     target_id: MessageId
     text: Text
 
 
 class Retraction(Struct, frozen=True, kw_only=True):
-    """The author asks everybody to hide a text of their own."""
+    """The author asks everybody to hide a text or a file of their own."""
 
     target_id: MessageId
 
@@ -181,6 +206,7 @@ ANNOTATION_KINDS = frozenset(["reaction", "edit", "retraction"])
 
 Body: TypeAlias = (
     Text
+    | Attachment
     | Annotation
     | Created
     | Join
@@ -191,7 +217,10 @@ Body: TypeAlias = (
     | ProfileUpdate
     | Unsupported
 )
-"""Texts and annotations are said in groups and pairs; the last three only in pairs."""
+"""Texts, files and annotations are said in groups and pairs.
+
+``ContactRequest``, ``ContactAnswer`` and ``ProfileUpdate`` are said only in pairs.
+"""
 
 
 class Content(Struct, frozen=True, kw_only=True):
@@ -234,14 +263,20 @@ def clean_name(name: str) -> str:
 
     Raises ValueError unless 1 to MAX_NAME_CHARACTERS characters are left.
     """
-    spaced = "".join(" " if c in _NAME_SPACES else c for c in name)
-    visible = "".join(c for c in spaced if ord(c) not in _STRIPPED)
-    cleaned = " ".join(visible.split())
-    if not cleaned.strip(_JOINERS + " "):
+    cleaned = visible_line(name)
+    if not cleaned:
         raise ValueError("nothing is left of the name")
     if len(cleaned) > MAX_NAME_CHARACTERS:
         raise NameTooLongError(f"the name is longer than {MAX_NAME_CHARACTERS} characters")
     return cleaned
+
+
+def visible_line(text: str) -> str:
+    """``text`` on one line, without invisible characters; "" if nothing could be seen of it."""
+    spaced = "".join(" " if c in _NAME_SPACES else c for c in text)
+    visible = "".join(c for c in spaced if ord(c) not in _STRIPPED)
+    cleaned = " ".join(visible.split())
+    return cleaned if cleaned.strip(_JOINERS + " ") else ""
 
 
 def utf16_length(text: str) -> int:

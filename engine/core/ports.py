@@ -48,7 +48,10 @@ class StoredQuote(Struct, frozen=True, kw_only=True):
     sender_id: ParticipantId
     is_own: bool
     text: str
-    """Of a text, else empty; cut off somewhere beyond ``rules.QUOTED_CHARACTERS``."""
+    """Of a text, or a file's caption or else its name; empty for other rows.
+
+    Cut off somewhere beyond ``rules.QUOTED_CHARACTERS``.
+    """
     spans: tuple[SpanRecord, ...]
     retracted: bool
     hidden: bool
@@ -138,16 +141,16 @@ class StoredPage(Struct, frozen=True, kw_only=True):
 class ConversationSummary(Struct, frozen=True, kw_only=True):
     """Counts for the conversation list.
 
-    Unread: visible text rows of others after the read mark.
+    Unread: visible rows of others after the read mark, of the kinds ``rules.SAID_KINDS``.
     """
 
     unread: int
     first_unread: Position | None
     last_message: StoredMessage | None
     waiting_to_send: int
-    """Own text rows that are only saved; a notice such as a join is nothing to wait for."""
+    """Own rows of these kinds that are only saved; nobody waits for a notice such as a join."""
     failed: int
-    """Own text rows that were given up."""
+    """Own rows of these kinds that were given up."""
     mentions: int = 0
     """How many of the unread ones mention us."""
     first_mention: Position | None = None
@@ -266,6 +269,8 @@ class PutMessage(Struct, frozen=True, kw_only=True):
     """Insert or replace by message id; ``hidden`` stays as it was."""
 
     message: MessageRecord
+    data: bytes = b""
+    """The bytes of ``message.file``."""
 
 
 class PutAnnotation(Struct, frozen=True, kw_only=True):
@@ -513,6 +518,9 @@ class ProfileStore(Protocol):
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredReactor]:
         """Who reacted and was not muted, the earliest first."""
+
+    def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
+        """The bytes of a message's file, shown or not; None if it has none or was retracted."""
 
     def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
         """The size of a logged message's raw bytes; 0 for any other."""

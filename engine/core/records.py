@@ -179,6 +179,17 @@ class SpanRecord(Struct, frozen=True, kw_only=True):
     target: str
 
 
+class FileRecord(Struct, frozen=True, kw_only=True):
+    """What is known of a file without its bytes; clean (``engine.core.file_names``)."""
+
+    name: str
+    media_type: str
+    size: int
+    width: int = 0
+    """Of a picture, in pixels; 0 if it is none."""
+    height: int = 0
+
+
 class MessageRecord(Struct, frozen=True, kw_only=True):
     """One row of a timeline, decrypted, as it will be shown."""
 
@@ -201,6 +212,7 @@ class MessageRecord(Struct, frozen=True, kw_only=True):
     """``engine.answers.Arrival``: by which way it came here first."""
     repaired_by: ParticipantId | None = None
     """The member who sent it again, if it came by repair."""
+    file: FileRecord | None = None
 
 
 class AnnotationRecord(Struct, frozen=True, kw_only=True):

@@ -51,8 +51,12 @@ WHERE r.removed = 0 AND r.conversation_key = ? AND r.target_id IN
 _ReactionRow: TypeAlias = tuple[StoredId, str, str, int, StoredId, ParticipantId, int, str | None]
 _QUOTED: Final = f"""
 SELECT m.message_id, m.lamport_timestamp, p.participant_id, m.is_own,
-       CASE m.kind WHEN 'text' THEN substr(m.text, 1, {2 * rules.QUOTED_CHARACTERS}) ELSE '' END,
-       CASE m.kind WHEN 'text' THEN m.spans ELSE '' END, m.retracted, m.hidden
+       CASE WHEN m.kind = 'file' AND m.text = '' THEN coalesce((
+              SELECT f.name FROM file AS f
+              WHERE f.conversation_key = m.conversation_key AND f.message_id = m.message_id), '')
+            WHEN m.kind IN ('text', 'file') THEN substr(m.text, 1, {2 * rules.QUOTED_CHARACTERS})
+            ELSE '' END,
+       CASE WHEN m.kind IN ('text', 'file') THEN m.spans ELSE '' END, m.retracted, m.hidden
 FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
 """  # noqa: S608 - our own number
 QUOTES: Final = with_ids(f"{_QUOTED} WHERE m.conversation_key = ? AND m.message_id IN")
@@ -90,7 +94,7 @@ SELECT m.message_id, m.text, m.spans, m.sent_ms, m.received_ms, m.is_own, 1, d.s
 FROM message AS m
 LEFT JOIN delivery AS d
   ON m.is_own = 1 AND d.conversation_key = m.conversation_key AND d.message_id = m.message_id
-WHERE m.conversation_key = ? AND m.message_id = ? AND m.kind = 'text'
+WHERE m.conversation_key = ? AND m.message_id = ? AND m.kind IN ('text', 'file')
 """
 _VersionRow: TypeAlias = tuple[
     StoredId, str, str, int, int, int, int, str | None, int | None, str | None

@@ -15,6 +15,7 @@ from engine.core.emoji import without_selectors
 from engine.core.ids import MessageId, Position
 from engine.core.records import AnnotationRecord
 from engine.persistence import rules
+from engine.persistence.file_tables import forget_file
 from engine.persistence.many_rows import Value, by_the_dozen, with_ids
 from engine.persistence.short_keys import participant_keys
 from engine.persistence.stored_ids import StoredId, stored_id, stored_ids, stored_place
@@ -196,13 +197,13 @@ def _spoken_of(
 
 
 def _show(connection: sqlite3.Connection, conversation: int, target: StoredId) -> None:
-    """Give the row the text that counts now; nothing happens if it is not here or no text."""
+    """Give the row the text that counts now; nothing happens if it is not here or says nothing."""
     row: tuple[int, str, StoredId | None] | None = connection.execute(
         "SELECT sender_key, kind, shown_id FROM message "
         "WHERE conversation_key = ? AND message_id = ?",
         (conversation, target),
     ).fetchone()
-    if row is None or row[1] != rules.TEXT_KIND:
+    if row is None or row[1] not in rules.SAID_KINDS:
         return
     sender, _, shown = row
 
@@ -219,6 +220,7 @@ def _show(connection: sqlite3.Connection, conversation: int, target: StoredId) -
     values: tuple[Value, ...]
     if retraction is not None:
         connection.execute(_ERASE, (conversation, target, sender))
+        forget_file(connection, conversation, target)
         values = (retraction[0], None, True, "", "", False)
     elif edit is not None:
         shown_id, sent_ms, text, spans, mentions_me = edit

@@ -7,7 +7,8 @@ commit.  Nothing outlives the transaction.
 
 import sqlite3
 
-from engine.core.records import AnnotationRecord, MessageRecord
+from engine.core.ports import PutMessage
+from engine.core.records import AnnotationRecord
 from engine.core.sds.vocabulary import AppendToLog
 from engine.persistence.annotation_tables import put_annotations
 from engine.persistence.channel_tables import append_to_log
@@ -21,14 +22,14 @@ class PendingRows:
         self._connection = connection
         self._conversation = 0
         self._logged: list[AppendToLog] = []
-        self._messages: list[MessageRecord] = []
+        self._messages: list[PutMessage] = []
         self._annotations: list[AnnotationRecord] = []
 
     def log(self, conversation: int, appended: AppendToLog) -> None:
         self._turn_to(conversation)
         self._logged.append(appended)
 
-    def put(self, conversation: int, message: MessageRecord) -> None:
+    def put(self, conversation: int, message: PutMessage) -> None:
         self._turn_to(conversation)
         self._messages.append(message)
 

@@ -55,8 +55,12 @@ MAX_NODE_ADDRESSES: Final = 50
 MAX_LOADED_RECORDS: Final = 1_000_000
 MAX_COVERED_STORES: Final = 64
 """Per conversation, the latest: Stores on a local network come and go."""
-TEXT_KIND: Final = "text"
-"""The kind of row that counts as unread, as waiting to be sent, and as failed."""
+FILE_KIND: Final = "file"
+SAID_KINDS: Final = frozenset(("text", FILE_KIND))
+"""The kinds of row that count as unread, as waiting to be sent, and as failed.
+
+They are quoted, edited and retracted.
+"""
 
 
 MAX_EMOJI_EACH: Final = 16

@@ -19,13 +19,14 @@ from msgspec import Struct
 
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
+from engine.persistence.file_tables import FILE_TABLES
 from engine.persistence.from_version_1 import carry_over, give_back
 from engine.persistence.saved_log import INDEX_TABLES
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -493,6 +494,12 @@ def keep_indexes(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 5")
 
 
+def add_files(connection: sqlite3.Connection) -> None:
+    for statement in FILE_TABLES:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 6")
+
+
 def give_back_room(connection: sqlite3.Connection) -> None:
     """A step of its own, so that it is done at the next start if the process is killed before."""
     give_back(connection)
@@ -515,6 +522,7 @@ MIGRATIONS: Final = (
     Migration(add_annotations),
     Migration(add_open_channels),
     Migration(keep_indexes),
+    Migration(add_files),
     Migration(give_back_room, transactional=False),
 )
 

@@ -68,6 +68,7 @@ from engine.core.sds.vocabulary import (
 from engine.persistence import (
     annotation_reads,
     channel_reads,
+    file_tables,
     history_tables,
     muted_members,
     muting,
@@ -228,8 +229,8 @@ class SqliteProfileStore:
             case ApplyChannel(writes=channel_writes):
                 for channel_write in channel_writes:
                     self._apply_to_channel(key, channel_write)
-            case PutMessage(message=message):
-                self._pending.put(key, message)
+            case PutMessage():
+                self._pending.put(key, write)
             case PutAnnotation(annotation=annotation):
                 self._pending.annotate(key, annotation)
             case PutDelivery(message_id=message_id, delivery=delivery):
@@ -362,6 +363,13 @@ class SqliteProfileStore:
             return (
                 None if key is None else channel_reads.read_raw(self._connection, key, message_id)
             )
+
+    def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
+        with translated("read a file"):
+            key = self._key(conversation_id)
+            if key is None:
+                return None
+            return file_tables.read_data(self._connection, key, stored_id(message_id))
 
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int

@@ -27,13 +27,14 @@ from engine.core.ports import (
     StoredQuote,
     StoredReaction,
 )
-from engine.core.records import MessageRecord
+from engine.core.records import FileRecord, MessageRecord
 from engine.core.sds.vocabulary import HolderEntry
 from engine.persistence.annotation_reads import delivery_of, last_annotation, quotes, reactions
 from engine.persistence.channel_reads import read_holders
+from engine.persistence.file_tables import read_files
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before
-from engine.persistence.rules import MAX_REACTIONS_SHOWN, page, page_limit
+from engine.persistence.rules import FILE_KIND, MAX_REACTIONS_SHOWN, page, page_limit
 from engine.persistence.stored_ids import (
     StoredId,
     message_id_of,
@@ -83,13 +84,15 @@ ROWS_AFTER: Final = (
 )
 FIRST_UNREAD: Final = """
 SELECT lamport_timestamp, message_id FROM message
-WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
+WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0
+  AND kind IN ('text', 'file')
   AND (lamport_timestamp, message_id) > (?, ?)
 ORDER BY waiting, lamport_timestamp, message_id LIMIT 1
 """
 _UNREAD_MENTIONS: Final = """
 FROM message
-WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
+WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0
+  AND kind IN ('text', 'file')
   AND mentions_me = 1
   AND (lamport_timestamp, message_id) > (?, ?)
 """
@@ -102,7 +105,7 @@ _UNSETTLED: Final = """
 SELECT d.state, count(*) FROM delivery AS d CROSS JOIN message AS m
   ON m.conversation_key = d.conversation_key AND m.message_id = d.message_id
 WHERE d.conversation_key = ? AND d.state IN ('saved', 'failed') AND m.is_own = 1 AND m.hidden = 0
-  AND m.kind = 'text'
+  AND m.kind IN ('text', 'file')
 GROUP BY d.state
 """
 
@@ -236,7 +239,9 @@ class TimelineReader:
         quoting = quotes(self._connection, self._conversation, quoted) if quoted else {}
         reacted = [row[0] for row in rows if row[19] and not row[18]]
         reacting = reactions(self._connection, self._conversation, reacted) if reacted else {}
-        return tuple(self._stored(row, holders, quoting, reacting) for row in rows)
+        with_file = [row[0] for row in rows if row[5] == FILE_KIND]
+        files = read_files(self._connection, self._conversation, with_file) if with_file else {}
+        return tuple(self._stored(row, holders, quoting, reacting, files) for row in rows)
 
     def _stored(
         self,
@@ -244,6 +249,7 @@ class TimelineReader:
         holders: Mapping[StoredId, Sequence[HolderEntry]],
         quoting: Mapping[StoredId, StoredQuote],
         reacting: Mapping[StoredId, tuple[StoredReaction, ...]],
+        files: Mapping[StoredId, FileRecord],
     ) -> StoredMessage:
         (
             stored_as, lamport, waiting, is_own, late, kind, sender_id, sent_ms, received_ms, text,
@@ -264,6 +270,7 @@ class TimelineReader:
             late=bool(late),
             arrival="unknown" if arrival is None else ARRIVALS[arrival],
             repaired_by=None if repaired_by is None else ParticipantId(repaired_by),
+            file=files.get(stored_as),
         )
         delivery = delivery_of(state, attempts, failure)
         holding = tuple(holders.get(shown_id or stored_as, ())) if is_own else ()

@@ -2,23 +2,25 @@
 
 Counts that every list row shows (visible rows, waiting rows, unread) are kept in ``timeline`` and
 updated in the transaction that changes a row, so that reading them is cheap.  Unread means visible
-text rows of others after the read mark, by position: a message that arrives late, before the mark,
-counts as read.
+texts and files of others after the read mark, by position: a message that arrives late, before the
+mark, counts as read.
 """
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from engine.core.ids import MessageId, Position
+from engine.core.ports import PutMessage
 from engine.core.records import DeliveryRecord, MessageRecord
 from engine.persistence.annotation_tables import row_goes, rows_came
+from engine.persistence.file_tables import forget_file, put_file
 from engine.persistence.many_rows import Value, by_the_dozen, insert, with_ids, with_rows
 from engine.persistence.muted_members import DELETED, OF_MUTED, read_muted_members
 from engine.persistence.ordinals import count_in, count_out
-from engine.persistence.rules import TEXT_KIND
+from engine.persistence.rules import FILE_KIND, SAID_KINDS
 from engine.persistence.short_keys import participant_keys
 from engine.persistence.stored_ids import (
     StoredId,
@@ -61,7 +63,8 @@ WHERE conversation_key = ?
 """
 _UNREAD_UP_TO: Final = """
 SELECT count(*) FROM message
-WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0 AND kind = 'text'
+WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0
+  AND kind IN ('text', 'file')
   AND (lamport_timestamp, message_id) > (?, ?) AND (lamport_timestamp, message_id) <= (?, ?)
 """
 _PUT_DELIVERY: Final = """
@@ -84,7 +87,7 @@ class CountedRow(Struct, frozen=True):
         return (
             not self.hidden
             and not self.is_own
-            and self.kind == TEXT_KIND
+            and self.kind in SAID_KINDS
             and (mark is None or stored_order(self.position) > stored_order(mark))
         )
 
@@ -94,9 +97,10 @@ Change: TypeAlias = tuple[CountedRow | None, CountedRow | None]
 
 
 def put_messages(
-    connection: sqlite3.Connection, conversation: int, records: Sequence[MessageRecord]
+    connection: sqlite3.Connection, conversation: int, writes: Sequence[PutMessage]
 ) -> None:
-    """Write the records in order; an existing one is replaced, and what speaks of it applied."""
+    """Write the rows in order; an existing one is replaced, and what speaks of it applied."""
+    records = [write.message for write in writes]
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
     muted = read_muted_members(connection, conversation)
     senders = participant_keys(connection, conversation, [one.sender_id for one in records])
@@ -118,9 +122,27 @@ def put_messages(
         after[position.message_id] = CountedRow(
             position, record.waiting, hidden, record.is_own, record.kind
         )
+    _put_files(connection, conversation, before, writes)
     rows_came(connection, conversation, list(after))
     changes = [(before.get(message_id), row) for message_id, row in after.items()]
     recount(connection, conversation, [change for change in changes if change[0] != change[1]])
+
+
+def _put_files(
+    connection: sqlite3.Connection,
+    conversation: int,
+    before: Mapping[MessageId, CountedRow],
+    writes: Sequence[PutMessage],
+) -> None:
+    """Of several writes of one message the last counts."""
+    last = {write.message.position.message_id: write for write in writes}
+    for message_id, write in last.items():
+        if write.message.file is not None:
+            put_file(
+                connection, conversation, stored_id(message_id), write.message.file, write.data
+            )
+        elif message_id in before and before[message_id].kind == FILE_KIND:
+            forget_file(connection, conversation, stored_id(message_id))
 
 
 def _columns(
@@ -173,6 +195,8 @@ def remove_message(
         )
     if old is not None:
         row_goes(connection, conversation, message_id)
+        if old.kind == FILE_KIND:
+            forget_file(connection, conversation, stored_id(message_id))
         recount(connection, conversation, [(old, None)])
 
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.core.content import (
     ANNOTATION_KINDS,
     Annotation,
+    Attachment,
     Body,
     ContactAnswer,
     ContactRequest,
@@ -30,9 +31,12 @@ from engine.core.content import (
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.markup import find_spans
-from engine.core.records import AnnotationRecord, MessageRecord, SpanRecord
+from engine.core.records import AnnotationRecord, FileRecord, MessageRecord, SpanRecord
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
+FILE = "file"
+SAID = frozenset([TEXT, FILE])
+"""What is worth a notification: the others tell who came and went."""
 RENAMED = "renamed"
 ASKED, ACCEPTED, DECLINED, WITHDRAWN = "asked", "accepted", "declined", "withdrawn"
 REACTION, EDIT, RETRACTION = "reaction", "edit", "retraction"
@@ -88,7 +92,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     kind, text = _kind_and_text(content)
     if kind == RENAMED:
         text = f"{sender_name}\n{text}"
-    said = content.body if isinstance(content.body, Text) else None
+    said = _said_in(content.body)
     return MessageRecord(
         conversation_id=conversation_id,
         position=position,
@@ -106,7 +110,36 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
         mentions_me=said is not None and not is_own and own_id in said.mentions,
         arrival=way.arrival,
         repaired_by=way.repaired_by,
+        file=_file_of(content.body),
     )
+
+
+def _said_in(body: Body) -> Text | None:
+    """The text or the caption, with what it answers and whom it mentions."""
+    match body:
+        case Text():
+            return body
+        case Attachment(caption=caption):
+            return caption
+        case _:
+            return None
+
+
+def _file_of(body: Body) -> FileRecord | None:
+    if not isinstance(body, Attachment):
+        return None
+    return FileRecord(
+        name=body.name,
+        media_type=body.media_type,
+        size=len(body.data),
+        width=body.width,
+        height=body.height,
+    )
+
+
+def data_of(body: Body) -> bytes:
+    """The bytes of the file; b"" if it is none."""
+    return body.data if isinstance(body, Attachment) else b""
 
 
 def annotation_of(  # noqa: PLR0913 - one keyword per fact
@@ -153,6 +186,9 @@ def retargeted(body: Body, replaced: Mapping[MessageId, MessageId]) -> Body:
     match body:
         case Text(reply_to=str() as reply_to):
             return dataclasses.replace(body, reply_to=replaced.get(reply_to, reply_to))
+        case Attachment(caption=Text(reply_to=str() as reply_to) as caption):
+            caption = dataclasses.replace(caption, reply_to=replaced.get(reply_to, reply_to))
+            return dataclasses.replace(body, caption=caption)
         case Reaction() | Retraction():
             return replace(body, target_id=replaced.get(body.target_id, body.target_id))
         case Edit():
@@ -191,6 +227,8 @@ def _kind_and_text(  # noqa: PLR0911 - one case per kind of content
     match body:
         case Text():
             return TEXT, body.text
+        case Attachment():
+            return FILE, body.caption.text
         case Created():
             return CREATED, body.name
         case Join():

@@ -33,7 +33,7 @@ from engine.core.sds.vocabulary import (
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
 from engine.network.waku.message_hash import message_hash
-from engine.persistence.rules import MAX_PAGE_ROWS, TEXT_KIND
+from engine.persistence.rules import MAX_PAGE_ROWS, SAID_KINDS
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
@@ -197,7 +197,7 @@ class SessionParticipant:
                 quoted_text=stored.quote.text if stored.quote else None,
             )
             for stored in page.messages
-            if stored.record.kind == TEXT_KIND and not stored.record.waiting
+            if stored.record.kind in SAID_KINDS and not stored.record.waiting
         ]
 
     # --- the runner's part ---

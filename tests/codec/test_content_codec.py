@@ -18,9 +18,13 @@ from engine.codec.content import (
 )
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.content import (
+    MAX_CAPTION_BYTES,
+    MAX_FILE_BYTES,
     MAX_NAME_CHARACTERS,
+    MAX_PIXELS,
     MAX_SAFE_INTEGER,
     MAX_TEXT_BYTES,
+    Attachment,
     Body,
     ContactAnswer,
     ContactRequest,
@@ -40,7 +44,9 @@ from engine.core.content import (
     utf16_length,
 )
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.file_names import ANY_FILE, MAX_FILE_NAME_BYTES, clean_file_name
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.mvds.config import MvdsConfig
 from proto import content_pb2
 
 SOMEBODY = ParticipantId("0123456789-_abcdefghiA")
@@ -60,6 +66,21 @@ def texts_with_mentions(draw: st.DrawFn) -> Text:
     return Text(text=text, mentions=(SOMEBODY,) * len(places), mention_places=tuple(places))
 
 
+captions = st.builds(Text, text=st.just("") | well_formed, reply_to=message_ids)
+files = st.builds(
+    Attachment,
+    name=well_formed.map(lambda name: clean_file_name(name) or "file"),
+    media_type=st.sampled_from(["text/plain", "application/octet-stream", "image/png"]),
+    data=st.binary(min_size=1, max_size=99),
+    caption=captions | texts_with_mentions(),
+) | st.builds(
+    Attachment,
+    name=st.just("a.png"),
+    media_type=st.just("image/png"),
+    data=st.binary(min_size=1, max_size=9),
+    width=st.integers(1, MAX_PIXELS),
+    height=st.integers(1, MAX_PIXELS),
+)
 texts = st.builds(
     Text,
     text=well_formed,
@@ -80,6 +101,7 @@ annotation_bodies = st.one_of(
 bodies = st.one_of(
     texts,
     texts_with_mentions(),
+    files,
     annotation_bodies,
     st.builds(Created, name=st.text("ab cé", min_size=1, max_size=9).filter(str.strip)),
     st.just(Leave()),
@@ -127,6 +149,7 @@ pair_contents = st.builds(
     lamport_timestamp=st.integers(1, MAX_SAFE_INTEGER),
     body=st.one_of(
         texts,
+        files,
         annotation_bodies,
         st.builds(ContactRequest, name=names, picture=pictures, round=rounds),
         st.builds(
@@ -284,6 +307,99 @@ def test_there_is_one_encoding_and_nothing_unknown_outside_the_body(padded: byte
 def test_the_longest_text_fits() -> None:
     longest = content(Text(text="é" * (MAX_TEXT_BYTES // 2), mentions=(SOMEBODY,) * 64))
     assert decode_content(encode_content(longest)) == longest
+
+
+@pytest.mark.parametrize("decode", [decode_content, decode_pair_content])
+def test_the_largest_file_fits_with_all_that_may_go_with_it(
+    decode: Callable[[bytes], Content],
+) -> None:
+    """Also into a message of MVDS, which has the least room."""
+    caption = Text(
+        text="@x" * (MAX_CAPTION_BYTES // 2),
+        reply_to=MessageId("r" * 64),
+        mentions=(SOMEBODY,) * 64,
+        mention_places=tuple((2 * number, 2) for number in range(64, 128)),
+    )
+    file = Attachment(
+        name="é" * (MAX_FILE_NAME_BYTES // 2),
+        media_type="image/" + "x" * 58,
+        data=bytes(MAX_FILE_BYTES),
+        caption=caption,
+        width=MAX_PIXELS,
+        height=MAX_PIXELS,
+    )
+    largest = Content(
+        author=AuthorSequence(instance_id=InstanceId(bytes(16)), sequence=MAX_SAFE_INTEGER),
+        previous_id=MessageId("p" * 64),
+        nonce=bytes(16),
+        sent_ms=UnixMs(MAX_SAFE_INTEGER),
+        body=file,
+        lamport_timestamp=MAX_SAFE_INTEGER if decode is decode_pair_content else 0,
+        replaces=None if decode is decode_pair_content else MessageId("r" * 64),
+    )
+    encoded = encode_content(largest)
+    assert decode(encoded) == largest
+    assert len(encoded) <= MvdsConfig().max_body_bytes
+
+
+@pytest.mark.parametrize("decode", [decode_content, decode_pair_content])
+def test_what_a_file_says_of_itself_is_cleaned(decode: Callable[[bytes], Content]) -> None:
+    said = content_pb2.Attachment(
+        name="../\u202egnp.exe",
+        media_type="image/png; x",
+        size=2**63,
+        inline=b"MZ",
+        key=b"k",
+        root=b"r",
+        chunk_count=9,
+        thumbnail=b"t",
+        width=2**31,
+        height=5,
+    )
+    assert decode(wire(content_pb2.Body(attachment=said))).body == Attachment(
+        name="gnp.exe", media_type=ANY_FILE, data=b"MZ"
+    )
+    nameless = content_pb2.Attachment(name="..", media_type="image/png", inline=b"x", width=5)
+    assert decode(wire(content_pb2.Body(attachment=nameless))).body == Attachment(
+        name="file", media_type="image/png", data=b"x"
+    )
+
+
+@pytest.mark.parametrize(
+    "malformed",
+    [
+        content_pb2.Attachment(),
+        content_pb2.Attachment(name="large.iso", size=10**8, key=bytes(32), root=bytes(32)),
+        content_pb2.Attachment(name="a", inline=bytes(MAX_FILE_BYTES + 1)),
+        content_pb2.Attachment(
+            inline=b"x", caption=content_pb2.Text(text="x" * (MAX_CAPTION_BYTES + 1))
+        ),
+        content_pb2.Attachment(inline=b"x", caption=content_pb2.Text(mentions=["nobody"])),
+    ],
+)
+@pytest.mark.parametrize("decode", [decode_content, decode_pair_content])
+def test_other_files_need_a_newer_version(
+    decode: Callable[[bytes], Content], malformed: content_pb2.Attachment
+) -> None:
+    """Versions before files took all of them, so that refusing one would leave a gap."""
+    body = content_pb2.Body(attachment=malformed)
+    assert decode(wire(body)).body == Unsupported(kind="attachment")
+
+
+@pytest.mark.parametrize(
+    "unusable",
+    [
+        Attachment(name="a", media_type="image/png", data=b""),
+        Attachment(name="a", media_type="image/png", data=bytes(MAX_FILE_BYTES + 1)),
+        Attachment(name="../a", media_type="image/png", data=b"x"),
+        Attachment(name="a", media_type="png", data=b"x"),
+        Attachment(name="a", media_type="text/plain", data=b"x", width=1, height=1),
+        Attachment(name="a", media_type="image/png", data=b"x", caption=Text(text="x" * 1025)),
+    ],
+)
+def test_nobody_sends_a_file_that_others_would_see_in_another_way(unusable: Attachment) -> None:
+    with pytest.raises(LocalProtocolError):
+        encode_content(content(unusable))
 
 
 def test_content_of_a_newer_version_is_kept_as_unsupported() -> None:

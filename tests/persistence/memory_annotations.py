@@ -70,12 +70,12 @@ class MemoryAnnotations:
 
     def judge(self, record: MessageRecord) -> None:
         """What its author retracted is erased for good."""
-        if record.kind == "text" and self._of(record, "retraction"):
+        if record.kind in rules.SAID_KINDS and self._of(record, "retraction"):
             self._erased_rows.add(record.position.message_id)
             self._erased |= {_key(edit) for edit in self._of(record, "edit")}
 
     def _of(self, record: MessageRecord, kind: str) -> list[AnnotationRecord]:
-        if record.kind != "text":
+        if record.kind not in rules.SAID_KINDS:
             return []
         return self._versions.get((record.position.message_id, record.sender_id, kind), [])
 
@@ -86,9 +86,7 @@ class MemoryAnnotations:
             return own, retractions[-1]
         if edits := self._of(record, "edit"):
             edit = self._text_of(edits[-1])
-            changed = replace(
-                record, text=edit.text, spans=edit.spans, mentions_me=edit.mentions_me
-            )
+            changed = replace(own, text=edit.text, spans=edit.spans, mentions_me=edit.mentions_me)
             return changed, edit
         return own, None
 
@@ -98,7 +96,9 @@ class MemoryAnnotations:
 
     def original(self, record: MessageRecord) -> MessageRecord:
         erased = record.position.message_id in self._erased_rows
-        return replace(record, text="", spans=(), mentions_me=False) if erased else record
+        if not erased:
+            return record
+        return replace(record, text="", spans=(), mentions_me=False, file=None)
 
     def edits(self, record: MessageRecord) -> list[AnnotationRecord]:
         return [self._text_of(one) for one in self._of(record, "edit")]

@@ -68,7 +68,7 @@ from engine.core.sds.vocabulary import (
     Write,
 )
 from engine.persistence import rules
-from engine.persistence.rules import TEXT_KIND, ConversationRow, page, page_limit
+from engine.persistence.rules import SAID_KINDS, ConversationRow, page, page_limit
 from tests.persistence.memory_annotations import MemoryAnnotations
 from tests.persistence.memory_history import MemoryHistory
 from tests.persistence.memory_pair import MemoryPair
@@ -255,6 +255,7 @@ class MemoryConversation:
         self.pair = MemoryPair()
         self.history = MemoryHistory()
         self._messages: dict[MessageId, MessageRecord] = {}
+        self._data: dict[MessageId, bytes] = {}
         self._hidden: set[MessageId] = set()
         self.muted_members: set[ParticipantId] = set()
         self.annotations = MemoryAnnotations()
@@ -297,8 +298,9 @@ class MemoryConversation:
         if target is not None:
             self.annotations.judge(target)
 
-    def put_message(self, record: MessageRecord) -> None:
+    def put_message(self, record: MessageRecord, data: bytes) -> None:
         message_id = record.position.message_id
+        self._data[message_id] = data
         old = self._messages.get(message_id)
         self._messages[message_id] = record
         if old is not None and self._is_visible(old):
@@ -381,17 +383,24 @@ class MemoryConversation:
         if record is None:
             return None
         shown, changed_by = self.annotations.shown(record)
-        is_text = record.kind == TEXT_KIND
+        is_said = record.kind in SAID_KINDS
+        text = shown.text or (shown.file.name if shown.file else "")
         hidden = not self._is_visible(record)
         return StoredQuote(
             position=record.position,
             sender_id=record.sender_id,
             is_own=record.is_own,
-            text=shown.text[: 2 * rules.QUOTED_CHARACTERS] if is_text and not hidden else "",
-            spans=shown.spans if is_text and not hidden else (),
+            text=text[: 2 * rules.QUOTED_CHARACTERS] if is_said and not hidden else "",
+            spans=shown.spans if is_said and not hidden else (),
             retracted=changed_by is not None and changed_by.kind == "retraction",
             hidden=hidden,
         )
+
+    def file_data(self, message_id: MessageId) -> bytes | None:
+        record = self._messages.get(message_id)
+        if record is None or self.annotations.original(record).file is None:
+            return None
+        return self._data[message_id]
 
     def targets(self, message_ids: Sequence[MessageId]) -> list[MessageId]:
         found = (self.annotations.target_of_own(each) for each in message_ids)
@@ -406,7 +415,7 @@ class MemoryConversation:
 
     def versions(self, message_id: MessageId) -> list[StoredVersion]:
         record = self._messages.get(message_id)
-        if record is None or record.kind != TEXT_KIND:
+        if record is None or record.kind not in SAID_KINDS:
             return []
         _, changed_by = self.annotations.shown(record)
         shown_id = changed_by.position.message_id if changed_by else message_id
@@ -513,7 +522,7 @@ class MemoryConversation:
             for message_id in self._unsettled
             if (stored := self.message(message_id)) is not None
             and stored.record.is_own
-            and stored.record.kind == TEXT_KIND
+            and stored.record.kind in SAID_KINDS
         ]
         shown = (self.annotations.shown(self._messages[each.message_id])[0] for each in unread)
         mentions = [record.position for record in shown if record.mentions_me]
@@ -540,7 +549,7 @@ class MemoryConversation:
             record.position
             for record in after_mark
             if not record.is_own
-            and record.kind == TEXT_KIND
+            and record.kind in SAID_KINDS
             and (mark is None or record.position > mark)
         ]
 

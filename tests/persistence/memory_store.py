@@ -228,8 +228,8 @@ class MemoryProfileStore:
             case ApplyChannel(writes=channel_writes):
                 for channel_write in channel_writes:
                     conversation.apply_channel(channel_write)
-            case PutMessage(message=message):
-                conversation.put_message(message)
+            case PutMessage(message=message, data=data):
+                conversation.put_message(message, data)
             case PutAnnotation(annotation=annotation):
                 conversation.put_annotation(annotation)
             case PutDelivery(message_id=message_id, delivery=delivery):
@@ -350,6 +350,10 @@ class MemoryProfileStore:
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         conversation = self._conversations.get(conversation_id)
         return conversation.channel.raw(message_id) if conversation else None
+
+    def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.file_data(message_id) if conversation else None
 
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int

@@ -41,6 +41,7 @@ from engine.core.records import (
     AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
+    FileRecord,
     GroupRecord,
     LostRange,
     MemberRecord,
@@ -165,7 +166,10 @@ def row(  # noqa: PLR0913 - each is what some test is about
     sender_id: ParticipantId = ALICE,
     reply_to: str | None = None,
     mentions_me: bool = False,
+    data: bytes = b"bytes",
 ) -> PutMessage:
+    """``data``: of a row of the kind "file"."""
+    file = FileRecord(name=f"{name}.png", media_type="image/png", size=len(data), width=3, height=2)
     return PutMessage(
         message=MessageRecord(
             conversation_id=conversation_id,
@@ -180,7 +184,9 @@ def row(  # noqa: PLR0913 - each is what some test is about
             waiting=waiting,
             reply_to=None if reply_to is None else MessageId(reply_to),
             mentions_me=mentions_me,
-        )
+            file=file if kind == "file" else None,
+        ),
+        data=data if kind == "file" else b"",
     )
 
 

@@ -36,7 +36,7 @@ from tests.persistence.store_examples import (
 from tests.persistence.version_1 import IDS, REMOVED, STORY, make_version_1, sealed_id
 
 NEW = {
-    "participant", "instance", "raw_block", "reaction", "version", "open_channel",
+    "participant", "instance", "raw_block", "reaction", "version", "open_channel", "file",
     "log_index", "log_pages", "log_buckets", "log_author", "log_late",
 }  # fmt: skip
 CHANGED = {"log_entry", "log_raw", "message", "holder", "delivery", "ordinal_block", "channel"}

@@ -96,9 +96,9 @@ class MvdsConfig(Struct, frozen=True, kw_only=True):
     """Records brought forward are repeated within this time, as the peer is online."""
 
     # --- bounds ---
-    max_payload_bytes: int = 100 * KIB
+    max_payload_bytes: int = 104 * KIB
     """The limit of the encoding, before encryption; the rest goes in the next epoch."""
-    max_body_bytes: int = 96 * KIB
+    max_body_bytes: int = 100 * KIB
     """The limit of our own messages: one fits beside ``acks_beside_records`` acknowledgements."""
     acks_beside_records: int = 100
     """Room kept for this many acknowledgements while records wait too."""

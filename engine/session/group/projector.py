@@ -41,7 +41,15 @@ from engine.core.sds.vocabulary import (
 from engine.session.deliveries import delivery_write, tell_outgoing
 from engine.session.gap_book import GapBook
 from engine.session.group.held_messages import HeldMessages
-from engine.session.rows import TEXT, UNKNOWN_WAY, WRITTEN, annotation_of, makes_row, row_of
+from engine.session.rows import (
+    SAID,
+    UNKNOWN_WAY,
+    WRITTEN,
+    annotation_of,
+    data_of,
+    makes_row,
+    row_of,
+)
 from engine.session.transitions import (
     AnnotationAdded,
     ForkNoted,
@@ -152,7 +160,7 @@ class GroupProjector:
             own_id=self._own_id,
             way=WRITTEN if event.is_own and way is UNKNOWN_WAY else way,
         )
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         if message.message_id in self._shown_waiting:
             self._shown_waiting.discard(message.message_id)
             builder.notes.append(RowChanged(message_id=message.message_id))
@@ -161,7 +169,7 @@ class GroupProjector:
                 RowAdded(
                     message_id=message.message_id,
                     is_own=event.is_own,
-                    notify=not event.is_own and record.kind == TEXT,
+                    notify=not event.is_own and record.kind in SAID,
                 )
             )
         if self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
@@ -220,9 +228,9 @@ class GroupProjector:
             way=self.ways.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         builder.notes.append(
-            RowAdded(message_id=message.message_id, is_own=False, notify=record.kind == TEXT)
+            RowAdded(message_id=message.message_id, is_own=False, notify=record.kind in SAID)
         )
 
     def _ephemeral(self, message: Message, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:

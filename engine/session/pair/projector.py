@@ -26,9 +26,10 @@ from engine.session.pair.order import AHEAD_MS, Placed, Shown
 from engine.session.rows import (
     ACCEPTED,
     ASKED,
-    TEXT,
+    SAID,
     WRITTEN,
     annotation_of,
+    data_of,
     makes_row,
     row_of,
 )
@@ -36,7 +37,7 @@ from engine.session.transitions import AnnotationAdded, RowAdded, RowChanged, Tr
 from engine.session.ways import Ways
 
 MAX_REMEMBERED = 4_096
-_WORTH_A_NOTIFICATION = frozenset([TEXT, ASKED, ACCEPTED])
+_WORTH_A_NOTIFICATION = SAID | {ASKED, ACCEPTED}
 
 
 class PairProjector:
@@ -83,7 +84,7 @@ class PairProjector:
             now_ms=content.sent_ms,
             way=WRITTEN,
         )
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         builder.writes.append(self._delivery(position.message_id, DeliveryState.SAVED))
         builder.notes.append(RowAdded(message_id=position.message_id, is_own=True, notify=False))
 
@@ -105,7 +106,7 @@ class PairProjector:
             own_id=self._own_id,
             way=way,
         )
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         if placed.was_shown:
             builder.notes.append(RowChanged(message_id=placed.message_id))
         else:
@@ -128,7 +129,7 @@ class PairProjector:
             own_id=self._own_id,
             way=self.ways.look(shown.message_id),
         )
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         self._added(shown.message_id, record.kind, builder)
 
     def refused(self, placed: Placed, builder: TransitionBuilder) -> None:

@@ -18,6 +18,7 @@ from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
 from engine.core.content import (
     Annotation,
+    Attachment,
     Body,
     ContactAnswer,
     ContactRequest,
@@ -228,7 +229,7 @@ class PairSession:
 
     def _say(self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Raises LocalProtocolError, with a reason to show, before both agree to talk."""
-        if not isinstance(body, Text | Annotation):
+        if not isinstance(body, Text | Attachment | Annotation):
             raise LocalProtocolError("this is not said in so many words")
         self._contact.require_accepted()
         self._typing.may_say(active=False, now_ms=now_ms)

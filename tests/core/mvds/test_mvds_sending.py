@@ -108,7 +108,7 @@ def test_each_peer_has_its_own_payload() -> None:
     assert alice.store.leftovers() == ()
 
 
-@pytest.mark.parametrize("size", [10, 3_000, 20_000, 96 * 1_024])
+@pytest.mark.parametrize("size", [10, 3_000, 20_000, 100 * 1_024])
 def test_a_payload_is_split_so_that_its_encoding_stays_within_the_bound(size: int) -> None:
     alice = Bench(config=replace(ONCE, heard_repeats=0))
     count = max(3, 300_000 // (size + 100))
@@ -469,7 +469,7 @@ def test_the_users_resend_does_not_wait() -> None:
         AppendMessage(message=text(1), peer_ids=()),
         AppendMessage(message=text(1), peer_ids=(CAROL,)),
         AppendMessage(message=replace(text(1), group_id=GroupId(b"x" * 32)), peer_ids=(BOB,)),
-        AppendMessage(message=text(1, 96 * 1_024 + 1), peer_ids=(BOB,)),
+        AppendMessage(message=text(1, 100 * 1_024 + 1), peer_ids=(BOB,)),
         PeerSeen(peer_id=CAROL),
         PeerSeen(peer_id=ParticipantId("")),
         ResendRequested(peer_id=BOB, message_id=id_of(1)),

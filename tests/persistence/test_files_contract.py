@@ -1,0 +1,126 @@
+"""Files of messages: kept beside them, read without their bytes, gone when they are retracted."""
+
+import sqlite3
+
+from engine.core.ids import DeliveryState, MessageId
+from engine.core.ports import ProfileStore, PutGroup, RemoveGroup, SaveReadMark, StoredMessage
+from engine.core.sds.vocabulary import RemoveFromLog
+from engine.persistence import annotation_reads, file_tables, timeline_reads
+from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.store_examples import (
+    BOB,
+    GROUP,
+    at,
+    channel,
+    delivery,
+    edit,
+    group,
+    logged,
+    retraction,
+    row,
+)
+
+LARGE = bytes(range(256)) * 384
+M = MessageId("m")
+
+
+def shown(store: ProfileStore) -> StoredMessage:
+    stored = store.message(GROUP, M)
+    assert stored is not None
+    return stored
+
+
+def test_a_file_comes_back_with_its_bytes(with_conversation: ProfileStore) -> None:
+    put = row(1, "m", kind="file", text="Look", data=LARGE)
+    with_conversation.apply([put, row(2, "n")])
+    assert with_conversation.file_data(GROUP, M) == LARGE
+    assert with_conversation.file_data(GROUP, MessageId("n")) is None
+    assert with_conversation.file_data(GROUP, MessageId("unknown")) is None
+    page = with_conversation.latest_page(GROUP, limit=9)
+    assert [one.record for one in page.messages] == [put.message, row(2, "n").message]
+
+
+def test_files_count_as_texts_do(with_conversation: ProfileStore) -> None:
+    store = with_conversation
+    store.apply([row(n, f"m{n}", kind="file", mentions_me=n == 2) for n in (1, 2, 3)])
+    store.apply([row(4, "own", kind="file", is_own=True), delivery("own", DeliveryState.FAILED)])
+    summary = store.summary(GROUP)
+    assert (summary.unread, summary.first_unread) == (3, at(1, "m1"))
+    assert (summary.mentions, summary.first_mention) == (1, at(2, "m2"))
+    assert (summary.failed, summary.waiting_to_send) == (1, 0)
+    store.apply([SaveReadMark(conversation_id=GROUP, up_to=at(2, "m2"))])
+    assert store.summary(GROUP).unread == 1
+
+
+def test_a_quote_has_the_caption_or_else_the_name(with_conversation: ProfileStore) -> None:
+    store = with_conversation
+    store.apply([row(1, "m", kind="file", text=""), row(2, "a", reply_to="m")])
+
+    def quoted() -> str:
+        answer = store.message(GROUP, MessageId("a"))
+        assert answer is not None
+        assert answer.quote is not None
+        return answer.quote.text
+
+    assert quoted() == "m.png"
+    store.apply([edit(3, "e", "m", "A caption")])
+    assert quoted() == "A caption"
+    store.apply([retraction(4, "r", "m")])
+    assert quoted() == ""
+
+
+def test_only_its_author_gives_it_another_caption(with_conversation: ProfileStore) -> None:
+    store = with_conversation
+    store.apply([row(1, "m", kind="file", text="one"), edit(2, "e", "m", "two", sender_id=BOB)])
+    assert shown(store).record.text == "one"
+    store.apply([edit(3, "f", "m", "three")])
+    assert (shown(store).record.text, shown(store).record.file is None) == ("three", False)
+    assert [version.text for version in store.versions(GROUP, M)] == ["one", "three"]
+    assert store.file_data(GROUP, M) == b"bytes"
+
+
+def test_a_retraction_removes_the_bytes_whichever_comes_first(
+    with_conversation: ProfileStore,
+) -> None:
+    store = with_conversation
+    store.apply([row(1, "m", kind="file", data=LARGE), retraction(2, "r", "m", sender_id=BOB)])
+    assert store.file_data(GROUP, M) == LARGE
+    store.apply([retraction(3, "s", "m")])
+    assert (shown(store).retracted, shown(store).record.file) == (True, None)
+    assert store.file_data(GROUP, M) is None
+    store.apply([retraction(3, "t", "late"), row(1, "late", kind="file", data=LARGE)])
+    assert store.file_data(GROUP, MessageId("late")) is None
+
+
+def test_nothing_of_a_file_is_left_in_the_tables(
+    sqlite_store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
+    def files() -> int:
+        found: tuple[int] = connection.execute("SELECT count(*) FROM file").fetchone()
+        return found[0]
+
+    store = sqlite_store
+    store.apply([PutGroup(group=group()), channel(logged(2, "n"))])
+    store.apply([row(n, name, kind="file", data=LARGE) for n, name in enumerate("mnop")])
+    assert files() == 4
+    store.apply([retraction(3, "r", "m")])
+    assert files() == 3
+    store.apply([channel(RemoveFromLog(message_id=MessageId("n")))])
+    assert files() == 2
+    store.apply([row(2, "o", kind="text")])
+    assert files() == 1
+    store.apply([RemoveGroup(conversation_id=GROUP)])
+    while store.clear_removed():
+        pass
+    assert files() == 0
+
+
+def test_a_page_does_not_read_the_bytes(
+    sqlite_store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
+    """No statement of a page names the column, and each finds its rows by an index."""
+    sqlite_store.apply([PutGroup(group=group()), row(1, "m", kind="file")])
+    for sql in (timeline_reads.LATEST_ROWS, annotation_reads.QUOTES[1], file_tables.FILES[1]):
+        assert "data" not in sql
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {file_tables.FILES[1]}", (1, "m")).fetchall()
+    assert "sqlite_autoindex_file" in plan[0][3]
