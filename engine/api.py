@@ -37,6 +37,7 @@ from engine.history_views import HistoryView, StoreTestView, StoreView
 
 MAX_TEXT_BYTES = 64 * 1024
 MAX_FILE_BYTES = 96 * 1024
+MAX_CAPTION_BYTES = 1024
 MAX_NAME_CHARACTERS = 64
 
 
@@ -148,6 +149,33 @@ class Timeline(Protocol):
         mention is at no "@" of it.
         """
 
+    async def send_file(  # noqa: PLR0913 - one keyword per fact of the file
+        self,
+        conversation_id: ConversationId,
+        *,
+        name: str,
+        media_type: str,
+        data: bytes,
+        caption: str = "",
+        mentions: Sequence[Mention] = (),
+        reply_to: MessageId | None = None,
+        width: int = 0,
+        height: int = 0,
+    ) -> MessageId:
+        """Send a picture or another file of at most MAX_FILE_BYTES bytes, in a group or a pair.
+
+        Its name is cleaned; a path is cut off.  ``width`` and ``height`` are those of a picture, in
+        pixels.  Returns once it is durable.  Raises ConfigError if it is empty or too large, if
+        nothing is left of its name, or as ``send_text`` does for a caption of more than
+        MAX_CAPTION_BYTES bytes.  Raises LocalProtocolError in an open channel.
+        """
+
+    async def file_data(self, conversation_id: ConversationId, message_id: MessageId) -> bytes:
+        """The bytes of a message's file.  Only its sender says what they are.
+
+        Raises LocalProtocolError if it is not here, has no file, or was retracted.
+        """
+
     async def react(
         self, conversation_id: ConversationId, message_id: MessageId, emoji: str, *, active: bool
     ) -> None:
@@ -165,12 +193,17 @@ class Timeline(Protocol):
         *,
         mentions: Sequence[Mention] = (),
     ) -> None:
-        """Give a text of ours another text.  Raises as ``send_text`` and ``retract`` do."""
+        """Give a text of ours another text, or a file another caption.
+
+        Raises as ``send_text`` and ``retract`` do.
+        """
 
     async def retract(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Delete a text of ours for everybody: others are asked to hide it, and do if they can.
+        """Delete a text or file of ours for everybody.
 
-        Raises LocalProtocolError if it is not here, not ours or no text.
+        Others are asked to hide it, and do if they can.
+
+        Raises LocalProtocolError if it is not here, not ours, or neither of the two.
         """
 
     async def versions(

@@ -43,6 +43,7 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.NOTHING_TO_WITHDRAW: lambda: tr("There is no request to withdraw any more."),
     CommandRefusal.NOT_KEPT: lambda: tr("One of the two messages is not kept here any more."),
     CommandRefusal.NO_MESSAGE: lambda: tr("This message is not here any more."),
+    CommandRefusal.NO_FILE: lambda: tr("This message has no file."),
     CommandRefusal.RETRACTED: lambda: tr("This message was deleted."),
     CommandRefusal.NOT_OURS: lambda: tr("Only its author can change a message."),
 }
@@ -86,6 +87,11 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
     ),
     InputFlaw.NO_EMOJI: lambda: tr("A reaction is one emoji."),
     InputFlaw.MENTION: lambda: tr("A message can mention {limit} people."),
+    InputFlaw.FILE_EMPTY: lambda: tr("This file is empty."),
+    InputFlaw.FILE_TOO_LARGE: lambda: tr(
+        "This file has {given} bytes; at most {limit} can be sent at once."
+    ),
+    InputFlaw.FILE_NAME: lambda: tr("A file needs a name."),
     InputFlaw.STORE_LISTED: lambda: tr("This Store is in the list already."),
     InputFlaw.STORES_FULL: lambda: tr("There can be {limit} Stores."),
     InputFlaw.STORE_UNKNOWN: lambda: tr("There is no such Store in the list."),

@@ -19,7 +19,7 @@ from engine.answers import (
     TimelinePage,
     VersionView,
 )
-from engine.core.content import Edit, Mention, Reaction, Retraction
+from engine.core.content import Attachment, Edit, Mention, Reaction, Retraction, Text
 from engine.core.emoji import without_selectors
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
@@ -45,7 +45,12 @@ from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.history.backfill import DAY_MS
 from engine.runtime.history.service import HistoryService
-from engine.runtime.input_checks import usable_emoji, usable_text
+from engine.runtime.input_checks import (
+    usable_caption,
+    usable_emoji,
+    usable_file,
+    usable_text,
+)
 from engine.runtime.people import People
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import (
@@ -105,6 +110,35 @@ class Timeline:
         forwarded: bool = False,
     ) -> MessageId:
         body = replace(usable_text(text, mentions), reply_to=reply_to, forwarded=forwarded)
+        return await self._say(conversation_id, body)
+
+    async def send_file(  # noqa: PLR0913 - one keyword per fact of the file
+        self,
+        conversation_id: ConversationId,
+        *,
+        name: str,
+        media_type: str,
+        data: bytes,
+        caption: str = "",
+        mentions: Sequence[Mention] = (),
+        reply_to: MessageId | None = None,
+        width: int = 0,
+        height: int = 0,
+    ) -> MessageId:
+        said = replace(usable_caption(caption, mentions), reply_to=reply_to)
+        body = usable_file(name, media_type, data, said, width=width, height=height)
+        return await self._say(conversation_id, body)
+
+    async def file_data(self, conversation_id: ConversationId, message_id: MessageId) -> bytes:
+        row = await self._shown(conversation_id, message_id)
+        if row.retracted:
+            raise CommandError(CommandRefusal.RETRACTED)
+        data = await self._storage.run(self._store.file_data, conversation_id, message_id)
+        if data is None:
+            raise CommandError(CommandRefusal.NO_FILE)
+        return data
+
+    async def _say(self, conversation_id: ConversationId, body: Text | Attachment) -> MessageId:
         message_id = await self._runner(conversation_id).do(Say(body))
         if message_id is None:
             raise LocalProtocolError("a message without an id")
@@ -132,7 +166,7 @@ class Timeline:
         mentions: Sequence[Mention] = (),
     ) -> None:
         usable = usable_text(text, mentions)
-        target = await self._own_text(conversation_id, message_id)
+        target = await self._own(conversation_id, message_id)
         if target.retracted:
             raise CommandError(CommandRefusal.RETRACTED)
         if (target.record.text, target.record.spans) != (usable.text, spans_in(usable)):
@@ -140,7 +174,7 @@ class Timeline:
             await self._runner(conversation_id).do(Say(said))
 
     async def retract(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        target = await self._own_text(conversation_id, message_id)
+        target = await self._own(conversation_id, message_id)
         if not target.retracted:
             await self._runner(conversation_id).do(Say(Retraction(target_id=message_id)))
 
@@ -152,11 +186,10 @@ class Timeline:
             raise CommandError(CommandRefusal.NO_MESSAGE)
         return row
 
-    async def _own_text(
-        self, conversation_id: ConversationId, message_id: MessageId
-    ) -> StoredMessage:
+    async def _own(self, conversation_id: ConversationId, message_id: MessageId) -> StoredMessage:
+        """A text or file of ours.  Raises CommandError if there is none."""
         row = await self._shown(conversation_id, message_id)
-        if row.record.kind != MessageKind.TEXT:
+        if row.record.kind not in {MessageKind.TEXT, MessageKind.FILE}:
             raise CommandError(CommandRefusal.NO_MESSAGE)
         if not row.record.is_own:
             raise CommandError(CommandRefusal.NOT_OURS)

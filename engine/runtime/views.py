@@ -31,6 +31,7 @@ from engine.core.problems import FailureReason
 from engine.core.records import (
     ContactRecord,
     DeliveryRecord,
+    FileRecord,
     MemberRecord,
     MessageRecord,
     OpenChannelRecord,
@@ -46,6 +47,7 @@ from engine.events import (
     ContactView,
     ConversationView,
     DeliveryView,
+    FileView,
     MemberView,
     MessageKind,
     MessageView,
@@ -95,6 +97,17 @@ def message_view(
         retracted=stored.retracted,
         forwarded=record.forwarded and not stored.retracted,
         mentions_me=record.mentions_me,
+        file=None if record.file is None else file_view(record.file),
+    )
+
+
+def file_view(file: FileRecord) -> FileView:
+    return FileView(
+        name=file.name,
+        media_type=file.media_type,
+        size=file.size,
+        width=file.width,
+        height=file.height,
     )
 
 
@@ -146,12 +159,14 @@ def _beginning(quote: StoredQuote, members: Members) -> str:
 def quote_of(stored: StoredMessage) -> StoredQuote:
     """A row that is shown, as another one would quote it."""
     record = stored.record
+    is_said = record.kind in {MessageKind.TEXT, MessageKind.FILE}
+    name = record.file.name if record.file else ""
     return StoredQuote(
         position=record.position,
         sender_id=record.sender_id,
         is_own=record.is_own,
-        text=record.text if record.kind == MessageKind.TEXT else "",
-        spans=record.spans if record.kind == MessageKind.TEXT else (),
+        text=(record.text or name) if is_said else "",
+        spans=record.spans if is_said else (),
         retracted=stored.retracted,
         hidden=False,
     )

@@ -33,6 +33,7 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
+    FileView,
     FloodsChanged,
     FloodView,
     ForksFound,
@@ -111,6 +112,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         self.fork_views: dict[ConversationId, tuple[ForkView, ...]] = {}
         self.link_view: ConnectionView = OFFLINE
         self.failures: dict[str, list[Exception]] = {}
+        self.file_bytes: dict[MessageId, bytes] = {}
         self.gate = asyncio.Event()
         """``send_text`` waits while it is not set."""
         self.gate.set()
@@ -428,6 +430,33 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         self.tell(MessageAdded(message=row, notify=False))
         self.change(conversation_id)
         return row.message_id
+
+    async def send_file(  # noqa: PLR0913 - what a file is sent with
+        self,
+        conversation_id: ConversationId,
+        *,
+        name: str,
+        media_type: str,
+        data: bytes,
+        caption: str = "",
+        mentions: Sequence[Mention] = (),
+        reply_to: MessageId | None = None,
+        width: int = 0,
+        height: int = 0,
+    ) -> MessageId:
+        self._enter("send_file", (name, media_type, len(data), caption))
+        sent = await self.send_text(conversation_id, caption, reply_to=reply_to, mentions=mentions)
+        file = FileView(
+            name=name, media_type=media_type, size=len(data), width=width, height=height
+        )
+        self.file_bytes[sent] = data
+        row = self.rows[conversation_id][sent]
+        self.alter(replace(row, kind=MessageKind.FILE, file=file))
+        return sent
+
+    async def file_data(self, conversation_id: ConversationId, message_id: MessageId) -> bytes:
+        self._enter("file_data", message_id)
+        return self.file_bytes[message_id]
 
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:
         self._enter("set_typing", active)
