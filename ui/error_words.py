@@ -1,7 +1,6 @@
 """What is said of an error that a person meets: a sentence for each code, and what to do.
 
-An error without a code is one of the command line, of the settings file or of the network: its text
-names files, keys and peers, and is shown as it is.
+The text of an error is never shown: it is English, and for developers, logs and the command line.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,20 +13,25 @@ from engine.core.errors import (
     ChatError,
     CommandError,
     CommandRefusal,
+    ConfigError,
     InputError,
     InputFlaw,
     InviteError,
     LinkFlaw,
     LinkKind,
+    RemoteProtocolError,
     SettingsUnwritableError,
     StorageError,
     StorageFault,
+    TransportError,
 )
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
 from ui.address_words import address_words
 from ui.foreign_text import one_line
+from ui.problem_words import sentence
 from ui.times import LATEST_MS, date_words
 from ui.translate import tr
+from ui.transport_words import transport_words
 
 _MAX_NAME: Final = 60
 
@@ -60,6 +64,13 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
     ),
     StorageFault.DAMAGED: lambda: tr("The database is damaged."),
     StorageFault.TOO_SLOW: lambda: tr("The disk is too slow: too much waits for it."),
+    StorageFault.NOT_LOADED: lambda: tr("This conversation could not be loaded."),
+    StorageFault.NOT_FOUND: lambda: tr("This conversation is not in the profile any more."),
+    StorageFault.CONTRADICTION: lambda: tr(
+        "This contradicts what is stored already; nothing was saved."
+    ),
+    StorageFault.NOT_STORABLE: lambda: tr("This cannot be stored; nothing was saved."),
+    StorageFault.OTHER: lambda: tr("The profile's database cannot be used."),
     StorageFault.CLOSING: lambda: tr(
         "The profile is being closed; what was asked last may not have been saved."
     ),
@@ -67,7 +78,6 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "It is not known whether this was saved: the work was interrupted."
     ),
 }
-"""``StorageFault.OTHER`` says what it is by its text alone."""
 
 
 _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
@@ -200,7 +210,7 @@ def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
     match error:
         case CommandError(refusal=refusal):
             return _REFUSALS[refusal]()
-        case StorageError(fault=fault) if fault in _STORAGE:
+        case StorageError(fault=fault):
             return _STORAGE[fault]()
         case InputError(flaw=flaw, given=given, limit=limit):
             return _INPUT[flaw]().format(given=given, limit=limit)
@@ -210,8 +220,14 @@ def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
             return address_words(error)
         case SettingsUnwritableError(path=path, reason=reason):
             return tr("{path} cannot be written: {reason}.").format(path=path, reason=reason)
+        case TransportError(fault=fault, detail=detail):
+            return sentence(transport_words(fault, detail))
+        case RemoteProtocolError(reason=reason):
+            return tr("What came cannot be used ({reason}).").format(reason=reason)
+        case ConfigError():
+            return tr("This cannot be used.")
         case _:
-            return str(error)
+            return tr("This cannot be done now.")
 
 
 def _link_words(error: InviteError) -> str:

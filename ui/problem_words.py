@@ -29,6 +29,7 @@ from engine.core.problems import (
 )
 from ui.foreign_text import one_line
 from ui.translate import tr
+from ui.transport_words import transport_words
 
 _LONGEST: Final = 300
 
@@ -84,8 +85,8 @@ def store_problem_words(problem: StoreProblem | None) -> str:
             )
         case NoAnswer(timeout_s=timeout_s):
             words = _no_answer(timeout_s)
-        case Unreachable(detail=detail):
-            words = one_line(detail, _LONGEST)
+        case Unreachable(fault=fault, detail=detail):
+            words = transport_words(fault, detail)
         case OtherCluster():
             words = _other_cluster(problem)
         case AnswersWrongly(detail=detail):
@@ -139,8 +140,8 @@ def checked_problem_words(problem: CheckedProblem) -> str:
             words = tr("it offers no {services}").format(services=_services(services))
         case NoAnswer(timeout_s=timeout_s):
             words = _no_answer(timeout_s)
-        case Unreachable(detail=detail):
-            words = one_line(detail, _LONGEST)
+        case Unreachable(fault=fault, detail=detail):
+            words = transport_words(fault, detail)
         case OtherCluster():
             words = _other_cluster(problem)
         case _:
@@ -155,9 +156,9 @@ def node_problem_words(problem: NodeProblem) -> str:
             words = _fault_words(problem)
         case OffersNo(services=services):
             words = tr("offers no {services}").format(services=_services(services))
-        case Unreachable(detail=detail):
-            detail = one_line(detail, _LONGEST)
-            words = tr("cannot be reached ({detail})").format(detail=detail)
+        case Unreachable(fault=fault, detail=detail):
+            why = transport_words(fault, detail)
+            words = tr("cannot be reached ({why})").format(why=why)
         case OtherCluster():
             words = tr("cannot be used ({why})").format(why=_other_cluster(problem))
         case AnswersWrongly(detail=detail):

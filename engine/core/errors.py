@@ -85,8 +85,16 @@ class StorageFault(StrEnum):
     """The profile is being closed; what was asked last may not have been saved."""
     UNKNOWN_OUTCOME = "unknown_outcome"
     """The work was interrupted, and may have been saved."""
+    NOT_LOADED = "not_loaded"
+    """The conversation is not loaded."""
+    NOT_FOUND = "not_found"
+    """The conversation is not in the profile."""
+    CONTRADICTION = "contradiction"
+    """What was to be saved contradicts what is stored already."""
+    NOT_STORABLE = "not_storable"
+    """A value does not fit the database."""
     OTHER = "other"
-    """Only the text says what it is."""
+    """None of the others; where a profile is opened, the command line shows the text."""
 
 
 class StorageError(ChatError):
@@ -97,8 +105,92 @@ class StorageError(ChatError):
         self.fault = fault
 
 
+class TransportFault(StrEnum):
+    """Why the network failed, as far as it makes a difference to a person.
+
+    What ``TransportError.detail`` holds stands beside it; nothing, if it is not said.
+    """
+
+    FAILED = "failed"
+    """None of the others."""
+    SYSTEM = "system"
+    """``detail``: the system's own reason."""
+    CERTIFICATE = "certificate"
+    """``detail``: the TLS library's reason, as of ``TLS``."""
+    TLS = "tls"
+    CLOSED = "closed"
+    """The other side closed the connection at once."""
+    NO_ANSWER = "no_answer"
+    LOST = "lost"
+    """A connection or a stream ended too early."""
+    NOT_CONNECTED = "not_connected"
+    WRONG_PEER = "wrong_peer"
+    """``detail``: the peer id that answered."""
+    BROKEN_PROTOCOL = "broken_protocol"
+    """``detail``: the reason of the ``RemoteProtocolError``."""
+    NO_PROTOCOL = "no_protocol"
+    """The peer speaks none of ours."""
+    BAD_ADDRESS = "bad_address"
+    OURSELVES = "ourselves"
+    FULL = "full"
+    """As many connections or streams are open as there can be."""
+    STOPPED = "stopped"
+    """Our node does not run, or not any more."""
+    NO_WEBSOCKET = "no_websocket"
+    """``detail``: the status that a web server answered with."""
+    NOT_PUBLISHABLE = "not_publishable"
+    CANNOT_LISTEN = "cannot_listen"
+    """``detail``: the address and the system's own reason."""
+    CANNOT_LISTEN_TLS = "cannot_listen_tls"
+    """``detail``: the address."""
+    PROXY_UNREACHABLE = "proxy_unreachable"
+    """``detail``: the system's own reason."""
+    PROXY_HUNG_UP = "proxy_hung_up"
+    PROXY_NOT_SOCKS = "proxy_not_socks"
+    PROXY_BROKEN = "proxy_broken"
+    """It broke the protocol."""
+    PROXY_WANTS_LOGIN = "proxy_wants_login"
+    PROXY_WANTS_OTHER_LOGIN = "proxy_wants_other_login"
+    PROXY_LOGIN_REFUSED = "proxy_login_refused"
+    PROXY_NAME_TOO_LONG = "proxy_name_too_long"
+    PROXY_SAYS_NOT_WHY = "proxy_says_not_why"
+    PROXY_FORBIDS = "proxy_forbids"
+    PROXY_NO_NETWORK = "proxy_no_network"
+    PROXY_NO_HOST = "proxy_no_host"
+    PROXY_REFUSED_BY_HOST = "proxy_refused_by_host"
+    PROXY_TOO_SLOW = "proxy_too_slow"
+    PROXY_CANNOT_CONNECT = "proxy_cannot_connect"
+    PROXY_KIND_UNSUPPORTED = "proxy_kind_unsupported"
+    PROXY_REFUSES = "proxy_refuses"
+    """``detail``: a number that is not known here."""
+    ONION_UNKNOWN = "onion_unknown"
+    ONION_NOT_VALID = "onion_not_valid"
+    ONION_NOT_INTRODUCED = "onion_not_introduced"
+    ONION_NO_ANSWER = "onion_no_answer"
+    ONION_NEEDS_KEY = "onion_needs_key"
+    ONION_REFUSED_KEY = "onion_refused_key"
+    ONION_BAD_ADDRESS = "onion_bad_address"
+    ONION_TOO_SLOW = "onion_too_slow"
+
+
 class TransportError(ChatError):
     """The network failed for now: no peer reachable, connection lost, port taken."""
+
+    def __init__(
+        self, text: str, fault: TransportFault = TransportFault.FAILED, detail: str = ""
+    ) -> None:
+        super().__init__(text)
+        self.fault = fault
+        self.detail = detail
+
+    def during(self, what: str) -> "TransportError":
+        """The same fault, in a text that names the address or the peer."""
+        return TransportError(f"{what}: {self}", self.fault, self.detail)
+
+
+def broken_protocol(text: str, error: RemoteProtocolError) -> TransportError:
+    """A connection that is of no use, because the peer broke the protocol."""
+    return TransportError(text, TransportFault.BROKEN_PROTOCOL, error.reason)
 
 
 class ConfigError(ChatError):

@@ -9,6 +9,13 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from engine.core.errors import (
+    AddressError,
+    ChatError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.core.history.queries import End
 
 # --- Stores ---------------------------------------------------------------------------------------
@@ -38,7 +45,22 @@ class NoAnswer(Struct, frozen=True):
 
 
 class Unreachable(Struct, frozen=True):
-    detail: str
+    """A dial or a request failed; ``detail`` as that of a ``TransportError``."""
+
+    fault: TransportFault
+    detail: str = ""
+
+
+def unreachable(error: ChatError) -> Unreachable:
+    match error:
+        case TransportError(fault=fault, detail=detail):
+            return Unreachable(fault, detail)
+        case RemoteProtocolError(reason=reason):
+            return Unreachable(TransportFault.BROKEN_PROTOCOL, reason)
+        case AddressError(flaw=flaw):
+            return Unreachable(TransportFault.BAD_ADDRESS, flaw)
+        case _:
+            return Unreachable(TransportFault.FAILED)
 
 
 class OtherCluster(Struct, frozen=True):

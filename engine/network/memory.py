@@ -12,7 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.counters import Counters
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.handlers import Listeners, TopicHandlers
@@ -99,7 +104,8 @@ class MemoryTransport:
             data = encode_waku_message(message)
             topic = self._network.sharding.pubsub_topic(message.content_topic)
         except (LocalProtocolError, RemoteProtocolError) as error:
-            raise TransportError(f"this message cannot be published: {error}") from error
+            text = f"this message cannot be published: {error}"
+            raise TransportError(text, TransportFault.NOT_PUBLISHABLE) from error
         receivers = self._network.others_online(self) if self.is_online else []
         for receiver in receivers:
             receiver.arrive(data)

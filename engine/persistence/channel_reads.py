@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import (
     AuthorSequence,
     ChannelId,
@@ -348,7 +348,8 @@ def _history(text: str) -> tuple[HistoryEntry, ...]:
             for message_id, hint, sender_id in items
         )
     except (ValueError, TypeError) as error:
-        raise StorageError("A causal history in the database is unreadable.") from error
+        text = "A causal history in the database is unreadable."
+        raise StorageError(text, StorageFault.DAMAGED) from error
 
 
 def _read_set_aside(connection: sqlite3.Connection, conversation: int) -> tuple[SetAside, ...]:

@@ -99,7 +99,7 @@ _FAILURES: Final[Mapping[int, _Failure]] = {
     _ResultCode.CONSTRAINT: (
         StorageError,
         "it contradicts what is stored already",
-        StorageFault.OTHER,
+        StorageFault.CONTRADICTION,
     ),
 }
 
@@ -122,4 +122,5 @@ def translated(action: str) -> Generator[None]:
     except (OverflowError, UnicodeEncodeError):
         # Raised by the driver before SQLite sees the value: an integer over 64 bits, a lone
         # surrogate.  The cause is suppressed, because its text would quote the value.
-        raise StorageError(f"Cannot {action}: a value does not fit the database.") from None
+        text = f"Cannot {action}: a value does not fit the database."
+        raise StorageError(text, StorageFault.NOT_STORABLE) from None

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import (
     ConversationId,
     InstanceId,
@@ -116,7 +116,7 @@ def require_conversation(
 ) -> tuple[int, ConversationKind]:
     found = find_conversation(connection, conversation_id)
     if found is None:
-        raise StorageError("This conversation is not in the profile.")
+        raise StorageError("This conversation is not in the profile.", StorageFault.NOT_FOUND)
     return found
 
 

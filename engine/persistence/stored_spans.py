@@ -5,7 +5,7 @@ An empty column stands for none, as nearly always.
 
 import json
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.records import SpanRecord
 
 
@@ -27,4 +27,5 @@ def spans_of(column: str) -> tuple[SpanRecord, ...]:
             for kind, start, length, target in items
         )
     except (ValueError, TypeError) as error:
-        raise StorageError("The spans of a message in the database are unreadable.") from error
+        text = "The spans of a message in the database are unreadable."
+        raise StorageError(text, StorageFault.DAMAGED) from error

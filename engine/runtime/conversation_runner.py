@@ -333,7 +333,7 @@ class ConversationRunner:
         """Run until cancelled or until the store fails."""
         session = self._session
         if session is None:
-            raise StorageError("The conversation is not loaded.")
+            raise StorageError("The conversation is not loaded.", StorageFault.NOT_LOADED)
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_all(), name="publish queue")

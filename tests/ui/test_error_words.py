@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,21 @@ from engine.core.errors import (
     CommandError,
     CommandRefusal,
     ConfigError,
+    CryptoError,
     InputError,
     InputFlaw,
     InviteError,
     LinkFlaw,
     LinkKind,
+    LocalProtocolError,
+    ProtocolError,
     ProxyFlaw,
+    RemoteProtocolError,
     SettingsUnwritableError,
     StorageError,
     StorageFault,
+    TransportError,
+    TransportFault,
 )
 from engine.core.history.queries import End
 from engine.core.problems import (
@@ -57,30 +64,55 @@ from ui.problem_words import (
 
 ROOT = Path(__file__).parents[2]
 
+SETTINGS = "settings.toml:3: [network] port: must be a whole number from 0 to 65535"
 ERRORS: list[ChatError] = [
     *map(CommandError, CommandRefusal),
-    *(StorageError("The key is gone.", fault) for fault in StorageFault),
+    *(StorageError("not shown", fault) for fault in StorageFault),
+    *(TransportError("not shown", fault, "x y") for fault in TransportFault),
     *(InputError(flaw, given=70_000, limit=65_536) for flaw in InputFlaw),
     *(
         AddressError(flaw, shown="/ip4/x", part="x", allowed=9)
         for flaw in (*AddressFlaw, *ProxyFlaw)
     ),
     *(InviteError(flaw, kind, name="Bob") for flaw, kind in itertools.product(LinkFlaw, LinkKind)),
+    ConfigError("not shown"),
+    LocalProtocolError("not shown"),
+    RemoteProtocolError("frame_odd", "not shown"),
+    CryptoError("seal_broken", "not shown"),
+    ChatError("not shown"),
+    ProtocolError("not shown"),
 ]
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=str)
-def test_every_error_with_a_code_is_a_sentence(error: ChatError) -> None:
+@pytest.mark.parametrize("error", ERRORS, ids=repr)
+def test_the_words_of_an_error_are_never_its_text(error: ChatError) -> None:
     words = error_words(error)
     assert " " in words
-    assert words != str(error) or words == "The key is gone."
+    assert words != str(error)
+    assert "not shown" not in words
     assert not set(words) & set("{}\n")
 
 
-def test_an_error_without_a_code_says_what_it_says() -> None:
-    text = "settings.toml:3: [network] port: must be a whole number from 0 to 65535"
-    assert error_words(ConfigError(text)) == text
-    assert error_words(StorageError("The key is gone.")) == "The key is gone."
+def _kinds(kind: type[ChatError]) -> Iterator[type[ChatError]]:
+    yield kind
+    for narrower in kind.__subclasses__():
+        yield from _kinds(narrower)
+
+
+def test_every_kind_of_error_has_words_that_are_not_its_text() -> None:
+    """Of those in ``errors.py``: the others are narrower ones, and have the words of these."""
+    here = {kind for kind in _kinds(ChatError) if kind.__module__ == ChatError.__module__}
+    assert here - {type(error) for error in ERRORS} == {SettingsUnwritableError}
+
+
+def test_no_view_shows_the_text_of_an_error() -> None:
+    """A ``PictureError`` is of the window itself, and its text went through ``tr``."""
+    shown = re.compile(
+        r"except (?!PictureError)[^\n]* as (\w+):(?:(?!\n *except)[\s\S]){0,200}?str\(\1\)"
+    )
+    views = sorted((ROOT / "ui").rglob("*.py"))
+    assert len(views) > 100
+    assert [view.name for view in views if shown.search(view.read_text())] == []
 
 
 @pytest.mark.parametrize(
@@ -118,6 +150,14 @@ def test_an_error_without_a_code_says_what_it_says() -> None:
             InviteError(LinkFlaw.EXPIRED, LinkKind.CONTACT, expired_ms=2**62),
             "This contact link expired on 1 January 9999. Ask for a new one.",
         ),
+        (
+            TransportError("x", TransportFault.CANNOT_LISTEN, "/ip4/0.0.0.0/tcp/9: in\nuse"),
+            "This device cannot listen on /ip4/0.0.0.0/tcp/9: in use.",
+        ),
+        (
+            TransportError("x", TransportFault.SYSTEM, "Connection refused").during("to /x"),
+            "Connection refused.",
+        ),
         (StorageError("x", StorageFault.DISK_FULL), "The disk is full; nothing was saved."),
     ],
 )
@@ -136,7 +176,7 @@ STORE_PROBLEMS: list[tuple[StoreProblem, str]] = [
     (EntriesRefused(2), "2 entries of its answer could not be used"),
     (NoAnswer(0.5), "no answer in 0.5 s"),
     (NoAnswer(10), "no answer in 10 s"),
-    (Unreachable("Connection\nrefused"), "Connection refused"),
+    (Unreachable(TransportFault.SYSTEM, "Connection\nrefused"), "Connection refused"),
     (OtherCluster(43, 42), "it is in cluster 43, this device in cluster 42"),
     (AnswersWrongly("bad"), "it answers wrongly: bad"),
     (Refuses("429 slow down"), "it refuses: 429 slow down"),
@@ -175,7 +215,10 @@ NODE_PROBLEMS: list[tuple[NodeProblem, str]] = [
     ),
     (OffersNo(("filter",)), "offers no filter"),
     (OffersNo(("filter", "lightpush")), "offers no filter and no lightpush"),
-    (Unreachable("Connection refused"), "cannot be reached (Connection refused)"),
+    (
+        Unreachable(TransportFault.SYSTEM, "Connection refused"),
+        "cannot be reached (Connection refused)",
+    ),
     (
         OtherCluster(43, 42),
         "cannot be used (it is in cluster 43, this device in cluster 42)",
@@ -192,7 +235,7 @@ def test_what_is_wrong_with_a_service_node(problem: NodeProblem, words: str) -> 
 CHECKED: list[tuple[CheckedProblem, str]] = [
     (OffersNo(("filter", "lightpush")), "it offers no filter and no lightpush"),
     (NoAnswer(0.3), "no answer in 0.3 s"),
-    (Unreachable("Connection refused"), "Connection refused"),
+    (Unreachable(TransportFault.SYSTEM, "Connection refused"), "Connection refused"),
     (OtherCluster(43, 42), "it is in cluster 43, this device in cluster 42"),
 ]
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, load_settings
 from chat_app.window_network import WindowNetwork
-from engine.core.errors import ConfigError, TransportError
+from engine.core.errors import ConfigError, TransportError, TransportFault
 from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from tests.ui.driving import play, until
@@ -81,14 +81,15 @@ def test_what_cannot_be_is_said_in_place_and_nothing_is_closed() -> None:
             return None
 
         async def change(self, choice: NetworkChoice, /) -> None:
-            raise TransportError(f"cannot listen for {choice.role}")
+            fault = TransportFault.CANNOT_LISTEN
+            raise TransportError("not shown", fault, f"{choice.role}: in use")
 
     async def scenario() -> None:
         sheet = Network(Stubborn(), Tasks())
         sheet.open()
         sheet.roles.choose(1)
         sheet.confirm.click()
-        await until(lambda: sheet.problem.text() == "Cannot listen for relay.")
+        await until(lambda: sheet.problem.text() == "This device cannot listen on relay: in use.")
         assert sheet.isVisible()
         assert sheet.confirm.isEnabled()
         sheet.reject()

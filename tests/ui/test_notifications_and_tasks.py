@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QSystemTrayIcon
 
 from assets import app_icon_path, app_icon_pictures, icon_names, icon_path
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.events import ConversationView, MessageView
 from tests.ui.driving import play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
@@ -76,7 +76,7 @@ def test_a_chat_error_is_said_with_a_way_to_try_again_and_a_bug_goes_to_the_loop
     async def work() -> None:
         tries.append(len(tries))
         if len(tries) == 1:
-            raise StorageError("the disk is full")
+            raise StorageError("full", StorageFault.DISK_FULL)
 
     async def bug() -> None:
         raise ZeroDivisionError
@@ -87,7 +87,8 @@ def test_a_chat_error_is_said_with_a_way_to_try_again_and_a_bug_goes_to_the_loop
         )
         tasks.spawn(work, purpose="do it")
         await until(lambda: len(failures) == 1)
-        assert (failures[0].purpose, failures[0].text) == ("do it", "the disk is full")
+        words = "The disk is full; nothing was saved."
+        assert (failures[0].purpose, failures[0].text) == ("do it", words)
         assert failures[0].retry is not None
         failures[0].retry()
         await until(lambda: len(tries) == 2)

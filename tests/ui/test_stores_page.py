@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
 from chat_app.window_network import store_problem
-from engine.core.errors import ConfigError, TransportError
+from engine.core.errors import InputError, InputFlaw, TransportError, TransportFault
 from engine.core.ids import UnixMs
 from engine.core.problems import MessagesOmitted, StoreProblem, Unreachable
 from engine.history_views import (
@@ -131,7 +131,7 @@ def test_a_wrong_address_is_named_while_one_types(typed: str, named: str) -> Non
 def test_enter_adds_what_was_typed_and_says_in_place_what_the_engine_refuses() -> None:
     async def scenario(page: Page) -> None:
         sheet = page.sheet
-        page.engine.fail("add_store", ConfigError("There can be 16 Stores."))
+        page.engine.fail("add_store", InputError(InputFlaw.STORES_FULL, limit=16))
         sheet.field.setText(QUAY)
         QTest.keyClick(sheet.field, Key.Key_Return)
         await until(lambda: sheet.field_problem.text() == "There can be 16 Stores.")
@@ -157,7 +157,7 @@ def test_what_is_added_while_the_page_closes_is_added_and_told_elsewhere_if_not(
         async def add_store(multiaddr: str) -> None:
             await gate.wait()
             if refused:
-                raise ConfigError("There can be 16 Stores.")
+                raise InputError(InputFlaw.STORES_FULL, limit=16)
             added.append(multiaddr)
 
         page.engine.add_store = add_store  # type: ignore[method-assign]
@@ -244,9 +244,9 @@ def test_a_store_is_switched_and_removed_by_keys() -> None:
 
 def test_what_cannot_be_done_is_said_on_the_page_and_shown_as_it_is() -> None:
     async def scenario(page: Page) -> None:
-        page.engine.fail("enable_store", ConfigError("This Store is gone."))
+        page.engine.fail("enable_store", InputError(InputFlaw.STORE_UNKNOWN))
         page.row(QUAY).use.click()
-        await until(lambda: page.sheet.problem.text() == "This Store is gone.")
+        await until(lambda: page.sheet.problem.text() == "There is no such Store in the list.")
         assert page.row(QUAY).use.isChecked()
 
     at_page(store(QUAY))(scenario)
@@ -269,7 +269,7 @@ def test_a_test_turns_while_it_runs_and_ends_in_words() -> None:
         async def test_store(multiaddr: str) -> StoreTestView:
             await gate.wait()
             if multiaddr == MILL:
-                raise TransportError("there is no network")
+                raise TransportError("not shown", TransportFault.STOPPED)
             return found
 
         page.engine.test_store = test_store  # type: ignore[method-assign]
@@ -295,7 +295,7 @@ def test_a_test_turns_while_it_runs_and_ends_in_words() -> None:
             assert words in row.result.text()
             assert words.rstrip(".") in row.accessibleName()
         await until(other.test.isEnabled)
-        assert other.result.text() == "There is no network."
+        assert other.result.text() == "This device is not connected to the network."
 
     at_page(store(QUAY), store(MILL))(scenario)
 
@@ -346,7 +346,7 @@ def test_closing_the_page_ends_its_tests() -> None:
         ),
         (
             StoreHealth.FAILED,
-            Unreachable("hash\n\u202emismatch"),
+            Unreachable(TransportFault.SYSTEM, "hash\n\u202emismatch"),
             "it is asked again. Hash mismatch.",
         ),
     ],
@@ -441,7 +441,7 @@ def test_nothing_is_cut_off_in_any_look(mode: ThemeMode, percent: int) -> None:
         store(
             QUAY,
             health=StoreHealth.FAILED,
-            problem=Unreachable("a page did not come within 30 s " * 4),
+            problem=Unreachable(TransportFault.SYSTEM, "a page did not come within 30 s " * 4),
             queries=3,
         )
     )(scenario)
@@ -451,12 +451,11 @@ def test_a_long_word_in_a_result_makes_no_row_wider_than_the_page() -> None:
     async def scenario(page: Page) -> None:
         row = page.row(MILL)
         narrow = row.minimumSizeHint().width()
-        detail = f"cannot connect to {MILL}: the peer is {PEER}, expected was {PEER}"
-        problem = Unreachable(detail)
+        problem = Unreachable(TransportFault.WRONG_PEER, PEER)
         row.show_test(StoreTestView(multiaddr=MILL, problem=problem))
         await turn()
         assert row.result.isVisible()
         assert row.result.minimumSizeHint().width() <= max(narrow, 160)
-        assert f"expected was {PEER}" in row.accessibleName()
+        assert f"answers there: {PEER}" in row.accessibleName()
 
     at_page(store(MILL))(scenario)

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QMenu
 
 from engine.api import Mention
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, DeliveryState, MessageId
 from engine.events import (
     AnnotationKind,
@@ -271,7 +271,7 @@ def test_an_edit_that_fails_can_be_tried_again() -> None:
         async with group_stage() as (it, engine, group):
             mine = own_held(engine, group, "first")
             await until(lambda: in_view(it, mine))
-            engine.fail("edit", StorageError("The disk is full."))
+            engine.fail("edit", StorageError("full", StorageFault.DISK_FULL))
             it.press(Key.Key_Up, on=it.window.pane.composer.box)
             it.write("!", on=it.window.pane.composer.box)
             it.press(Key.Key_Return, on=it.window.pane.composer.box)

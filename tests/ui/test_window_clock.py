@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtGui import QAccessible
 
-from engine.core.errors import ConfigError
+from engine.core.errors import InputError, InputFlaw
 from engine.core.ids import UnixMs
 from engine.events import ClockOffsetDropped, OwnClockView
 from tests.ui.driving import NOW, Key, Stage, group_stage, play, stage, turn, until
@@ -154,11 +154,11 @@ def test_what_cannot_be_set_is_said_and_the_banner_stays() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, _):
             engine.judge_clock(BEHIND)
-            engine.fail("set_clock_offset", ConfigError("A clock can be set by so much at most."))
+            engine.fail("set_clock_offset", InputError(InputFlaw.OFFSET))
             act(it, "Go by the others").click()
             await until(lambda: len(it.window.notices.notices()) == 2)
             words = [notice.text for notice in it.window.notices.notices()]
-            assert any("A clock can be set by so much" in text for text in words)
+            assert any("A clock can be set by a hundred years" in text for text in words)
             assert notice_of(it) is not None
 
     play(scenario)

@@ -5,7 +5,15 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.answers import HolderView
-from engine.core.errors import ConfigError, InviteError, LinkFlaw, LinkKind, StorageError
+from engine.core.errors import (
+    InputError,
+    InputFlaw,
+    InviteError,
+    LinkFlaw,
+    LinkKind,
+    StorageError,
+    StorageFault,
+)
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import DeliveryView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
@@ -53,11 +61,11 @@ def test_a_refused_name_is_explained_in_place_and_can_be_corrected() -> None:
         engine = ScriptedEngine(name=None)
         async with stage(engine) as it:
             step = it.window.first_start.name_step
-            engine.fail("create_identity", ConfigError("A name needs a letter."))
+            engine.fail("create_identity", InputError(InputFlaw.NAME_EMPTY))
             it.write("!!", on=step.name)
             it.press(Key.Key_Return, on=step.name)
             await until(step.problem.isVisible)
-            assert step.problem.text() == "A name needs a letter."
+            assert step.problem.text() == "This name cannot be used: nothing is left of the name."
             it.write("a", on=step.name)
             assert not step.problem.isVisible()
             assert step.next.isEnabled()
@@ -170,11 +178,11 @@ def test_a_group_name_that_is_refused_stays_in_the_field() -> None:
         async with stage(engine) as it:
             it.window.flows.new_group()
             sheet = await sheet_of(it.window, CreateGroup)
-            engine.fail("create_group", StorageError("the disk is full"))
+            engine.fail("create_group", StorageError("full", StorageFault.DISK_FULL))
             sheet.name.setText("  Tide & Time ")
             sheet.confirm.click()
             await until(sheet.problem.isVisible)
-            assert sheet.problem.text() == "the disk is full"
+            assert sheet.problem.text() == "The disk is full; nothing was saved."
             sheet.confirm.click()
             await until(lambda: engine.called("create_group") == ["Tide & Time"])
 

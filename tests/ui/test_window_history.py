@@ -9,7 +9,7 @@ from PySide6.QtGui import QAccessible, QAction
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.history.queries import End
 from engine.core.ids import ConversationId, MessageId, UnixMs
 from engine.core.problems import NoStoreToAsk, QueryFailed
@@ -302,10 +302,10 @@ def test_earlier_messages_are_asked_for_above_the_first_one() -> None:
             await until(lambda: engine.called("fetch_earlier") == [group])
             await turn()
             assert engine.called("fetch_earlier") == [group]
-            engine.fail("fetch_earlier", StorageError("The disk is full."))
+            engine.fail("fetch_earlier", StorageError("full", StorageFault.DISK_FULL))
             it.press(Key.Key_Return, on=timeline)
             await until(lambda: bool(it.window.notices.notices()))
-            assert "The disk is full." in it.window.notices.notices()[0].text
+            assert "The disk is full" in it.window.notices.notices()[0].text
 
     play(scenario)
 

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.api import MAX_TEXT_BYTES
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import DeliveryState, UnixMs
 from engine.core.problems import FailureReason
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
@@ -83,7 +83,7 @@ def test_two_quick_messages_keep_their_order() -> None:
 def test_a_text_that_cannot_be_stored_comes_back_before_what_was_typed_since() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, _):
-            engine.fail("send_text", StorageError("the disk is full"))
+            engine.fail("send_text", StorageError("full", StorageFault.DISK_FULL))
             engine.gate.clear()
             box = it.window.pane.composer.box
             it.write("important", on=box)
@@ -92,7 +92,8 @@ def test_a_text_that_cannot_be_stored_comes_back_before_what_was_typed_since() -
             engine.gate.set()
             await until(lambda: it.window.pane.composer.text() == "important\nand more")
             notices = it.window.notices.notices()
-            assert [n.text for n in notices] == ["Could not send the message: the disk is full"]
+            words = "Could not send the message: The disk is full; nothing was saved."
+            assert [n.text for n in notices] == [words]
             await it.send("!")
             assert engine.called("send_text") == ["important\nand more!"]
             await until(lambda: it.window.notices.notices() == ())
@@ -105,7 +106,7 @@ def test_a_text_that_cannot_be_stored_after_leaving_becomes_that_groups_draft() 
         engine = ScriptedEngine()
         group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
         async with stage(engine, opening=group) as it:
-            engine.fail("send_text", StorageError("the disk is full"))
+            engine.fail("send_text", StorageError("full", StorageFault.DISK_FULL))
             engine.gate.clear()
             box = it.window.pane.composer.box
             it.write("important", on=box)
@@ -285,7 +286,7 @@ def test_missing_messages_can_be_fetched_and_a_failure_offers_to_try_again() -> 
         async with group_stage() as (it, engine, group):
             engine.set_gap(group, 3)
             assert it.window.pane.header.beads.accessibleName() == "Messages: 3 missing"
-            engine.fail("fetch_missing", StorageError("the disk is full"))
+            engine.fail("fetch_missing", StorageError("full", StorageFault.DISK_FULL))
             it.window.pane.timeline.fetchRequested.emit()
             await until(lambda: len(it.window.notices.rows) == 1)
             row = it.window.notices.rows[0]

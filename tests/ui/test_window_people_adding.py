@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from engine.core.contacts import CONTACT_PREFIX, ContactState
-from engine.core.errors import InviteError, LinkFlaw, LinkKind, StorageError
+from engine.core.errors import InviteError, LinkFlaw, LinkKind, StorageError, StorageFault
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.scripted_people import MY_LINK, PERSON_FINGERPRINT, pair_id
@@ -125,13 +125,13 @@ def test_the_own_link_is_shown_as_a_code_copied_and_dated() -> None:
 def test_without_an_own_link_others_can_still_be_added() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
-        engine.fail("make_contact_link", StorageError("the disk is full"))
+        engine.fail("make_contact_link", StorageError("full", StorageFault.DISK_FULL))
         async with stage(engine) as it:
             sheet = await add_person(it.window)
             sheet.theirs.field.setPlainText(f"{CONTACT_PREFIX}Bob")
             assert sheet.confirm.isEnabled()
             sheet.ways.choose(MINE)
-            assert "Your link could not be made: the disk is full" in words_of(sheet.mine)
+            assert "Your link could not be made: The disk is full" in words_of(sheet.mine)
             assert not sheet.mine.copy_button.isVisible()
 
     play(scenario)

@@ -8,7 +8,7 @@ to the box one writes in.  How a link becomes a request is said in test_window_p
 from PySide6.QtCore import Qt
 
 from engine.core.contacts import ContactState
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import DeliveryState
 from engine.core.problems import FailureReason
 from engine.events import DeliveryView, MessageKind
@@ -130,7 +130,7 @@ def test_blocking_asks_first_and_can_be_taken_back() -> None:
 def test_a_refused_answer_is_told_and_can_be_given_again() -> None:
     async def scenario() -> None:
         async with pair_stage("Bob", ContactState.ASKING) as (it, engine, bob):
-            engine.fail("accept_contact", StorageError("The disk is full."))
+            engine.fail("accept_contact", StorageError("full", StorageFault.DISK_FULL))
             accept = it.window.pane.contact_bar.buttons[Answer.ACCEPT]
             accept.click()
             await until(lambda: bool(it.window.notices.rows))

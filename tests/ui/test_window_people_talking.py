@@ -7,7 +7,7 @@ mutes, removes and shows the safety number.  Requests have a file of their own.
 from msgspec.structs import replace
 from PySide6.QtGui import QGuiApplication
 
-from engine.core.errors import ConfigError
+from engine.core.errors import InputError, InputFlaw
 from engine.core.ids import DeliveryState, UnixMs
 from engine.core.problems import FailureReason
 from engine.events import DeliveryView
@@ -95,11 +95,11 @@ def test_renaming_is_for_this_device_and_empty_takes_it_back() -> None:
             choose(menu, "Rename…")
             sheet = await sheet_of(it.window, RenamePerson)
             assert sheet.name.hasFocus()
-            engine.fail("rename_contact", ConfigError("A name needs a letter."))
+            engine.fail("rename_contact", InputError(InputFlaw.NAME_EMPTY))
             it.write("Lucky", on=sheet.name)
             it.press(Key.Key_Return, on=sheet.name)
             await until(sheet.problem.isVisible)
-            assert sheet.problem.text() == "A name needs a letter."
+            assert sheet.problem.text() == "This name cannot be used: nothing is left of the name."
             it.press(Key.Key_Return, on=sheet.name)
             await until(lambda: it.window.flows.sheet is None)
             assert engine.called("rename_contact") == ["Lucky"]

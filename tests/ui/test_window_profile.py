@@ -11,7 +11,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QWidget
 
 from engine.core.contacts import MAX_PICTURE_BYTES
-from engine.core.errors import ConfigError
+from engine.core.errors import InputError, InputFlaw
 from tests.ui.driving import Key, play, stage, until
 from tests.ui.scripted_engine import FINGERPRINT, ScriptedEngine
 from tests.ui.scripted_people import picture_bytes
@@ -71,10 +71,10 @@ def test_a_file_that_is_no_picture_is_refused_in_words_and_changes_nothing(tmp_p
                 assert sheet.problem.text() == problem
                 assert sheet.picture == picture_bytes()
             sheet.remove_button.click()
-            engine.fail("set_profile", ConfigError("This name cannot be used."))
+            engine.fail("set_profile", InputError(InputFlaw.NAME_EMPTY))
             sheet.confirm.click()
             await until(sheet.problem.isVisible)
-            assert sheet.problem.text() == "This name cannot be used."
+            assert sheet.problem.text() == "This name cannot be used: nothing is left of the name."
             sheet.confirm.click()
             await until(lambda: engine.called("set_profile") == [("Ines", b"")])
 

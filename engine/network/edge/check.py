@@ -18,7 +18,7 @@ from engine.codec.waku_metadata import (
     encode_metadata,
 )
 from engine.core.errors import ChatError
-from engine.core.problems import CheckedProblem, NoAnswer, OffersNo, OtherCluster, Unreachable
+from engine.core.problems import CheckedProblem, NoAnswer, OffersNo, OtherCluster, unreachable
 from engine.network.edge.service_nodes import Service, offers, service_address
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
@@ -79,9 +79,7 @@ async def _check(host: TcpHost, address: str, cluster: int, timeout_s: float) ->
     except TimeoutError:
         return Checked(address=address, reachable=False, problem=NoAnswer(timeout_s))
     except ChatError as error:
-        return Checked(
-            address=address, reachable=False, problem=Unreachable(dial_reason(address, error))
-        )
+        return Checked(address=address, reachable=False, problem=unreachable(error))
     return Checked(
         address=address,
         reachable=True,
@@ -120,11 +118,3 @@ def _problem(
         return OtherCluster(theirs, cluster)
     missing = tuple(service for service in Service if not offers(protocols, service))
     return OffersNo(missing) if missing else None
-
-
-def dial_reason(multiaddr: str, error: ChatError) -> str:
-    """Why a dial failed, for a sentence that names the address itself."""
-    reason = str(error)
-    for prefix in (f"cannot connect to {multiaddr}: ", f"{multiaddr}: "):
-        reason = reason.removeprefix(prefix)
-    return reason

@@ -20,11 +20,11 @@ from engine.core.errors import (
     LocalProtocolError,
     RemoteProtocolError,
     TransportError,
+    TransportFault,
 )
 from engine.core.ids import ContentTopic, PubsubTopic
-from engine.core.problems import NodeFailed, NodeFault, NodeTrouble, PeerRefusal, Unreachable
+from engine.core.problems import NodeFailed, NodeFault, NodeTrouble, PeerRefusal, unreachable
 from engine.core.waku import WakuMessage
-from engine.network.edge.check import dial_reason
 from engine.network.edge.health import EdgeHealth, edge_level
 from engine.network.edge.running import EdgeParts, RunningEdge
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
@@ -131,7 +131,8 @@ class EdgeNode:
             encode_waku_message(message)
             topic = self._settings.sharding.pubsub_topic(message.content_topic)
         except (LocalProtocolError, RemoteProtocolError) as error:
-            raise TransportError(f"this message cannot be published: {error}") from error
+            text = f"this message cannot be published: {error}"
+            raise TransportError(text, TransportFault.NOT_PUBLISHABLE) from error
         waku_hash = message_hash(topic, message)
         up, peers = self._up, 0
         if up is not None:
@@ -252,7 +253,7 @@ class EdgeNode:
         peer_id = parse_multiaddr(multiaddr).peer_id
         node = None if peer_id is None else self._nodes.find(peer_id)
         if node is not None:
-            self._nodes.troubled(node, Unreachable(dial_reason(multiaddr, error)))
+            self._nodes.troubled(node, unreachable(error))
 
     # --- status ---------------------------------------------------------------------------------
 

@@ -71,8 +71,8 @@ def _logged(problem: NodeProblem) -> str:
             return " ".join(filter(None, (fault, service, cause)))
         case OffersNo(services=services):
             return f"offers no {', '.join(services)}"
-        case Unreachable(detail=detail):
-            return f"unreachable ({detail})"
+        case Unreachable(fault=fault, detail=detail):
+            return f"unreachable ({' '.join(filter(None, (fault, detail)))})"
         case OtherCluster(theirs=theirs, ours=ours):
             return f"it is in cluster {theirs}, this node in cluster {ours}"
         case AnswersWrongly(detail=detail):

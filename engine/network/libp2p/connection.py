@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from engine.core.counters import Counters
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import RemoteProtocolError, TransportError, TransportFault
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.muxer import (
@@ -124,7 +124,9 @@ class Connection:
     def open_stream(self, *, is_probe: bool = False) -> MuxedStream:
         """Raises TransportError.  A probe does not count as use: the connection may grow idle."""
         if not self.usable:
-            raise TransportError(f"the connection to {self._peer_id} is closing")
+            raise TransportError(
+                f"the connection to {self._peer_id} is closing", TransportFault.LOST
+            )
         stream_id = self._muxer.open_stream()
         if is_probe:
             self._probes.add(stream_id)
@@ -281,10 +283,12 @@ class Connection:
             case StreamEnded():
                 stream.ended()
             case StreamReset():
-                stream.fail(TransportError("the peer reset the stream"))
+                stream.fail(TransportError("the peer reset the stream", TransportFault.LOST))
             case StreamOverflowed():
                 self._counters.add("libp2p.stream_buffer_limit")
-                stream.fail(TransportError("too much was unread on this stream"))
+                stream.fail(
+                    TransportError("too much was unread on this stream", TransportFault.LOST)
+                )
             case _:
                 assert_never(event)
 
@@ -339,7 +343,8 @@ class Connection:
         for timer in (self._watch_timer, self._output_timer):
             if timer is not None:
                 timer.cancel()
-        error = TransportError(f"the connection to {self._peer_id} is lost: {reason}")
+        text = f"the connection to {self._peer_id} is lost: {reason}"
+        error = TransportError(text, TransportFault.LOST)
         for stream in tuple(self._streams.values()):
             stream.fail(error)
         self._wake_writers()

@@ -17,7 +17,12 @@ from engine.codec.libp2p import (
     encode_noise_payload,
     encode_public_key,
 )
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.network.libp2p.keys import IdentityKey, verify
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.noise import (
@@ -110,7 +115,8 @@ class WrongPeerError(TransportError):
     """Another peer answered at the address."""
 
     def __init__(self, *, expected: PeerId | None, found: PeerId) -> None:
-        super().__init__(f"the peer is {found}, expected was {expected}")
+        text = f"the peer is {found}, expected was {expected}"
+        super().__init__(text, TransportFault.WRONG_PEER, str(found))
 
 
 async def secure(pipe: Pipe, handshake: SecureHandshake) -> "SecuredPipe":

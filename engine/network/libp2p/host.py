@@ -18,6 +18,8 @@ from engine.core.errors import (
     ConfigError,
     RemoteProtocolError,
     TransportError,
+    TransportFault,
+    broken_protocol,
 )
 from engine.network.libp2p.admission import Handshakes, InboundRoom
 from engine.network.libp2p.connection import Connection
@@ -246,7 +248,7 @@ class TcpHost:
             await stream.reset()
             self._counters.add(f"libp2p.{error.reason}")
             problem = f"{stream.peer_id} answered a ping with something else"
-            raise TransportError(problem) from error
+            raise broken_protocol(problem, error) from error
 
     # --- streams --------------------------------------------------------------------------------
 
@@ -256,7 +258,7 @@ class TcpHost:
             self._identify.push_soon()
 
     async def new_stream(self, peer_id: PeerId, protocols: Sequence[ProtocolId]) -> Stream:
-        problem = TransportError(f"{peer_id} is not connected")
+        problem = TransportError(f"{peer_id} is not connected", TransportFault.NOT_CONNECTED)
         for connection in self._table.connections(peer_id):
             try:
                 stream = connection.open_stream()
@@ -312,7 +314,7 @@ class TcpHost:
             dial.add_done_callback(lambda _: self._dials.pop(key, None))
         await asyncio.wait((dial,))  # cancelling this leaves the dial running
         if dial.cancelled():
-            raise TransportError("this node is stopping")
+            raise TransportError("this node is stopping", TransportFault.STOPPED)
         return dial.result()
 
     async def _dial(self, address: Multiaddr) -> RemotePeer:
@@ -326,21 +328,23 @@ class TcpHost:
             return await self._establish(pipe, initiator=True, expected_peer=address.peer_id)
         except WrongPeerError as error:
             self._counters.add("libp2p.dial_wrong_peer")
-            raise TransportError(f"{address}: {error}") from error
+            raise error.during(str(address)) from error
         except RemoteProtocolError as error:
             self._counters.add(f"libp2p.{error.reason}")
-            raise TransportError(f"{address}: the peer broke the protocol ({error})") from error
+            text = f"{address}: the peer broke the protocol ({error})"
+            raise broken_protocol(text, error) from error
         except TransportError as error:
             self._counters.add("libp2p.outbound_handshake_lost")
-            raise TransportError(f"{address}: {error}") from error
+            raise error.during(str(address)) from error
 
     def _check_dialable(self, address: Multiaddr) -> None:
         if not self._running:
-            raise TransportError("this node is not running")
+            raise TransportError("this node is not running", TransportFault.STOPPED)
         if address.peer_id == self._peer_id:
-            raise TransportError(f"{address} is this node itself")
+            raise TransportError(f"{address} is this node itself", TransportFault.OURSELVES)
         if self._in_use() >= self._limits.max_connections:
-            raise TransportError(f"{self._limits.max_connections} connections are open already")
+            text = f"{self._limits.max_connections} connections are open already"
+            raise TransportError(text, TransportFault.FULL)
 
     async def _establish(
         self, pipe: Pipe, *, initiator: bool, expected_peer: PeerId | None
@@ -358,7 +362,9 @@ class TcpHost:
             await pipe.wait_closed()
             if isinstance(error, TimeoutError):
                 self._counters.add("libp2p.handshake_timeout")
-                raise TransportError("the handshake took too long") from None
+                raise TransportError(
+                    "the handshake took too long", TransportFault.NO_ANSWER
+                ) from None
             raise
         finally:
             self._handshakes.discard(pipe)
@@ -376,7 +382,7 @@ class TcpHost:
             muxers=self._muxers,
         )
         if upgraded.peer_id == self._peer_id:
-            raise TransportError("the peer is this node itself")
+            raise TransportError("the peer is this node itself", TransportFault.OURSELVES)
         if not initiator:
             self._make_room(upgraded.peer_id, pipe)
         connection = Connection(
@@ -410,7 +416,7 @@ class TcpHost:
             return
         worse = self._room.worse_than(peer_id, pipe.remote_address)
         if worse is None:
-            raise _NoRoomError("this node has no room for another connection")
+            raise _NoRoomError("this node has no room for another connection", TransportFault.FULL)
         worse.drop("connection_gave_way")
 
     def _in_use(self) -> int:
@@ -418,7 +424,7 @@ class TcpHost:
 
     def _identified(self, connection: Connection, remote: RemotePeer) -> None:
         if connection.lost:
-            raise TransportError("the connection was lost")
+            raise TransportError("the connection was lost", TransportFault.LOST)
         if self._table.add(connection, remote):
             for handler in self._connected_handlers:
                 handler(remote)

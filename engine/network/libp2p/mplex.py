@@ -21,7 +21,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.network.libp2p.muxer import (
     DataReceived,
     MuxerEvent,
@@ -211,7 +216,8 @@ class Mplex:
 
     def open_stream(self) -> int:
         if self._outbound >= self._max_outbound:
-            raise TransportError(f"{self._max_outbound} streams are open on the connection")
+            text = f"{self._max_outbound} streams are open on the connection"
+            raise TransportError(text, TransportFault.FULL)
         stream_id = self._next_id << 1 | 1
         self._next_id += 1
         self._streams[stream_id] = _StreamState(announced=False)

@@ -10,7 +10,12 @@ anything with reads and writes.
 from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import Protocol
 
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.network.libp2p.ports import ProtocolId
 from engine.network.libp2p.varint import encode_varint
 
@@ -116,7 +121,8 @@ class Initiator(_Negotiation):
         elif self._left:
             self._propose()
         else:
-            raise TransportError("the peer speaks none of the proposed protocols")
+            text = "the peer speaks none of the proposed protocols"
+            raise TransportError(text, TransportFault.NO_PROTOCOL)
 
 
 class Responder(_Negotiation):

@@ -9,7 +9,12 @@ is queued.  The bytes are opaque here.
 import asyncio
 from typing import Protocol
 
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.network.libp2p.multiaddr import Multiaddr
 
 MAX_EARLY_BYTES = 1024 * 1024
@@ -110,7 +115,8 @@ class ReadBuffer:
             if self._error is not None:
                 raise self._error
             if self._ended:
-                raise TransportError(f"the peer closed after {len(self._data)} of {count} bytes")
+                text = f"the peer closed after {len(self._data)} of {count} bytes"
+                raise TransportError(text, TransportFault.LOST)
             await self._wait()
 
     async def _wait(self) -> None:

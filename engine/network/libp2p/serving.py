@@ -10,7 +10,7 @@ import logging
 from collections.abc import Collection, Sequence
 
 from engine.core.counters import Counters
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import RemoteProtocolError, TransportError, TransportFault, broken_protocol
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multistream import Initiator, Responder, negotiate
@@ -47,12 +47,14 @@ class StreamServer:
         except BaseException as error:
             stream.reset_now("no protocol was agreed on")
             match error:
-                case RemoteProtocolError(reason=reason):
-                    self._counters.add(f"libp2p.{reason}")
-                    raise TransportError(f"the peer broke the protocol: {error}") from error
+                case RemoteProtocolError():
+                    self._counters.add(f"libp2p.{error.reason}")
+                    text = f"the peer broke the protocol: {error}"
+                    raise broken_protocol(text, error) from error
                 case TimeoutError():
                     self._counters.add("libp2p.stream_timeout")
-                    raise TransportError("the peer did not answer a new stream") from None
+                    text = "the peer did not answer a new stream"
+                    raise TransportError(text, TransportFault.NO_ANSWER) from None
                 case _:
                     raise
 

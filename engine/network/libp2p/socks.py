@@ -15,11 +15,15 @@ import ssl
 from enum import Enum, auto
 from typing import Final
 
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.network.libp2p.multiaddr import HostKind, Multiaddr
 from engine.network.libp2p.pipe import Pipe
 from engine.network.libp2p.proxy import Proxy
-from engine.network.libp2p.tcp import TcpPipe, TcpTransport, Traffic, reason_of
+from engine.network.libp2p.tcp import TcpPipe, TcpTransport, Traffic, reason_of, system_error
 
 DIAL_TIMEOUT_MS: Final = 30_000
 """At least this long for a dial through a proxy: Tor builds a circuit first."""
@@ -29,23 +33,29 @@ _NO_AUTHENTICATION, _USER_AND_PASSWORD, _NO_METHOD = 0, 2, 0xFF
 _IP4, _NAME, _IP6 = 1, 3, 4
 _MAX_NAME_BYTES = 255
 _REFUSALS: Final = {
-    0x01: "the proxy could not connect and does not say why",
-    0x02: "the proxy does not allow this connection",
-    0x03: "the proxy cannot reach that network",
-    0x04: "the proxy cannot reach that host",
-    0x05: "the host refused the proxy's connection",
-    0x06: "the connection took the proxy too long",
-    0x07: "the proxy cannot open connections (it knows no CONNECT)",
-    0x08: "the proxy does not support this kind of address",
+    0x01: (TransportFault.PROXY_SAYS_NOT_WHY, "the proxy could not connect and does not say why"),
+    0x02: (TransportFault.PROXY_FORBIDS, "the proxy does not allow this connection"),
+    0x03: (TransportFault.PROXY_NO_NETWORK, "the proxy cannot reach that network"),
+    0x04: (TransportFault.PROXY_NO_HOST, "the proxy cannot reach that host"),
+    0x05: (TransportFault.PROXY_REFUSED_BY_HOST, "the host refused the proxy's connection"),
+    0x06: (TransportFault.PROXY_TOO_SLOW, "the connection took the proxy too long"),
+    0x07: (
+        TransportFault.PROXY_CANNOT_CONNECT,
+        "the proxy cannot open connections (it knows no CONNECT)",
+    ),
+    0x08: (
+        TransportFault.PROXY_KIND_UNSUPPORTED,
+        "the proxy does not support this kind of address",
+    ),
     # Tor's codes, if it is set to report exactly (ExtendedErrors).
-    0xF0: "the onion service is not known",
-    0xF1: "the onion service's description is not valid",
-    0xF2: "the onion service could not be introduced to",
-    0xF3: "the onion service did not answer",
-    0xF4: "the onion service needs a key",
-    0xF5: "the onion service refused the key",
-    0xF6: "this is no onion address",
-    0xF7: "the onion service's introduction took too long",
+    0xF0: (TransportFault.ONION_UNKNOWN, "the onion service is not known"),
+    0xF1: (TransportFault.ONION_NOT_VALID, "the onion service's description is not valid"),
+    0xF2: (TransportFault.ONION_NOT_INTRODUCED, "the onion service could not be introduced to"),
+    0xF3: (TransportFault.ONION_NO_ANSWER, "the onion service did not answer"),
+    0xF4: (TransportFault.ONION_NEEDS_KEY, "the onion service needs a key"),
+    0xF5: (TransportFault.ONION_REFUSED_KEY, "the onion service refused the key"),
+    0xF6: (TransportFault.ONION_BAD_ADDRESS, "this is no onion address"),
+    0xF7: (TransportFault.ONION_TOO_SLOW, "the onion service's introduction took too long"),
 }
 
 
@@ -95,7 +105,10 @@ class SocksRequest:
                 return self._method(data)
             case _Awaited.VERDICT:
                 if data[1] != 0:
-                    raise SocksError("the proxy refuses this user and password")
+                    raise SocksError(
+                        "the proxy refuses this user and password",
+                        TransportFault.PROXY_LOGIN_REFUSED,
+                    )
                 return self._connect()
             case _Awaited.REPLY:
                 self._reply(data)
@@ -112,10 +125,16 @@ class SocksRequest:
         _check_version(data)
         method = data[1]
         if method == _NO_METHOD:
-            wants = "another user or another way to log in" if self._proxy.username else "a user"
-            raise SocksError(f"the proxy wants {wants}: set it as socks5://USER:PASSWORD@HOST:PORT")
+            if self._proxy.username:
+                wants = "another user or another way to log in"
+                fault = TransportFault.PROXY_WANTS_OTHER_LOGIN
+            else:
+                wants, fault = "a user", TransportFault.PROXY_WANTS_LOGIN
+            text = f"the proxy wants {wants}: set it as socks5://USER:PASSWORD@HOST:PORT"
+            raise SocksError(text, fault)
         if method not in self._offered:
-            raise SocksError("the proxy chose a way to log in that was not offered")
+            text = "the proxy chose a way to log in that was not offered"
+            raise SocksError(text, TransportFault.PROXY_BROKEN)
         if method == _NO_AUTHENTICATION:
             return self._connect()
         username, password = self._proxy.username, self._proxy.password
@@ -137,8 +156,9 @@ class SocksRequest:
         _check_version(data)
         _, verdict, _, kind = data
         if verdict != 0:
-            problem = f"the proxy refuses with the unknown number {verdict}"
-            raise SocksError(_REFUSALS.get(verdict, problem))
+            unknown = f"the proxy refuses with the unknown number {verdict}"
+            fault, text = _REFUSALS.get(verdict, (TransportFault.PROXY_REFUSES, unknown))
+            raise SocksError(text, fault, "" if verdict in _REFUSALS else str(verdict))
         match kind:
             case 1:
                 self._await(_Awaited.BOUND_ADDRESS, 4 + 2)
@@ -147,12 +167,13 @@ class SocksRequest:
             case 3:
                 self._await(_Awaited.NAME_LENGTH, 1)
             case _:
-                raise SocksError("the proxy answered with an unknown kind of address")
+                text = "the proxy answered with an unknown kind of address"
+                raise SocksError(text, TransportFault.PROXY_BROKEN)
 
 
 def _check_version(data: bytes) -> None:
     if data[0] != _VERSION:
-        raise SocksError("what answers there is no SOCKS5 proxy")
+        raise SocksError("what answers there is no SOCKS5 proxy", TransportFault.PROXY_NOT_SOCKS)
 
 
 def _destination(address: Multiaddr) -> bytes:
@@ -162,7 +183,8 @@ def _destination(address: Multiaddr) -> bytes:
     else:
         name = address.host.rstrip(".").encode("ascii")
         if not 0 < len(name) <= _MAX_NAME_BYTES:
-            raise TransportError(f"{address}: this name is too long for a proxy")
+            text = f"{address}: this name is too long for a proxy"
+            raise TransportError(text, TransportFault.PROXY_NAME_TOO_LONG)
         host = bytes((_NAME, len(name))) + name
     return host + address.port.to_bytes(2, "big")
 
@@ -184,10 +206,10 @@ class SocksTransport(TcpTransport):
                 await pipe.start_tls(tls, address.host.rstrip("."))
         except BaseException as error:
             pipe.abort()
-            if isinstance(error, RemoteProtocolError | TransportError):
-                raise TransportError(f"cannot connect to {address}: {error}") from error
+            if isinstance(error, TransportError):
+                raise error.during(f"cannot connect to {address}") from error
             if isinstance(error, OSError):
-                raise TransportError(f"cannot connect to {address}: {reason_of(error)}") from error
+                raise system_error(error).during(f"cannot connect to {address}") from error
             raise
         return pipe
 
@@ -204,7 +226,9 @@ class SocksTransport(TcpTransport):
         except OSError as error:
             raise TransportError(
                 f"cannot connect to {address}: the proxy {self._proxy} cannot be reached:"
-                f" {reason_of(error)}"
+                f" {reason_of(error)}",
+                TransportFault.PROXY_UNREACHABLE,
+                reason_of(error),
             ) from error
         return pipe
 
@@ -219,5 +243,5 @@ async def _ask(pipe: TcpPipe, request: SocksRequest) -> None:
         try:
             data = await pipe.read_exactly(request.wanted)
         except TransportError as error:
-            raise SocksError("the proxy hung up") from error
+            raise SocksError("the proxy hung up", TransportFault.PROXY_HUNG_UP) from error
         sending = request.received(data)

@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-from engine.core.errors import LocalProtocolError, TransportError
+from engine.core.errors import LocalProtocolError, TransportError, TransportFault
 from engine.network.libp2p.muxer import Muxer
 from engine.network.libp2p.pipe import ReadBuffer
 from engine.network.libp2p.ports import PeerId, ProtocolId
@@ -91,7 +91,8 @@ class MuxedStream:
         while missing:
             piece = await self._buffer.read_some(missing)
             if not piece:
-                raise TransportError(f"the stream ended {missing} bytes too early")
+                text = f"the stream ended {missing} bytes too early"
+                raise TransportError(text, TransportFault.LOST)
             self._consumed(len(piece))
             pieces.append(piece)
             missing -= len(piece)
@@ -135,7 +136,7 @@ class MuxedStream:
         if self._error is None:
             self._owner.muxer.reset(self._stream_id)
             self._owner.flush_soon()
-            self._break(TransportError(reason), keep_what_came=False)
+            self._break(TransportError(reason, TransportFault.LOST), keep_what_came=False)
 
     def finish(self) -> None:
         """The handler has returned: close our half, and skip further input."""
@@ -232,7 +233,9 @@ class MuxedStream:
                         progress.reschedule(loop.time() + self._write_timeout)
         except TimeoutError:
             self.reset_now("the peer took no bytes in time")
-            raise TransportError("the peer took no bytes in time") from None
+            raise TransportError(
+                "the peer took no bytes in time", TransportFault.NO_ANSWER
+            ) from None
         except asyncio.CancelledError:
             if started:
                 self.reset_now("a write was cancelled half-way")

@@ -17,7 +17,7 @@ from typing import Protocol, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import RemoteProtocolError, TransportError, TransportFault
 from engine.network.libp2p.multiaddr import HostKind, Layer, Multiaddr, multiaddr_of_socket
 from engine.network.libp2p.pipe import EarlyBytes, Pipe
 
@@ -30,6 +30,8 @@ _FAMILIES = {
 }
 _WRITE_HIGH_WATER = 256 * 1024
 _SMALL_READ, _LARGE_READ = 8 * 1024, 256 * 1024
+_LOST_EARLY = "the connection was lost before it was established"
+_CLOSED = "the other side closed the connection"
 _BACKLOG = 256
 _HAPPY_EYEBALLS_S = 0.25  # RFC 8305
 # Documentation addresses (RFC 5737, RFC 3849): routed like any far host, but unused.
@@ -124,7 +126,9 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
             self.lost(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        error = None if exc is None else TransportError(f"connection lost: {exc}")
+        error = (
+            None if exc is None else TransportError(f"connection lost: {exc}", TransportFault.LOST)
+        )
         self.lost(error)
         if not self._closed.done():
             self._closed.set_result(None)
@@ -138,12 +142,12 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
     async def start_tls(self, tls: ssl.SSLContext, server_hostname: str) -> None:
         """Send and receive all further bytes under TLS.  Raises OSError, TransportError."""
         if self._transport is None:
-            raise TransportError("the connection was lost before it was established")
+            raise TransportError(_LOST_EARLY, TransportFault.LOST)
         upgraded = await asyncio.get_running_loop().start_tls(
             self._transport, self, tls, server_hostname=server_hostname
         )
         if upgraded is None:
-            raise TransportError("the connection was lost before it was established")
+            raise TransportError(_LOST_EARLY, TransportFault.LOST)
         self._transport = upgraded
         self._transport.set_write_buffer_limits(high=_WRITE_HIGH_WATER)
 
@@ -152,7 +156,7 @@ class TcpPipe(EarlyBytes, asyncio.BufferedProtocol):
     @property
     def remote_address(self) -> Multiaddr:
         if self._remote_address is None:
-            raise TransportError("the connection was lost before it was established")
+            raise TransportError(_LOST_EARLY, TransportFault.LOST)
         return self._remote_address
 
     @property
@@ -213,7 +217,9 @@ class TcpTransport:
                 backlog=_BACKLOG,
             )
         except OSError as error:
-            raise TransportError(f"cannot listen on {address}: {reason_of(error)}") from error
+            where = f"{address}: {reason_of(error)}"
+            fault = TransportFault.CANNOT_LISTEN
+            raise TransportError(f"cannot listen on {where}", fault, where) from error
         host, port = server.sockets[0].getsockname()[:2]
         return TcpListener(multiaddr_of_socket(host, port), server)
 
@@ -230,7 +236,7 @@ class TcpTransport:
                 server_hostname=None if tls is None else address.host.rstrip("."),
             )
         except OSError as error:
-            raise TransportError(f"cannot connect to {address}: {reason_of(error)}") from error
+            raise system_error(error).during(f"cannot connect to {address}") from error
         return pipe
 
 
@@ -242,7 +248,19 @@ def reason_of(error: OSError) -> str:
         return f"TLS failed ({error.reason or error.strerror})"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return error.strerror or str(error) or "the other side closed the connection"
+    return error.strerror or str(error) or _CLOSED
+
+
+def system_error(error: OSError) -> TransportError:
+    """A failed dial or handshake, without the address."""
+    fault, detail = TransportFault.SYSTEM, reason_of(error)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        fault, detail = TransportFault.CERTIFICATE, error.verify_message
+    elif isinstance(error, ssl.SSLError):
+        fault, detail = TransportFault.TLS, error.reason or error.strerror or ""
+    elif detail == _CLOSED:
+        fault, detail = TransportFault.CLOSED, ""
+    return TransportError(reason_of(error), fault, detail)
 
 
 def own_addresses(listening: Multiaddr) -> list[Multiaddr]:

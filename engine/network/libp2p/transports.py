@@ -7,7 +7,7 @@ import asyncio
 import ssl
 from collections.abc import Callable
 
-from engine.core.errors import TransportError
+from engine.core.errors import TransportError, TransportFault
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.pipe import Pipe
@@ -46,8 +46,8 @@ class Transports:
             async with asyncio.timeout(self._dial_timeout_ms / 1_000):
                 return await transport.dial(address)
         except TimeoutError:
-            waited = f"{self._dial_timeout_ms} ms"
-            raise TransportError(f"cannot connect to {address}: no answer in {waited}") from None
+            text = f"cannot connect to {address}: no answer in {self._dial_timeout_ms} ms"
+            raise TransportError(text, TransportFault.NO_ANSWER) from None
 
     def _transport_for(self, address: Multiaddr) -> Transport:
         if len(self._transports) == 1 and not self._tcp.carries(address):
@@ -58,4 +58,5 @@ class Transports:
         for transport in self._transports:
             if transport.carries(address):
                 return transport
-        raise TransportError(f"{address}: this node has no transport for /{address.layer}")
+        text = f"{address}: this node has no transport for /{address.layer}"
+        raise TransportError(text, TransportFault.BAD_ADDRESS)

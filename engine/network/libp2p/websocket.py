@@ -25,7 +25,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.uri import WebSocketURI
 
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import RemoteProtocolError, TransportError, TransportFault, broken_protocol
 from engine.network.libp2p.multiaddr import Layer, Multiaddr
 from engine.network.libp2p.pipe import EarlyBytes, Pipe
 from engine.network.libp2p.tcp import Listener, TcpTransport
@@ -91,7 +91,9 @@ class WebSocketPipe(EarlyBytes):
         elif self._frames.state is State.CONNECTING and not self._broken:
             self._early_writes.append(data)
             if len(self._early_writes) > _MAX_EARLY_WRITES:
-                self._break(TransportError("too much was written before the upgrade"))
+                self._break(
+                    TransportError("too much was written before the upgrade", TransportFault.FULL)
+                )
 
     def pause_reading(self) -> None:
         self._held_by_sink = True
@@ -138,7 +140,7 @@ class WebSocketPipe(EarlyBytes):
             self._closing_timer.cancel()
         if not self.opened.done():
             reason = "the connection ended before the WebSocket was open"
-            self.opened.set_exception(error or TransportError(reason))
+            self.opened.set_exception(error or TransportError(reason, TransportFault.LOST))
         self.lost(self._error or error)
 
     # --- inside ---------------------------------------------------------------------------------
@@ -256,7 +258,9 @@ class WebSocketTransport:
     async def listen(self, address: Multiaddr, accept: Callable[[Pipe], None]) -> Listener:
         if address.layer is Layer.WSS:
             raise TransportError(
-                f"cannot listen on {address}: use /ws, and a proxy before it for TLS"
+                f"cannot listen on {address}: use /ws, and a proxy before it for TLS",
+                TransportFault.CANNOT_LISTEN_TLS,
+                str(address),
             )
 
         def accept_socket(pipe: Pipe) -> None:
@@ -275,8 +279,10 @@ class WebSocketTransport:
             await pipe.opened
         except BaseException as error:
             pipe.abort()
-            if isinstance(error, RemoteProtocolError | TransportError):
-                raise TransportError(f"cannot connect to {address}: {error}") from error
+            if isinstance(error, TransportError):
+                raise error.during(f"cannot connect to {address}") from error
+            if isinstance(error, RemoteProtocolError):
+                raise broken_protocol(f"cannot connect to {address}: {error}", error) from error
             raise
         return pipe
 
@@ -295,7 +301,8 @@ def _uri(address: Multiaddr) -> WebSocketURI:
 def _refusal(error: Exception) -> RemoteProtocolError | TransportError:
     if isinstance(error, InvalidStatus):
         status = error.response.status_code
-        return TransportError(f"a web server answered {status} and opened no WebSocket")
+        text = f"a web server answered {status} and opened no WebSocket"
+        return TransportError(text, TransportFault.NO_WEBSOCKET, str(status))
     return RemoteProtocolError("websocket_bad_upgrade", type(error).__name__)
 
 

@@ -16,7 +16,12 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
-from engine.core.errors import LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.network.libp2p.muxer import (
     DataReceived,
     MuxerEvent,
@@ -259,13 +264,16 @@ class Yamux:
 
     def open_stream(self) -> int:
         if self._peer_leaves:
-            raise TransportError("the peer is closing the connection")
+            raise TransportError("the peer is closing the connection", TransportFault.LOST)
         if self._outbound >= self._max_outbound:
-            raise TransportError(f"{self._max_outbound} streams are open on the connection")
+            text = f"{self._max_outbound} streams are open on the connection"
+            raise TransportError(text, TransportFault.FULL)
         if self._unacknowledged >= ACK_BACKLOG:
-            raise TransportError(f"the peer has not answered {ACK_BACKLOG} new streams")
+            text = f"the peer has not answered {ACK_BACKLOG} new streams"
+            raise TransportError(text, TransportFault.FULL)
         if self._next_id > _MAX_STREAM_ID:
-            raise TransportError("the stream ids of the connection are used up")
+            text = "the stream ids of the connection are used up"
+            raise TransportError(text, TransportFault.FULL)
         stream_id = self._next_id
         self._next_id += 2
         self._streams[stream_id] = _StreamState(pending_flags=_SYN, outbound=True)

@@ -24,6 +24,7 @@ from engine.core.errors import (
     RemoteProtocolError,
     StorageError,
     TransportError,
+    TransportFault,
 )
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.problems import PeerRefusal
@@ -214,7 +215,8 @@ class EmbeddedNode:
             data = encode_waku_message(message)
             topic = self._settings.sharding.pubsub_topic(message.content_topic)
         except (LocalProtocolError, RemoteProtocolError) as error:
-            raise TransportError(f"this message cannot be published: {error}") from error
+            text = f"this message cannot be published: {error}"
+            raise TransportError(text, TransportFault.NOT_PUBLISHABLE) from error
         if self._services is not None:
             is_own = message.content_topic in self._subscriptions
             self._services.take(topic, message, data, is_own=is_own)

@@ -9,11 +9,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from engine.codec.waku_history import MAX_HISTORY_RESPONSE_BYTES
 from engine.codec.waku_store import MAX_STORE_RESPONSE_BYTES
-from engine.core.errors import ChatError, LocalProtocolError, RemoteProtocolError, TransportError
+from engine.core.errors import (
+    ChatError,
+    LocalProtocolError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.core.history.progress import StoreRef
 from engine.core.history.queries import (
     Ask,
@@ -26,7 +30,6 @@ from engine.core.history.queries import (
     StoreVersion,
 )
 from engine.core.ids import ContentTopic, PubsubTopic
-from engine.core.problems import Unreachable
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
@@ -94,9 +97,9 @@ class HostStores:
             return known
         hosts = self._hosts()
         if not hosts:
-            raise TransportError("this node is not running")
+            raise TransportError("this node is not running", TransportFault.STOPPED)
         if store.startswith(_PEER):
-            raise TransportError(f"{store} is not connected")
+            raise TransportError(f"{store} is not connected", TransportFault.NOT_CONNECTED)
         peer: RemotePeer = await hosts[0].connect(store)
         return Reached(host=hosts[0], peer=peer)
 
@@ -144,18 +147,13 @@ class HostStores:
         store = StoreRef(multiaddr)
         if not store.startswith(_PEER):
             parse_multiaddr(multiaddr)
-        tested = await test_store(
+        return await test_store(
             lambda: self._reach(store),
             sharding=self._sharding,
             content_topics=content_topics,
             timeout_s=timeout_s,
             versions_of=versions_of,
         )
-        if not isinstance(tested.problem, Unreachable):
-            return tested
-        # The caller shows the address beside it.
-        detail = tested.problem.detail.removeprefix(f"cannot connect to {multiaddr}: ")
-        return replace(tested, problem=Unreachable(detail))
 
 
 def versions_of(protocols: Sequence[ProtocolId]) -> tuple[StoreVersion, ...]:

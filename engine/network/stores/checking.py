@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from engine.core.errors import ChatError
 from engine.core.ids import ContentTopic
-from engine.core.problems import Unreachable
+from engine.core.problems import unreachable
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.proxy import Proxy
 from engine.network.stores.asking import HostStores
@@ -36,7 +36,7 @@ async def check_stores(  # noqa: PLR0913 - all that a doctor hands in
         try:
             return await stores.test(address, content_topics, timeout_s=timeout_s)
         except ChatError as error:
-            return TestedStore(problem=Unreachable(str(error)))
+            return TestedStore(problem=unreachable(error))
 
     try:
         return list(await asyncio.gather(*map(check, addresses)))

@@ -16,7 +16,7 @@ from engine.codec.waku_metadata import (
     decode_metadata,
     encode_metadata,
 )
-from engine.core.errors import ChatError, ConfigError
+from engine.core.errors import ChatError, ConfigError, RemoteProtocolError
 from engine.core.history.queries import MAX_QUERY_TOPICS, StoreVersion
 from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 from engine.core.problems import (
@@ -26,7 +26,7 @@ from engine.core.problems import (
     OtherCluster,
     Refuses,
     StoreProblem,
-    Unreachable,
+    unreachable,
 )
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
@@ -59,7 +59,7 @@ async def test_store(
     except ConfigError:
         raise
     except ChatError as error:
-        return TestedStore(problem=Unreachable(str(error)))
+        return TestedStore(problem=unreachable(error))
     versions = versions_of(reached.peer.protocols)
     problem: StoreProblem
     try:
@@ -73,8 +73,10 @@ async def test_store(
                 return await _asked(reached, versions, cluster, sharding, content_topics)
     except TimeoutError:
         problem, cluster = NoAnswer(timeout_s / 2), None
+    except RemoteProtocolError as error:
+        problem, cluster = AnswersWrongly(error.reason), None
     except ChatError as error:
-        problem, cluster = AnswersWrongly(str(error)), None
+        problem, cluster = unreachable(error), None
     return TestedStore(problem=problem, reachable=True, versions=versions, cluster=cluster)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from engine.core.errors import TransportError
+from engine.core.errors import TransportError, TransportFault
 
 _FAIR_TURNS = 20
 """Turns of the loop: several tasks run between a peer's reading and our next write."""
@@ -107,7 +107,7 @@ class SendQueue:
             self._filled.clear()
             await self._filled.wait()
         if self._failure is not None:
-            raise TransportError(self._failure)
+            raise TransportError(self._failure, TransportFault.LOST)
         control = b"".join(self._control)
         self._control.clear()
         self._control_bytes = 0

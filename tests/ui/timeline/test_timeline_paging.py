@@ -168,7 +168,7 @@ def test_a_disk_that_fails_is_told_and_the_view_goes_on() -> None:
         async with opened_view(source) as view:
             source.broken = True
             view.navigation.go_to_beginning()
-            assert await emitted(view.loadFailed) == ("The disk is full.",)
+            assert await emitted(view.loadFailed) == ("The disk is full; nothing was saved.",)
             source.broken = False
             view.add(message(9000))
             assert view.scene.loaded.get(MessageId("m0009000")) is not None

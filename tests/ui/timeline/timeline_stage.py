@@ -12,7 +12,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.answers import TimelinePage
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -199,7 +199,7 @@ class MemoryPages:
     async def _page(self, what: str, begin: int, end: int) -> TimelinePage:
         self.asked.append(what)
         if self.broken:
-            raise StorageError("The disk is full.")
+            raise StorageError("full", StorageFault.DISK_FULL)
         begin, end = max(begin, 0), min(end, len(self.messages))
         page = TimelinePage(
             messages=tuple(self.messages[begin:end]),

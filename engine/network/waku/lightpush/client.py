@@ -17,7 +17,7 @@ from engine.codec.waku_lightpush import (
     encode_legacy_request,
     encode_push_request,
 )
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import RemoteProtocolError, TransportError, TransportFault
 from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
@@ -56,7 +56,7 @@ class LightpushClient:
                 await self._ask(peer_id, LEGACY_LIGHTPUSH_PROTOCOL, encode_legacy_request(request))
             )
         else:
-            raise TransportError(f"{peer_id} offers no lightpush")
+            raise TransportError(f"{peer_id} offers no lightpush", TransportFault.NO_PROTOCOL)
         if response.status_code == PushStatus.SUCCESS and response.request_id != request.request_id:
             raise RemoteProtocolError("push_response_other_request")
         return response
@@ -64,7 +64,7 @@ class LightpushClient:
     def _spoken(self, peer_id: PeerId) -> Collection[ProtocolId]:
         peer = self._host.peer(peer_id)
         if peer is None:
-            raise TransportError(f"{peer_id} is not connected")
+            raise TransportError(f"{peer_id} is not connected", TransportFault.NOT_CONNECTED)
         return peer.protocols
 
     async def _ask(self, peer_id: PeerId, protocol: ProtocolId, request: bytes) -> bytes:

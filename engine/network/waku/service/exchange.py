@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import RemoteProtocolError, TransportError, TransportFault
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, Stream
 from engine.network.waku.framing import FrameDecoder, encode_frame
 
@@ -54,7 +54,8 @@ async def ask(
                     await stream.reset()
                     raise
     except TimeoutError:
-        raise TransportError(f"{peer_id} did not answer {protocol} in time") from None
+        text = f"{peer_id} did not answer {protocol} in time"
+        raise TransportError(text, TransportFault.NO_ANSWER) from None
     await _end(stream, limits.end_timeout_s)
     return response
 
@@ -84,7 +85,8 @@ async def answer(stream: Stream, response: bytes, *, timeout_s: float) -> None:
             await stream.close_write()
     except TimeoutError:
         await stream.reset()
-        raise TransportError(f"{stream.peer_id} does not read its answer") from None
+        text = f"{stream.peer_id} does not read its answer"
+        raise TransportError(text, TransportFault.NO_ANSWER) from None
 
 
 async def _read_frame(stream: Stream, max_bytes: int, first: bytes) -> bytes:
