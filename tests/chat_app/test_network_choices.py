@@ -71,7 +71,7 @@ async def test_another_role_and_other_nodes_are_judged_first_and_hold_from_then_
     for role, nodes, problem in (
         ("center", [NODE], "must be"),
         ("relay", ["/ip4/192.0.2.1/udp/1"], "no_tcp"),
-        ("relay", [NODE.partition("peer_not_named")[0]], "/p2p/"),
+        ("relay", [NODE.partition("/p2p/")[0]], "peer_not_named"),
         ("relay", [NODE] * 99, "at most"),
     ):
         with pytest.raises(ConfigError, match=problem):
