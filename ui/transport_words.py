@@ -21,7 +21,7 @@ _WORDS: Final[Mapping[TransportFault, Callable[[], str]]] = {
     TransportFault.NO_ANSWER: lambda: tr("it does not answer in time"),
     TransportFault.LOST: lambda: tr("the connection was lost"),
     TransportFault.NOT_CONNECTED: lambda: tr("it is not connected"),
-    TransportFault.WRONG_PEER: lambda: tr("another peer answers there: {detail}"),
+    TransportFault.WRONG_PEER: lambda: tr("the peer is {found}, expected was {expected}"),
     TransportFault.BROKEN_PROTOCOL: lambda: tr("it breaks the protocol ({detail})"),
     TransportFault.NO_PROTOCOL: lambda: tr("it speaks none of the protocols that are needed"),
     TransportFault.BAD_ADDRESS: lambda: tr("its address cannot be used"),
@@ -77,4 +77,6 @@ _WORDS: Final[Mapping[TransportFault, Callable[[], str]]] = {
 
 def transport_words(fault: TransportFault, detail: str) -> str:
     """A clause; ``detail`` as that of a ``TransportError``."""
-    return _WORDS[fault]().format(detail=one_line(detail, _LONGEST))
+    shown = one_line(detail, _LONGEST)
+    found, _, expected = shown.partition(" ")  # of a wrong peer
+    return _WORDS[fault]().format(detail=shown, found=found, expected=expected)

@@ -451,11 +451,11 @@ def test_a_long_word_in_a_result_makes_no_row_wider_than_the_page() -> None:
     async def scenario(page: Page) -> None:
         row = page.row(MILL)
         narrow = row.minimumSizeHint().width()
-        problem = Unreachable(TransportFault.WRONG_PEER, PEER)
+        problem = Unreachable(TransportFault.WRONG_PEER, f"{PEER} {PEER}")
         row.show_test(StoreTestView(multiaddr=MILL, problem=problem))
         await turn()
         assert row.result.isVisible()
         assert row.result.minimumSizeHint().width() <= max(narrow, 160)
-        assert f"answers there: {PEER}" in row.accessibleName()
+        assert f"expected was {PEER}" in row.accessibleName()
 
     at_page(store(MILL))(scenario)

@@ -116,7 +116,7 @@ class WrongPeerError(TransportError):
 
     def __init__(self, *, expected: PeerId | None, found: PeerId) -> None:
         text = f"the peer is {found}, expected was {expected}"
-        super().__init__(text, TransportFault.WRONG_PEER, str(found))
+        super().__init__(text, TransportFault.WRONG_PEER, f"{found} {expected}")
 
 
 async def secure(pipe: Pipe, handshake: SecureHandshake) -> "SecuredPipe":

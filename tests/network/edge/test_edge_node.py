@@ -361,7 +361,7 @@ def test_wrong_addresses_are_named_in_the_reason_and_logged_once(
     with caplog.at_level(logging.WARNING):
         asyncio.run(scenario())
     lines = [str(vars(record).get("problem")) for record in caplog.records]
-    assert len([line for line in lines if "expected was" in line]) == 1
+    assert len([line for line in lines if "wrong_peer" in line]) == 1
     assert len([line for line in lines if "peer_not_named" in line]) == 1
     assert len([line for line in lines if "no_tcp" in line]) == 1
 
