@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chat_app.settings import NetworkSettings, find_key
-from engine.core.errors import AddressError, ConfigError
+from engine.core.errors import AddressError, ConfigError, SettingsError, SettingsFlaw
 from engine.network.node.roles import Role, RoleTransport
 
 
@@ -16,13 +16,14 @@ def problem_of(name: str, value: object) -> ConfigError | None:
     """Why a value cannot be that of ``[network] name``; None if it can."""
     key = find_key("network", name)
     if key is None:
-        return ConfigError(f"{name}: there is no such setting")
+        text = f"{name}: there is no such setting"
+        return SettingsError(text, SettingsFlaw.UNKNOWN, key=f"[network] {name}")
     try:
         key.rule.read(value)
     except AddressError as error:
         return error
     except ValueError as error:
-        return ConfigError(str(error))
+        return SettingsError(str(error), SettingsFlaw.WRONG_VALUE, key=f"[network] {name}")
     return None
 
 

@@ -30,7 +30,7 @@ from chat_app.settings_rules import (
     ServiceNodes,
     Whole,
 )
-from engine.core.errors import AddressError, ConfigError
+from engine.core.errors import AddressError, SettingsError, SettingsFlaw
 
 MAX_FILE_BYTES: Final = 256 * 1024
 MAX_SERVICE_NODES: Final = 8
@@ -318,14 +318,17 @@ def load_settings(path: Path) -> Settings:
     except FileNotFoundError:
         return DEFAULTS
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+        text = f"cannot be read: {error.strerror}"
+        raise SettingsError(text, SettingsFlaw.UNREADABLE, place=str(path)) from error
     if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"{path}: is larger than {MAX_FILE_BYTES // 1024} KiB")
+        text = f"is larger than {MAX_FILE_BYTES // 1024} KiB"
+        raise SettingsError(text, SettingsFlaw.TOO_LARGE, place=str(path))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(f"{path}:{line}: is not UTF-8 text") from error
+        text, place = "is not UTF-8 text", f"{path}:{line}"
+        raise SettingsError(text, SettingsFlaw.NOT_TEXT, place=place) from error
     settings = parse_settings(text, path)
     if os.name == "posix" and mode & _FOR_OTHERS:
         _refuse_secrets(settings, text, path, mode)
@@ -341,10 +344,13 @@ def _refuse_secrets(settings: Settings, text: str, path: Path, mode: int) -> Non
         if is_secret:
             line = line_of(text, section, key)
             place = f"{path}:{line}" if line else str(path)
-            raise ConfigError(
-                f"{place}: [{section}] {key} is a secret, and others on this machine can read the"
+            raise SettingsError(
+                f"[{section}] {key} is a secret, and others on this machine can read the"
                 f" file (its mode is {stat.S_IMODE(mode):04o}). Change the secret if they may have,"
-                f" and run: chmod 600 {path}"
+                f" and run: chmod 600 {path}",
+                SettingsFlaw.READABLE,
+                place=place,
+                key=f"[{section}] {key}",
             )
 
 
@@ -353,7 +359,8 @@ def parse_settings(text: str, path: Path) -> Settings:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: is not TOML: {error}") from error
+        problem = f"is not TOML: {error}"
+        raise SettingsError(problem, SettingsFlaw.NOT_TOML, place=str(path)) from error
     reader = _Reader(text, path)
     reader.refuse_unknown_sections(document)
     return Settings(
@@ -385,17 +392,19 @@ class _Reader:
             else:
                 sections = ", ".join(f"[{known}]" for known in _KEYS)
                 hint = f"{_did_you_mean(name, _KEYS)}there are {sections}"
-            raise self._complaint("", name, f"unknown; {hint}")
+            raise self._complaint("", name, f"unknown; {hint}", SettingsFlaw.UNKNOWN)
 
     def section(self, name: str, defaults: S, document: Mapping[str, object]) -> S:
         found = document.get(name, {})
         if not isinstance(found, dict):
-            raise self._complaint("", name, f"is a section, to be written [{name}]")
+            problem = f"is a section, to be written [{name}]"
+            raise self._complaint("", name, problem, SettingsFlaw.NO_SECTION)
         values: dict[str, Any] = {}  # each was read by the rule that its field was declared with
         for key_name, value in found.items():
             key = find_key(name, key_name)
             if key is None:
-                raise self._complaint(name, key_name, f"unknown; {_hint(name, key_name)}")
+                problem = f"unknown; {_hint(name, key_name)}"
+                raise self._complaint(name, key_name, problem, SettingsFlaw.UNKNOWN)
             try:
                 values[key_name] = key.rule.read(value)
             except ValueError as error:
@@ -406,11 +415,17 @@ class _Reader:
                 raise self._complaint(name, key_name, address_words(error)) from error
         return replace(defaults, **values)
 
-    def _complaint(self, section: str, key: str, problem: str) -> ConfigError:
+    def _complaint(
+        self,
+        section: str,
+        key: str,
+        problem: str,
+        flaw: SettingsFlaw = SettingsFlaw.WRONG_VALUE,
+    ) -> SettingsError:
         line = line_of(self.text, section, key)
         place = f"{self.path}:{line}" if line else str(self.path)
-        where = f"[{section}] " if section else ""
-        return ConfigError(f"{place}: {where}{_shown(key)}: {problem}")
+        name = f"[{section}] {_shown(key)}" if section else _shown(key)
+        return SettingsError(f"{name}: {problem}", flaw, place=place, key=name)
 
 
 def _shown(key: str) -> str:

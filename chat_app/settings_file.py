@@ -23,7 +23,7 @@ from chat_app.settings import (
     parse_settings,
     sections_of,
 )
-from engine.core.errors import ConfigError, SettingsUnwritableError
+from engine.core.errors import SettingsError, SettingsFlaw, SettingsUnwritableError
 
 _WIDTH: Final = 88
 _PRIVATE: Final = 0o600
@@ -88,11 +88,15 @@ def change_setting(path: Path, section: str, name: str, value: object) -> None:
     """Set one key, where it stands or where it belongs.  Raises ConfigError."""
     key = find_key(section, name)
     if key is None:
-        raise ConfigError(f"{path}: [{section}] {name}: there is no such setting")
+        shown = f"[{section}] {name}"
+        text = f"{shown}: there is no such setting"
+        raise SettingsError(text, SettingsFlaw.UNKNOWN, place=str(path), key=shown)
     try:
         key.rule.read(list(value) if isinstance(value, tuple) else value)
     except ValueError as error:
-        raise ConfigError(f"{path}: [{section}] {name}: {error}") from error
+        shown = f"[{section}] {name}"
+        flaw = SettingsFlaw.WRONG_VALUE
+        raise SettingsError(f"{shown}: {error}", flaw, place=str(path), key=shown) from error
     load_settings(path)  # a file that is wrong already is the user's to mend, not ours to overwrite
     try:
         old = path.read_text(encoding="utf-8-sig") if path.exists() else default_text()

@@ -125,7 +125,7 @@ class TransportFault(StrEnum):
     """A connection or a stream ended too early."""
     NOT_CONNECTED = "not_connected"
     WRONG_PEER = "wrong_peer"
-    """``detail``: the peer id that answered."""
+    """``detail``: the peer id that answered, a space, and the one that was expected."""
     BROKEN_PROTOCOL = "broken_protocol"
     """``detail``: the reason of the ``RemoteProtocolError``."""
     NO_PROTOCOL = "no_protocol"
@@ -300,6 +300,32 @@ class AddressError(ConfigError):
         self.shown = shown
         self.part = part
         self.allowed = allowed
+
+
+class SettingsFlaw(StrEnum):
+    """What is wrong with a settings file, or with one of its settings."""
+
+    UNREADABLE = "unreadable"
+    TOO_LARGE = "too_large"
+    NOT_TEXT = "not_text"
+    """Not UTF-8."""
+    NOT_TOML = "not_toml"
+    NO_SECTION = "no_section"
+    """The key of a section has another value."""
+    UNKNOWN = "unknown"
+    WRONG_VALUE = "wrong_value"
+    READABLE = "readable"
+    """Others on this machine can read a secret."""
+
+
+class SettingsError(ConfigError):
+    """The text says what is allowed; ``place``: file and line; ``key``: the setting to blame."""
+
+    def __init__(self, text: str, flaw: SettingsFlaw, *, place: str = "", key: str = "") -> None:
+        super().__init__(f"{place}: {text}" if place else text)
+        self.flaw = flaw
+        self.place = place
+        self.key = key
 
 
 class SettingsUnwritableError(ConfigError):

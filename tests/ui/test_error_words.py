@@ -24,6 +24,8 @@ from engine.core.errors import (
     ProtocolError,
     ProxyFlaw,
     RemoteProtocolError,
+    SettingsError,
+    SettingsFlaw,
     SettingsUnwritableError,
     StorageError,
     StorageFault,
@@ -64,7 +66,6 @@ from ui.problem_words import (
 
 ROOT = Path(__file__).parents[2]
 
-SETTINGS = "settings.toml:3: [network] port: must be a whole number from 0 to 65535"
 ERRORS: list[ChatError] = [
     *map(CommandError, CommandRefusal),
     *(StorageError("not shown", fault) for fault in StorageFault),
@@ -75,6 +76,8 @@ ERRORS: list[ChatError] = [
         for flaw in (*AddressFlaw, *ProxyFlaw)
     ),
     *(InviteError(flaw, kind, name="Bob") for flaw, kind in itertools.product(LinkFlaw, LinkKind)),
+    *(SettingsError("not shown", flaw, place="x.toml:3", key="port") for flaw in SettingsFlaw),
+    SettingsUnwritableError("x.toml", "Read-only file system"),
     ConfigError("not shown"),
     LocalProtocolError("not shown"),
     RemoteProtocolError("frame_odd", "not shown"),
@@ -102,7 +105,7 @@ def _kinds(kind: type[ChatError]) -> Iterator[type[ChatError]]:
 def test_every_kind_of_error_has_words_that_are_not_its_text() -> None:
     """Of those in ``errors.py``: the others are narrower ones, and have the words of these."""
     here = {kind for kind in _kinds(ChatError) if kind.__module__ == ChatError.__module__}
-    assert here - {type(error) for error in ERRORS} == {SettingsUnwritableError}
+    assert here == {type(error) for error in ERRORS}
 
 
 def test_no_view_shows_the_text_of_an_error() -> None:
@@ -139,6 +142,14 @@ def test_no_view_shows_the_text_of_an_error() -> None:
             'proxy "socks5://***@b:1": the port is missing, as in :9050',
         ),
         (
+            SettingsError("x", SettingsFlaw.WRONG_VALUE, place="a.toml:3", key="[network] port"),
+            'The setting "[network] port" has an impossible value (a.toml:3).',
+        ),
+        (
+            SettingsError("x", SettingsFlaw.WRONG_VALUE, key="[network] role"),
+            'The setting "[network] role" has an impossible value.',
+        ),
+        (
             SettingsUnwritableError("settings.toml", "Read-only file system"),
             "settings.toml cannot be written: Read-only file system.",
         ),
@@ -153,6 +164,10 @@ def test_no_view_shows_the_text_of_an_error() -> None:
         (
             TransportError("x", TransportFault.CANNOT_LISTEN, "/ip4/0.0.0.0/tcp/9: in\nuse"),
             "This device cannot listen on /ip4/0.0.0.0/tcp/9: in use.",
+        ),
+        (
+            TransportError("x", TransportFault.WRONG_PEER, "16Uiu2Bob 16Uiu2Eve"),
+            "The peer is 16Uiu2Bob, expected was 16Uiu2Eve.",
         ),
         (
             TransportError("x", TransportFault.SYSTEM, "Connection refused").during("to /x"),
