@@ -430,7 +430,10 @@ class MessageAdded(Struct, frozen=True, kw_only=True):
 
 
 class ReactionReceived(Struct, frozen=True, kw_only=True):
-    """Somebody else reacted to a message of ours, live, in a conversation that is not muted."""
+    """Somebody else reacted to a message of ours, live, in a conversation that is not muted.
+
+    Not published for a reaction that a newer one replaced, or if the message was retracted.
+    """
 
     conversation_id: ConversationId
     annotation: AnnotationView

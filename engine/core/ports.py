@@ -509,6 +509,11 @@ class ProfileStore(Protocol):
     ) -> list[MessageId]:
         """The newest rows that quote one of these, at most ``rules.MAX_QUOTING``."""
 
+    def counting(
+        self, conversation_id: ConversationId, positions: Sequence[Position], /
+    ) -> frozenset[MessageId]:
+        """Which of the reactions at these positions count: nothing newer replaced them."""
+
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredVersion]:

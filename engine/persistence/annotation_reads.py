@@ -72,6 +72,10 @@ SELECT target_id FROM (
 WHERE conversation_key = ? AND message_id IN
     """
 )
+_COUNTING: Final = """
+SELECT 1 FROM reaction
+WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ? AND removed = 0
+"""
 QUOTING: Final = with_ids(
     "SELECT message_id FROM message INDEXED BY message_quoting "
     "WHERE conversation_key = ? AND reply_to IN",
@@ -218,6 +222,17 @@ def quoting(
 ) -> list[MessageId]:
     """The newest rows that quote one of these."""
     return _found_by(connection, conversation, message_ids, QUOTING)[: rules.MAX_QUOTING]
+
+
+def counting(
+    connection: sqlite3.Connection, conversation: int, positions: Sequence[Position]
+) -> frozenset[MessageId]:
+    """Which of the reactions at these positions count."""
+    return frozenset(
+        position.message_id
+        for position in positions
+        if connection.execute(_COUNTING, (conversation, *stored_place(position))).fetchone()
+    )
 
 
 def _found_by(

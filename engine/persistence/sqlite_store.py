@@ -426,6 +426,17 @@ class SqliteProfileStore:
                 [] if key is None else annotation_reads.quoting(self._connection, key, message_ids)
             )
 
+    def counting(
+        self, conversation_id: ConversationId, positions: Sequence[Position], /
+    ) -> frozenset[MessageId]:
+        with translated("read messages"):
+            key = self._key(conversation_id)
+            return (
+                frozenset()
+                if key is None
+                else annotation_reads.counting(self._connection, key, positions)
+            )
+
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredVersion]:

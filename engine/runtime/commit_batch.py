@@ -1,8 +1,10 @@
 """A batch of transitions that are made durable together, then sent, answered and published."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, Position
 from engine.core.ports import StoreWrite
 from engine.delivery.steps import Step
 from engine.runtime.job_queue import Job
@@ -61,6 +63,16 @@ class CommitBatch:
             return AnnotationAdded(annotation=note.annotation, notify=False)
         return note
 
+    def ringing(self) -> list[Position]:
+        """Positions of the reactions that are worth a notification, if they count."""
+        return [note.annotation.position for note in self.notes if _rings(note)]
+
+    def hush(self, counting: Collection[MessageId]) -> None:
+        """Turn off notifications for reactions that do not count."""
+        for index, note in enumerate(self.notes):
+            if _rings(note) and note.annotation.position.message_id not in counting:
+                self.notes[index] = self._quiet(note)
+
     def quotable(self) -> list[MessageId]:
         """Ids of the rows of which a quote shows something else now."""
         ids: dict[MessageId, None] = {}
@@ -80,3 +92,9 @@ class CommitBatch:
             elif isinstance(note, AnnotationAdded):
                 ids[note.annotation.target_id] = None
         return list(ids)
+
+
+def _rings(note: Note) -> TypeGuard[AnnotationAdded]:
+    if not isinstance(note, AnnotationAdded):
+        return False
+    return note.notify and note.annotation.kind == REACTION and not note.annotation.removed

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -85,6 +86,15 @@ LEAST_ADVANCE_MS = 5
 UNKNOWN_OUTCOME = "interrupted; it is not known whether this was saved"
 
 logger = logging.getLogger(__name__)
+
+
+class _Saved(NamedTuple):
+    """What was read after a batch was written."""
+
+    rows: Mapping[MessageId, StoredMessage]
+    summary: ConversationSummary
+    counting: frozenset[MessageId]
+    """Reactions of the batch that count."""
 
 
 class ConversationRunner:
@@ -434,9 +444,9 @@ class ConversationRunner:
         rows: Mapping[MessageId, StoredMessage] = {}
         touched = batch.touched()
         if batch.writes or touched:
-            rows, self._publisher.summary = await self._context.storage.run(
-                self._write_and_read, tuple(batch.writes), touched, batch.quotable()
-            )
+            saved = await self._context.storage.run(self._write_and_read, batch, touched)
+            rows, self._publisher.summary = saved.rows, saved.summary
+            batch.hush(saved.counting)
         if self._context.recorder is not None:
             record_batch(self._context.recorder, self.record, batch)
         for send in batch.sends:
@@ -471,18 +481,17 @@ class ConversationRunner:
         self._publisher.tell_concerned(notes, rows)
         self._publisher.tell_others(session, notes)
 
-    def _write_and_read(
-        self,
-        writes: Sequence[StoreWrite],
-        touched: Sequence[MessageId],
-        quotable: Sequence[MessageId],
-    ) -> tuple[Mapping[MessageId, StoredMessage], ConversationSummary]:
+    def _write_and_read(self, batch: CommitBatch, touched: Sequence[MessageId]) -> _Saved:
         store, conversation_id = self._context.store, self.conversation_id
-        if writes:
-            store.apply(writes)
-        also = store.targets(conversation_id, touched) + store.quoting(conversation_id, quotable)
-        rows = store.messages(conversation_id, list(dict.fromkeys([*touched, *also])))
-        return rows, store.summary(conversation_id)
+        if batch.writes:
+            store.apply(tuple(batch.writes))
+        quoting = store.quoting(conversation_id, batch.quotable())
+        also = store.targets(conversation_id, touched) + quoting
+        return _Saved(
+            rows=store.messages(conversation_id, list(dict.fromkeys([*touched, *also]))),
+            summary=store.summary(conversation_id),
+            counting=store.counting(conversation_id, batch.ringing()),
+        )
 
     async def _write(self, write: StoreWrite) -> None:
         await self.do(WriteForUser(write))

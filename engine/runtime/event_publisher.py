@@ -300,6 +300,8 @@ class EventPublisher:
                 self._context.counters.add(counted)
             return
         wanted = note.notify and not said.removed and not self.record.muted
+        if target.retracted:
+            return
         if wanted and target.record.is_own and said.sender_id not in self.muted:
             annotation = annotation_view(
                 StoredAnnotation(

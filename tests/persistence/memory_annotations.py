@@ -1,6 +1,6 @@
 """What was said about messages, in the model of a store: plain dictionaries, judged when read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -51,6 +51,10 @@ class MemoryAnnotations:
             self._erased.discard(_key(record))
         most = rules.MAX_VERSIONS if record.kind == "edit" else 1
         several[:] = _newest(several, most)
+
+    def counting(self, positions: Sequence[Position]) -> frozenset[MessageId]:
+        counted = {one.position for one in self._reactions.values() if not one.removed}
+        return frozenset(position.message_id for position in positions if position in counted)
 
     def remove(self, position: Position) -> set[MessageId]:
         """Returns the messages that it may have changed."""

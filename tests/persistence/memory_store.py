@@ -395,6 +395,12 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         return conversation.quoting(message_ids) if conversation else []
 
+    def counting(
+        self, conversation_id: ConversationId, positions: Sequence[Position], /
+    ) -> frozenset[MessageId]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.annotations.counting(positions) if conversation else frozenset()
+
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredVersion]:

@@ -35,6 +35,7 @@ from tests.persistence.store_examples import (
     BOB,
     GROUP,
     ME,
+    OTHER_GROUP,
     PAIR,
     annotation,
     at,
@@ -110,6 +111,24 @@ def test_what_is_shown_does_not_depend_on_the_order(
         again = data.draw(st.lists(st.sampled_from(writes), max_size=4))
         shuffled = data.draw(st.permutations([*writes, *again]))
         assert told(writes) == told(shuffled)
+
+
+def test_a_reaction_counts_until_a_newer_one_of_its_author_replaces_it(
+    with_conversation: ProfileStore,
+) -> None:
+    store = with_conversation
+    store.apply(
+        [
+            row(1, "m"),
+            annotation(5, "new", "m", kind="reaction", sender_id=BOB, emoji="👍"),
+            annotation(4, "old", "m", kind="reaction", sender_id=BOB, emoji="👍"),
+            annotation(4, "alice", "m", kind="reaction", sender_id=ALICE, emoji="👍"),
+            annotation(6, "back", "m", kind="reaction", sender_id=ALICE, emoji="🎉", removed=True),
+        ]
+    )
+    places = [at(5, "new"), at(4, "old"), at(4, "alice"), at(6, "back"), at(9, "nowhere")]
+    assert store.counting(GROUP, places) == {"new", "alice"}
+    assert store.counting(OTHER_GROUP, places) == frozenset()
 
 
 # --- edits and retractions ------------------------------------------------------------------------

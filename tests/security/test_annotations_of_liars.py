@@ -11,7 +11,7 @@ from engine.core.content import Content, Edit, Leave, Reaction, Retraction, Text
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.vocabulary import Message
-from engine.events import MessageView, SpanKind
+from engine.events import MessageView, ReactionReceived, SpanKind
 from engine.persistence.rules import MAX_EMOJI_EACH, MAX_REACTIONS_SHOWN
 from proto import content_pb2
 from tests.security.mallory import Mallory
@@ -157,3 +157,26 @@ async def test_a_mention_of_nobody_is_shown_and_rings_nowhere(stage: Stage) -> N
 
 async def is_here(person: Victim, message_id: MessageId) -> bool:
     return any(view.message_id == message_id for view in await person.rows())
+
+
+async def test_only_reactions_that_count_ring(stage: Stage) -> None:
+    """Not one that was taken back before it came, nor one to a message that was deleted."""
+    alice, _ = await stage.founded("Alice", "Bob")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(3)
+    text = await alice.say("React!")
+    now = mallory.clock_ms()
+    removed = Reaction(target_id=text, emoji="👍", removed=True)
+    await mallory.say(removed, lamport=now + 20)
+    first = await mallory.say("taken back")
+    await stage.until(partial(is_here, alice, first.message_id))
+    await mallory.say(Reaction(target_id=text, emoji="👍"), lamport=now + 10)
+    await mallory.say(Reaction(target_id=text, emoji="🎉"), lamport=now + 10)
+    second = await mallory.say("older")
+    await stage.until(partial(is_here, alice, second.message_id))
+    await alice.engine.timeline.retract(stage.group, text)
+    await mallory.say(Reaction(target_id=text, emoji="🐱"))
+    third = await mallory.say("done")
+    await stage.until(partial(is_here, alice, third.message_id))
+    rung = [e.annotation.emoji for e in alice.told if isinstance(e, ReactionReceived)]
+    assert rung == ["🎉"]
