@@ -453,7 +453,7 @@ class MessageRemoved(Struct, frozen=True, kw_only=True):
 
 
 class TimelineChanged(Struct, frozen=True, kw_only=True):
-    """Many rows appeared or disappeared: read the timeline again."""
+    """Many rows appeared, disappeared or changed: read the timeline again."""
 
     conversation_id: ConversationId
 

@@ -46,6 +46,7 @@ from engine.events import (
     GapView,
     HeldView,
 )
+from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.commit_batch import CommitBatch
 from engine.runtime.event_publisher import EventPublisher
 from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
@@ -95,6 +96,8 @@ class _Saved(NamedTuple):
     summary: ConversationSummary
     counting: frozenset[MessageId]
     """Reactions of the batch that count."""
+    is_crowded: bool
+    """More rows than were read may quote what changed."""
 
 
 class ConversationRunner:
@@ -442,10 +445,12 @@ class ConversationRunner:
 
     async def _commit(self, session: Session, batch: CommitBatch) -> None:
         rows: Mapping[MessageId, StoredMessage] = {}
+        is_crowded = False
         touched = batch.touched()
         if batch.writes or touched:
             saved = await self._context.storage.run(self._write_and_read, batch, touched)
             rows, self._publisher.summary = saved.rows, saved.summary
+            is_crowded = saved.is_crowded
             batch.hush(saved.counting)
         if self._context.recorder is not None:
             record_batch(self._context.recorder, self.record, batch)
@@ -464,6 +469,8 @@ class ConversationRunner:
         for job, message_id in batch.finished:
             job.succeed(message_id)
         await self._tell(session, batch, rows)
+        if is_crowded:
+            self._publisher.tell_timeline(session)
 
     async def _tell(
         self, session: Session, batch: CommitBatch, rows: Mapping[MessageId, StoredMessage]
@@ -491,6 +498,7 @@ class ConversationRunner:
             rows=store.messages(conversation_id, list(dict.fromkeys([*touched, *also]))),
             summary=store.summary(conversation_id),
             counting=store.counting(conversation_id, batch.ringing()),
+            is_crowded=len(quoting) >= MAX_QUOTING,
         )
 
     async def _write(self, write: StoreWrite) -> None:

@@ -39,8 +39,10 @@ from engine.events import (
     MessageChanged,
     MessageKind,
     MessageRemoved,
+    TimelineChanged,
 )
 from engine.history_views import LostView
+from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.history.backfill import DAY_MS
@@ -218,6 +220,9 @@ class Timeline:
         """Publish the rows that quote a message which looks different now."""
         runner, store, run = self._runner(conversation_id), self._store, self._storage.run
         quoting = await run(store.quoting, conversation_id, (message_id,))
+        if len(quoting) >= MAX_QUOTING:
+            self._publish(TimelineChanged(conversation_id=conversation_id))
+            return
         for row in (await run(store.messages, conversation_id, quoting)).values():
             view = message_view(row, runner.members, self._own_id, runner.record)
             self._publish(MessageChanged(message=view))

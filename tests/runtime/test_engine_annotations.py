@@ -21,7 +21,9 @@ from engine.events import (
     MessageView,
     ReactionReceived,
     SpanKind,
+    TimelineChanged,
 )
+from engine.persistence.rules import MAX_QUOTING
 from tests.runtime.conftest import PATIENCE_S, MakePerson, Person
 from tests.runtime.test_engine_pairs_set_right import friends
 
@@ -355,3 +357,29 @@ async def test_what_is_shown_is_sent_again(talk: Talk) -> None:
     bob.transport.set_online(True)
     await alice.engine.timeline.resend(place, text)
     await row(bob, "Two")
+
+
+async def test_a_retracted_text_leaves_all_quotes_however_many(talk: Talk) -> None:
+    """Few rows that quote it are told one by one; for more, the timeline is to be read again."""
+    alice, bob, place = talk
+    text = await alice.engine.timeline.send_text(place, "Secret")
+    await row(bob, "Secret")
+    many = MAX_QUOTING + 6
+    for number in range(many):
+        await bob.engine.timeline.send_text(place, f"Re {number}", reply_to=text)
+    await row(alice, f"Re {many - 1}")
+    for person in (alice, bob):
+        person.told.clear()
+    await alice.engine.timeline.retract(place, text)
+    for person in (alice, bob):
+        await person.until(lambda event: isinstance(event, TimelineChanged))
+
+
+async def test_one_that_many_quote_is_deleted_here_from_all_quotes(talk: Talk) -> None:
+    alice, _, place = talk
+    text = await alice.engine.timeline.send_text(place, "Hide me")
+    for number in range(MAX_QUOTING + 6):
+        await alice.engine.timeline.send_text(place, f"Re {number}", reply_to=text)
+    alice.told.clear()
+    await alice.engine.timeline.delete_locally(place, text)
+    await alice.until(lambda event: isinstance(event, TimelineChanged))
