@@ -16,6 +16,7 @@ from engine.events import (
     MessageView,
     OpenChannelView,
 )
+from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.marked_text import shown_text
 from ui.translate import tr
@@ -99,10 +100,8 @@ def kind_words(message: MessageView) -> str:
         name = one_line(message.sender_name, _MAX_NAME) or "?"
         words = tr("You deleted this message")
         return words if message.is_own else tr("{name} deleted this message").format(name=name)
-    if message.kind is MessageKind.TEXT:
-        return one_line(shown_text(message))
-    if message.kind is MessageKind.FILE:
-        return one_line(shown_text(message)) or (message.file.name if message.file else "")
+    if message.kind in {MessageKind.TEXT, MessageKind.FILE}:
+        return with_caption(message, one_line(shown_text(message)))
     if message.kind is MessageKind.UNSUPPORTED:
         if message.text == NO_TEXT:
             return tr("Content that is no text")

@@ -36,6 +36,7 @@ _ALLOCATION_MIB = 192
 _TRAVELS_AS = (256, 192, 128, 96, 64)
 """Sides to try, the largest first."""
 _QUALITIES = (88, 75, 60, 45)
+_LARGEST_FILE = 1600
 _KEPT_SIDE = 128
 _KEPT_FACES = 256
 _MAGIC = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"))
@@ -109,7 +110,18 @@ def picture_from_file(path: Path) -> bytes:
     return _encoded(_read_bounded(data, format_))
 
 
-def _read_bounded(data: bytes, format_: str) -> QImage:
+def read_picture(data: bytes) -> QImage:
+    """The user's own picture, upright, at most twice the largest size that travels.
+
+    Raises PictureError.
+    """
+    format_ = format_of(data)
+    if format_ is None:
+        raise PictureError(tr("This is neither a PNG nor a JPEG picture."))
+    return _read_bounded(data, format_, side=_LARGEST_FILE)
+
+
+def _read_bounded(data: bytes, format_: str, *, side: int = 0) -> QImage:
     reader, buffer = open_reader(data, format_)
     size = reader.size()
     if size.isEmpty():
@@ -117,7 +129,7 @@ def _read_bounded(data: bytes, format_: str) -> QImage:
     if size.width() * size.height() > MAX_FILE_PIXELS:
         raise PictureError(tr("The picture has more than 40 million pixels. Choose a smaller one."))
     reader.setAutoTransform(True)
-    reader.setScaledSize(_covering(size, _TRAVELS_AS[0]))
+    reader.setScaledSize(_covering(size, side or _TRAVELS_AS[0]))
     image = reader.read()
     buffer.close()
     if image.isNull():
@@ -140,13 +152,14 @@ def _encoded(image: QImage) -> bytes:
         attempts = [("PNG", -1)] if square.hasAlphaChannel() else []
         attempts += [("JPEG", quality) for quality in _QUALITIES]
         for format_, quality in attempts:
-            written = _written(square, format_, quality)
+            written = encoded_picture(square, format_, quality)
             if 0 < len(written) <= MAX_PICTURE_BYTES:
                 return written
     raise PictureError(tr("The picture cannot be made small enough."))
 
 
-def _written(image: QImage, format_: str, quality: int) -> bytes:
+def encoded_picture(image: QImage, format_: str, quality: int) -> bytes:
+    """Its pixels and nothing else; b"" if it cannot be written."""
     plain = image
     if format_ == "JPEG" and image.hasAlphaChannel():
         plain = QImage(image.size(), QImage.Format.Format_RGB32)

@@ -2,9 +2,9 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QMenu
+from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 
 from engine.api import Mention
 from engine.core.errors import StorageError, StorageFault
@@ -431,6 +431,12 @@ def test_earlier_versions_are_shown_to_whoever_asks() -> None:
     play(scenario)
 
 
+def hovers(viewport: QWidget, point: QPoint, bar: QWidget) -> bool:
+    QTest.mouseMove(viewport, point)
+    QTest.mouseMove(viewport, point + QPoint(1, 0))
+    return bar.isVisible()
+
+
 def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
@@ -441,8 +447,8 @@ def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
             assert not bar.isVisible()
             rect = timeline.scene.rect(message_key(row.message_id))
             assert rect is not None
-            QTest.mouseMove(timeline.viewport(), rect.center().toPoint())
-            await until(bar.isVisible)
+            middle = rect.center().toPoint()
+            await until(lambda: hovers(timeline.viewport(), middle, bar))
             assert bar.geometry().left() > rect.right()
             bar.reply_pressed.emit()
             assert seen_words(it.window.pane.composer_bar)[0] == "Reply to Maya"

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QImage
 
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, DeliveryState, ParticipantId
 from engine.core.records import ChannelName, OpenFormat, OpenPace
@@ -201,9 +203,16 @@ def test_nothing_is_offered_that_nobody_there_understands() -> None:
                 engine.arrive(own)
             it.window.open_conversation(group)
             await until(lambda: it.window.pane.timeline.last_own() is not None)
+            picture = QMimeData()
+            picture.setImageData(QImage(8, 8, QImage.Format.Format_RGB32))
+            composer = it.window.pane.composer
+            assert composer.attach.isVisible()
+            assert composer.box.canInsertFromMimeData(picture)
             it.window.open_conversation(HERE)
             await until(lambda: "mine" in " ".join(spoken_rows(it.window.pane.timeline)))
             assert it.window.pane.timeline.last_own() is None, "it cannot be edited"
+            assert not composer.attach.isVisible()
+            assert not composer.box.canInsertFromMimeData(picture)
 
     play(scenario)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
 from engine.core.ids import ConversationId
@@ -48,6 +49,8 @@ async def focus(desk: Desk, text: str) -> None:
     assert row is not None
     timeline.setFocus()
     QTest.keyClick(timeline, Qt.Key.Key_Escape)
+    QTest.keyClick(timeline, Qt.Key.Key_End)
+    await until(lambda: timeline.scene.rect(message_key(row.message_id)) is not None)
     for _step in timeline.scene.loaded.rows:
         if timeline.scene.focus_key != message_key(row.message_id):
             QTest.keyClick(timeline, Qt.Key.Key_Up)
@@ -131,5 +134,32 @@ def test_a_mention_by_its_completed_name_reaches_the_one_who_is_meant(tmp_path: 
         bob.window.open_conversation(group)
         await until(lambda: bob.has_row("Alice", "@Bob are you there?", "mentions you"))
         await until(lambda: mentions() == 0)
+
+    at_desks(tmp_path, ("Alice", "Bob"), scenario)
+
+
+@pytest.mark.parametrize("meet", [in_a_group, in_a_pair])
+def test_a_picture_arrives_as_a_text_does(tmp_path: Path, meet: Meet) -> None:
+    async def scenario(alice: Desk, bob: Desk) -> None:
+        conversation = await meet(alice, bob)
+        for desk in (alice, bob):
+            await until(partial(knows, desk, conversation))
+            desk.window.open_conversation(conversation)
+        await until(alice.window.pane.composer.box.isEnabled)
+        await until(bob.window.pane.composer.box.isEnabled)
+        picture = QImage(1200, 800, QImage.Format.Format_RGB32)
+        picture.fill(Qt.GlobalColor.darkCyan)
+        alice.window.pane.attaching.take_image(picture)
+        await until(alice.window.pane.attachment_bar.isVisible)
+        alice.type_and_enter("the pier")
+        await until(lambda: bob.has_row("Alice", "Photo: the pier"))
+        row = row_of(bob, "the pier")
+        assert row is not None
+        pictures = bob.window.pane.timeline.scene.pictures
+        await until(lambda: pictures.picture(row) is not None)
+        shown = pictures.picture(row)
+        assert shown is not None
+        assert abs(shown.width() / shown.height() - 1.5) < 0.01
+        assert "Photo: the pier" in listed(bob, conversation)
 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)

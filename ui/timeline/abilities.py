@@ -25,15 +25,17 @@ class Abilities(Struct, frozen=True, kw_only=True):
 
 def abilities_of(message: MessageView, *, can_write: bool, annotates: bool = True) -> Abilities:
     """``can_write``: whether anything can be sent here; ``annotates``: also about messages."""
-    said = message.kind is MessageKind.TEXT and not message.held and not message.retracted
+    is_said = message.kind in {MessageKind.TEXT, MessageKind.FILE}
+    is_text = message.kind is MessageKind.TEXT
+    said = is_said and not message.held and not message.retracted
     placed = said and not message.waiting
     failed = message.delivery is not None and glyph_of(message.delivery) is Glyph.FAILED
     speaks = placed and can_write and annotates and not failed
     return Abilities(
         reply=speaks,
         react=speaks,
-        edit=speaks and message.is_own,
-        forward=said,
+        edit=speaks and message.is_own and is_text,
+        forward=said and is_text,
         delete=not is_system(message) and not message.held,
         retract=speaks and message.is_own,
         info=not is_system(message) and not message.held,

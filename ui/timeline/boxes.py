@@ -22,6 +22,7 @@ from ui.timeline.bodies import Body, BodyLayouts
 from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
 from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
 from ui.timeline.cards import CardBox, Cards
+from ui.timeline.file_box import FileBox, FilePictures, file_box, file_size
 from ui.timeline.geometry import Geometry
 from ui.timeline.row_words import claimed_words, time_words
 from ui.timeline.rows import (
@@ -66,6 +67,7 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
     name: str
     name_rect: QRectF
     above: PartsAbove
+    file: FileBox | None
     body: Body
     body_at: QPointF
     chips: tuple[Chip, ...]
@@ -93,6 +95,7 @@ class Measure:
     theme: Theme
     geometry: Geometry
     bodies: BodyLayouts
+    pictures: FilePictures
     unfolded: Callable[[MessageId], bool]
     explained: Callable[[RowKey], bool]
     """Whether a marker's details are open."""
@@ -162,25 +165,28 @@ class Measure:
         top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
         origin = QPointF(0, top + g.pad_y + name_height)
         parts = parts_above(message, origin, room, theme)
-        body_top = origin.y() + parts.height
-        chips = self._chips(message, body_top + body.height, room)
+        file, below_file = self._file(message, origin.y() + parts.height, room)
+        has_text = message.file is None or bool(message.text)
+        body_top, body_height = below_file, body.height if has_text else 0.0
+        text_end = body.last_line_width if has_text else room
+        chips = self._chips(message, body_top + body_height, room)
         told = row.timed or message.held or message.edited_ms is not None
         time = self._time(message) if told else ""
         meta_width = self._meta_width(message, time)
         line = theme.type.micro.line_height
-        end = _end_of(chips) if chips else body.last_line_width
+        end = _end_of(chips) if chips else text_end
         beside = end + _TEXT_TO_META + meta_width
         text_blocks = body.right_to_left or body.ends_in_code
         own_line = beside > room or body.folded or (text_blocks and not chips)
         widths = [chip.rect.right() for chip in chips]
-        inner = max([body.width, name_width, parts.width, *widths])
+        inner = max([body.width, name_width, parts.width, file.width(), *widths])
         inner = max(inner, meta_width if own_line else beside)
         if body.folded:
             inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
         width = float(int(inner + 2 * g.pad_x) + 1)
         left = g.right - width if message.is_own else g.bubble_left
         content_left = left + g.pad_x
-        bottom = max([body_top + body.height, *(chip.rect.bottom() for chip in chips)])
+        bottom = max([body_top + body_height, *(chip.rect.bottom() for chip in chips)])
         bottom += line if own_line else 0
         bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + 0.5))
         meta_rect = QRectF(
@@ -200,6 +206,7 @@ class Measure:
             name=name,
             name_rect=QRectF(content_left, top + g.pad_y, name_width, name_height),
             above=parts.placed(content_left, width - 2 * g.pad_x),
+            file=self._file_box(message, file.translated(content_left, 0)),
             body=body,
             body_at=QPointF(content_left, body_top),
             chips=tuple(chip.moved(content_left) for chip in chips),
@@ -208,6 +215,21 @@ class Measure:
             reason_rect=reason_rect,
             buttons=unfold + buttons,
         )
+
+    def _file(self, message: MessageView, top: float, room: float) -> tuple[QRectF, float]:
+        """Where the file stands, from the bubble's content on, and where the text below begins."""
+        if message.file is None:
+            return QRectF(), top
+        broken = self.pictures.is_broken(message.message_id)
+        size = file_size(message.file, room, self.theme, broken=broken)
+        rect = QRectF(0, top + 2, size.width(), size.height())
+        return rect, rect.bottom() + self.theme.metrics.gap(4)
+
+    def _file_box(self, message: MessageView, rect: QRectF) -> FileBox | None:
+        if message.file is None:
+            return None
+        broken = self.pictures.is_broken(message.message_id)
+        return file_box(message.file, rect, self.theme, broken=broken)
 
     def _chips(self, message: MessageView, below: float, room: float) -> tuple[Chip, ...]:
         at = QPointF(0, below + self.theme.metrics.gap(6))

@@ -71,6 +71,7 @@ class TimelineCanvas(QObject):
         self._countdown = self._timer(self.refresh, single=False)
         theme_changed.connect(self.fit)
         FACES.changed.connect(self.repaint)
+        scene.pictures.changed.connect(self._picture_came)
 
     def _timer(self, fire: Callable[[], None], *, single: bool) -> QTimer:
         timer = QTimer(self)
@@ -97,6 +98,11 @@ class TimelineCanvas(QObject):
         self._run_countdown()
         self.repaint()
         self.rows_placed.emit()
+
+    def _picture_came(self) -> None:
+        """A picture that cannot be decoded takes another shape."""
+        self._scene.forget_boxes()
+        self.refresh()
 
     def repaint(self) -> None:
         self._area.viewport().update()
@@ -224,7 +230,7 @@ class TimelineCanvas(QObject):
         scene = self._scene
         painter = QPainter(self._area.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        rows = RowPainter(painter, scene.theme, scene.geometry, scene.faces)
+        rows = RowPainter(painter, scene.theme, scene.geometry, scene.faces, scene.pictures)
         starts_here = bool(scene.placed) and scene.placed[0].index == 0
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
         rows.background(scene.height, begin if scene.placed else scene.height)

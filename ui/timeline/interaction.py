@@ -107,6 +107,8 @@ class TimelineInteraction:
             self._requests.open_link(hit.link)
         elif hit.message is not None and hit.chip:
             self._press_chip(hit.message, hit.chip)
+        elif hit.message is not None and hit.over_file:
+            self._requests.open_file(hit.message)
         elif hit.message is not None and hit.over_quote:
             self.go_to_quoted(hit.message)
 
@@ -462,6 +464,8 @@ class TimelineInteraction:
         if isinstance(box, BubbleBox | CardBox) and box.buttons:
             button, _rect = box.buttons[-1]
             self._press(button, row_key(row), message)
+        elif message is not None and message.file is not None:
+            self._requests.open_file(message)
         elif message is not None:
             links = [span.target for span in message.spans if span.kind is SpanKind.LINK]
             if len(links) == 1:

@@ -42,6 +42,8 @@ class MessageMenu(QMenu):
         self._add_answers()
         if copy_selection is not None:
             self._with_key(tr("Copy"), QKeySequence.StandardKey.Copy, copy_selection)
+        if message.file is not None:
+            self.addAction(tr("Save as…"), lambda: requests.save_file(message))
         self.addAction(tr("Copy message"), copy_message)
         if copy_link is not None:
             self.addAction(tr("Copy link"), copy_link)

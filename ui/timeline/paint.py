@@ -15,6 +15,7 @@ from ui.theme import Theme
 from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
+from ui.timeline.file_box import FilePainter, FilePictures
 from ui.timeline.geometry import Geometry
 from ui.timeline.paint_body import BodyPainter, BodyState
 from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter
@@ -56,7 +57,14 @@ class RowState(Struct, frozen=True, kw_only=True):
 class RowPainter:
     """Paints rows of one theme and geometry; y is the row's top in the viewport."""
 
-    def __init__(self, painter: QPainter, theme: Theme, geometry: Geometry, faces: Faces) -> None:
+    def __init__(
+        self,
+        painter: QPainter,
+        theme: Theme,
+        geometry: Geometry,
+        faces: Faces,
+        pictures: FilePictures,
+    ) -> None:
         self._p = painter
         self._theme = theme
         self._g = geometry
@@ -65,6 +73,7 @@ class RowPainter:
         self._cards = CardPainter(self._draw)
         self._body = BodyPainter(painter, theme)
         self._parts = PartsPainter(self._draw)
+        self._files = FilePainter(self._draw, pictures)
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
@@ -125,7 +134,7 @@ class RowPainter:
     # messages -----------------------------------------------------------------------------------
 
     def _message(self, row: MessageRow, box: BubbleBox, state: RowState) -> None:
-        p, theme, message = self._p, self._theme, row.message
+        theme, message = self._theme, row.message
         failed = box.meta.glyph is Glyph.FAILED
         if failed:
             fill, line, ink, meta = theme.dangerBg, theme.dangerLine, theme.ink, theme.danger
@@ -146,14 +155,7 @@ class RowPainter:
             self._draw.text(box.name_rect, box.name, strong(theme.type.label), colour, at)
         own = message.is_own and not failed
         self._parts.above(box.above, own=own, ink=meta, hovered=state.quote)
-        p.setPen(ink)
-        if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
-            p.setClipRect(box.bubble)
-        bar = theme.ownMeta if message.is_own else theme.line2
-        shown = BodyState(selected=state.selected, hovered_code=state.hovered_code)
-        self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
-        if box.body.stacked:
-            p.setClipping(False)
+        self._paint_body(message, box, state, ink=ink)
         self._parts.chips(box.chips, state.chip)
         self._meta(box, meta)
         for button, rect in box.buttons:
@@ -164,6 +166,23 @@ class RowPainter:
             self._draw.text(
                 box.reason_rect, box.reason, theme.type.small.font, theme.danger, wrapped
             )
+
+    def _paint_body(
+        self, message: MessageView, box: BubbleBox, state: RowState, *, ink: QColor
+    ) -> None:
+        p, theme = self._p, self._theme
+        if box.file is not None:
+            self._files.paint(message, box.file)
+            if not message.text:
+                return
+        p.setPen(ink)
+        if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
+            p.setClipRect(box.bubble)
+        bar = theme.ownMeta if message.is_own else theme.line2
+        shown = BodyState(selected=state.selected, hovered_code=state.hovered_code)
+        self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
+        if box.body.stacked:
+            p.setClipping(False)
 
     def _bubble(self, row: MessageRow, rect: QRectF, fill: QColor, line: QColor) -> None:
         """Two fills, one pixel apart: an eighth of what stroking a path costs."""

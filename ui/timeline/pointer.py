@@ -175,7 +175,7 @@ def _is_button(hit: Hit) -> bool:
 
 
 def _cursor_over(hit: Hit | None) -> Qt.CursorShape:
-    if hit is not None and (_is_button(hit) or hit.link or hit.over_quote):
+    if hit is not None and (_is_button(hit) or hit.link or hit.over_quote or hit.over_file):
         return Qt.CursorShape.PointingHandCursor
     if hit is not None and hit.over_text:
         return Qt.CursorShape.IBeamCursor

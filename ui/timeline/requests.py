@@ -20,6 +20,8 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     """What was said before the beginning that is here."""
     show_stores: Callable[[], None]
     show_holders: Callable[[MessageId], None]
+    open_file: Callable[[MessageView], None]
+    save_file: Callable[[MessageView], None]
     resend: Callable[[MessageId], None]
     discard: Callable[[MessageId], None]
     delete: Callable[[MessageView], None]

@@ -14,6 +14,7 @@ from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
 from engine.history_views import LostView
 from ui.conversation_words import NO_TEXT, kind_words, sender_words
+from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.glyphs import delivery_words
 from ui.history_words import earlier_words, short_address
@@ -69,8 +70,8 @@ def body_words(message: MessageView) -> str:
 
 def spoken_words(message: MessageView) -> str:
     """As it is read aloud: without marks, and code is said to be code."""
-    is_text = message.kind is MessageKind.TEXT and not message.retracted
-    return spoken_text(message) if is_text else body_words(message)
+    is_said = message.kind in {MessageKind.TEXT, MessageKind.FILE} and not message.retracted
+    return with_caption(message, spoken_text(message)) if is_said else body_words(message)
 
 
 def link_words(target: str) -> str:

@@ -21,6 +21,7 @@ from ui.timeline.boxes import Box, BubbleBox, Measure
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
 from ui.timeline.code_block import CodeBlock
+from ui.timeline.file_box import FilePictures
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.layout import PlacedRow, ViewportLayout
 from ui.timeline.loaded import LoadedMessages
@@ -52,6 +53,7 @@ class Hit(Struct, frozen=True):
     chip: str = ""
     """The emoji of a reaction; ``MORE_CHIP`` for the one that stands for the others."""
     over_quote: bool = False
+    over_file: bool = False
     over_text: bool = False
     over_meta: bool = False
 
@@ -80,6 +82,7 @@ class Scene:
         self._faces_of = faces_of
         self.loaded = LoadedMessages()
         self.bodies = BodyLayouts()
+        self.pictures = FilePictures()
         self.height = 0.0
         self.selection = Selection()
         self.hover: Hit | None = None
@@ -104,6 +107,7 @@ class Scene:
             theme=current_theme(),
             geometry=geometry,
             bodies=self.bodies,
+            pictures=self.pictures,
             unfolded=self._unfolded.__contains__,
             explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
@@ -125,6 +129,7 @@ class Scene:
     def clear(self) -> None:
         """Forget the conversation; what is known of its people stays until the next is shown."""
         self.loaded = LoadedMessages()
+        self.pictures.clear()
         self.layout.reset()
         self.selection.clear()
         self.hover = self.focus_key = None
@@ -171,6 +176,10 @@ class Scene:
 
     def place(self) -> list[PlacedRow]:
         return self.layout.place(self.loaded, self.height)
+
+    def forget_boxes(self) -> None:
+        """Measure all bubbles again when they come into view."""
+        self._boxes.clear()
 
     def unfold(self, message_id: MessageId) -> None:
         self._unfolded[message_id] = None
@@ -323,6 +332,8 @@ def _hit_in_bubble(
     quote = box.above.quote
     if quote is not None and quote.rect.contains(inside):
         return Hit(key, message, over_quote=True)
+    if box.file is not None and box.file.rect.contains(inside):
+        return Hit(key, message, over_file=True)
     code = box.body.code_at(inside - box.body_at)
     if code is not None and code.copy_rect.contains(inside - box.body_at):
         return Hit(key, message, code=code.shape.start)

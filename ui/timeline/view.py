@@ -74,6 +74,9 @@ class TimelineView(QAbstractScrollArea):
     reactionsRequested = Signal(str)
     infoRequested = Signal(str)
     versionsRequested = Signal(str)
+    fileOpened = Signal(MessageView)
+    """Its picture is to be shown large, or its file kept."""
+    fileSaveRequested = Signal(MessageView)
     quotedRequested = Signal(str)
     """What the message quotes is not here, and is wanted."""
 
@@ -126,6 +129,8 @@ class TimelineView(QAbstractScrollArea):
             resend=self.resendRequested.emit,
             discard=self.discardRequested.emit,
             delete=self.deleteRequested.emit,
+            open_file=self.fileOpened.emit,
+            save_file=self.fileSaveRequested.emit,
             reply=self.replyRequested.emit,
             edit=self.editRequested.emit,
             forward=self.forwardRequested.emit,

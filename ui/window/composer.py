@@ -12,6 +12,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout
 
 from engine.api import MAX_TEXT_BYTES
+from ui.attachments import dropped_files
 from ui.completion import CompletionPopup
 from ui.controls import Area, IconButton, Text
 from ui.foreign_text import one_line
@@ -44,11 +45,14 @@ class MessageBox(QPlainTextEdit):
     up_pressed = Signal()
     """In an empty box."""
     escape_pressed = Signal()
+    files_given = Signal(QMimeData)
+    """A picture or files were pasted or dropped."""
     wrapped = Signal()
     """Its width has changed, and with it how many lines its text takes."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.takes_files = True
         self.setProperty("kind", "message")
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
@@ -101,9 +105,12 @@ class MessageBox(QPlainTextEdit):
         super().keyPressEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
-        return source.hasText()
+        return source.hasText() or (self.takes_files and _has_files(source))
 
     def insertFromMimeData(self, source: QMimeData) -> None:
+        if self.takes_files and _has_files(source):
+            self.files_given.emit(source)
+            return
         text = source.text()
         if len(text) > MAX_PASTE_CHARACTERS:
             self.paste_refused.emit()
@@ -113,11 +120,17 @@ class MessageBox(QPlainTextEdit):
         self.ensureCursorVisible()
 
 
+def _has_files(source: QMimeData) -> bool:
+    """Text wins over a picture of it, which office programs put beside it."""
+    return bool(dropped_files(source)) or (source.hasImage() and not source.hasText())
+
+
 class Composer(Area):
     submitted = Signal(str)
     draft_changed = Signal(str)
     typing_changed = Signal(bool)
     emoji_requested = Signal()
+    attach_requested = Signal()
     edit_last_requested = Signal()
     """Up, in an empty box."""
     cancelled = Signal()
@@ -127,6 +140,9 @@ class Composer(Area):
         super().__init__("header", edges=("top",))
         self.box = MessageBox()
         self.completions = CompletionPopup(self.box)
+        self.attach = IconButton("attach", tr("Send a picture or a file"), side=_BOX)
+        self.attach.clicked.connect(self.attach_requested)
+        self._attached = False
         self.emoji = IconButton("emoji", tr("Emoji (Ctrl+E)"), side=_BOX)
         self.emoji.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves it where one writes
         MarkingKeys(self.box)
@@ -156,6 +172,7 @@ class Composer(Area):
     def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(8)
+        row.addWidget(self.attach, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.box, 1)
         row.addWidget(self.emoji, 0, Qt.AlignmentFlag.AlignBottom)
         row.addWidget(self.send, 0, Qt.AlignmentFlag.AlignBottom)
@@ -210,6 +227,20 @@ class Composer(Area):
         self.box.insertPlainText(text)
         self.box.ensureCursorVisible()
 
+    def allow_files(self, *, allowed: bool) -> None:
+        """Otherwise pictures and files are neither chosen nor pasted."""
+        self.attach.setVisible(allowed)
+        self.box.takes_files = allowed
+
+    def has_attachment(self, attached: bool) -> None:
+        """A file goes out with the text, so the text may be empty."""
+        self._attached = attached
+        self._judge()
+
+    def complain(self, words: str) -> None:
+        """Say what is wrong where one writes, until one writes on."""
+        self._say(words)
+
     def flush_draft(self) -> None:
         if self._draft_timer.isActive():
             self._draft_timer.stop()
@@ -225,7 +256,7 @@ class Composer(Area):
 
     def submit(self) -> None:
         text = self.text()
-        if self._blocked or not text.strip():
+        if self._blocked or not (text.strip() or self._attached):
             return
         if self._over:
             self._judge()
@@ -271,7 +302,9 @@ class Composer(Area):
             )
         else:
             self._say("")
-        can_send = not self._blocked and not self._over and bool(text.strip())
+        has_content = bool(text.strip()) or self._attached
+        can_send = not self._blocked and not self._over and has_content
+        self.attach.setEnabled(not self._blocked)
         self.send.setEnabled(can_send)
         self.emoji.setEnabled(not self._blocked)
 

@@ -23,6 +23,8 @@ from ui.people import Answer, cannot_write_words, faces_of, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.translate import tr
+from ui.window.attaching import Attaching
+from ui.window.attachment_bar import AttachmentBar
 from ui.window.composer import Composer
 from ui.window.composer_bar import ComposerBar
 from ui.window.contact_bar import ContactBar
@@ -31,6 +33,7 @@ from ui.window.message_commands import MessageCommands
 from ui.window.muted_bar import MutedBar
 from ui.window.open_bar import OpenBar
 from ui.window.pane_history import PaneHistory
+from ui.window.received_files import ReceivedFiles
 from ui.window.unsent import UnsentTexts
 from ui.window.writing import Writing
 
@@ -121,12 +124,16 @@ class ConversationPane(QWidget):
         self.open_bar = OpenBar()
         self.composer = Composer()
         self.composer.completions.add(emoji.completion())
+        self.attachment_bar = AttachmentBar()
+        self.attaching = Attaching(tasks, self.composer, self.attachment_bar, self)
+        self.files = ReceivedFiles(engine, tasks, self.timeline.scene.pictures, self)
         self.writing = Writing(
             engine,
             tasks,
             outbox,
             self.composer,
             self.composer_bar,
+            self.attaching,
             last_own=self.timeline.last_own,
             tells_typing=tells_typing,
             parent=self,
@@ -140,6 +147,7 @@ class ConversationPane(QWidget):
         layout.addWidget(self.timeline, 1)
         layout.addWidget(self.contact_bar)
         layout.addWidget(self.composer_bar)
+        layout.addWidget(self.attachment_bar)
         layout.addWidget(self.open_bar)
         layout.addWidget(self.composer)
         self.history = PaneHistory(engine, tasks, self.header, self.timeline, self)
@@ -165,6 +173,8 @@ class ConversationPane(QWidget):
         self.timeline.resendRequested.connect(self._resend)
         self.timeline.discardRequested.connect(self.discard_requested)
         self.timeline.deleteRequested.connect(self.delete_requested)
+        self.timeline.fileOpened.connect(self.files.open)
+        self.timeline.fileSaveRequested.connect(self.files.save)
         self.timeline.replyRequested.connect(self.writing.reply)
         self.timeline.editRequested.connect(self.writing.edit)
         self.timeline.forwardRequested.connect(self.forward_requested)
@@ -301,8 +311,10 @@ class ConversationPane(QWidget):
         self.contact_bar.show_standing(conversation)
         self.open_bar.show_channel(conversation)
         reason = cannot_write_words(conversation)
-        # In an open channel only text is understood: nothing is said about messages.
-        self.timeline.allow_writing(not reason and conversation.open_channel is None)
+        # In an open channel only text is understood: no files, and nothing about messages.
+        is_open = conversation.open_channel is not None
+        self.timeline.allow_writing(not reason and not is_open)
+        self.composer.allow_files(allowed=not is_open)
         if reason:
             self.writing.cancel()
             self.composer.block(reason)

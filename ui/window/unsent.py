@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.api import ChatEngine, Mention
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, MessageId
+from ui.attachments import Prepared
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -21,11 +22,12 @@ class Unsent(Struct, frozen=True, kw_only=True):
     text: str
     reply_to: MessageId | None = None
     mentions: tuple[Mention, ...] = ()
+    file: Prepared | None = None
 
 
 class UnsentTexts(QObject):
-    returned = Signal(str, str)
-    """Conversation id and the text that could not be sent."""
+    returned = Signal(str, object)
+    """Conversation id and the ``Unsent`` that could not be sent."""
     draft_saved = Signal(str, str)
 
     def __init__(self, engine: ChatEngine, tasks: Tasks, parent: QObject | None = None) -> None:
@@ -48,14 +50,9 @@ class UnsentTexts(QObject):
         async def work() -> None:
             async with self._in_order:
                 try:
-                    await self._engine.timeline.send_text(
-                        conversation_id,
-                        unsent.text,
-                        reply_to=unsent.reply_to,
-                        mentions=unsent.mentions,
-                    )
+                    await self._hand_over(conversation_id, unsent)
                 except ChatError:
-                    self.returned.emit(conversation_id, unsent.text)
+                    self.returned.emit(conversation_id, unsent)
                     raise
                 # What was typed meanwhile is the draft now; usually nothing.
                 await self._engine.timeline.save_draft(
@@ -64,6 +61,25 @@ class UnsentTexts(QObject):
 
         self.draft_saved.emit(conversation_id, "")
         self._tasks.spawn(work, purpose=tr("send the message"), retry=False)
+
+    async def _hand_over(self, conversation_id: ConversationId, unsent: Unsent) -> None:
+        timeline, file = self._engine.timeline, unsent.file
+        if file is None:
+            await timeline.send_text(
+                conversation_id, unsent.text, reply_to=unsent.reply_to, mentions=unsent.mentions
+            )
+            return
+        await timeline.send_file(
+            conversation_id,
+            name=file.name,
+            media_type=file.media_type,
+            data=file.data,
+            caption=unsent.text,
+            mentions=unsent.mentions,
+            reply_to=unsent.reply_to,
+            width=file.width,
+            height=file.height,
+        )
 
     def save_draft(self, conversation_id: ConversationId, text: str) -> None:
         if self._drafts.get(conversation_id) == text:

@@ -15,6 +15,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView
 from ui.tasks import Tasks
 from ui.translate import tr
+from ui.window.attaching import Attaching
 from ui.window.composer import Composer
 from ui.window.composer_bar import ComposerBar
 from ui.window.mentioning import Mentioning
@@ -31,13 +32,14 @@ class Writing(QObject):
     sent = Signal()
     """A new message is on its way."""
 
-    def __init__(  # noqa: PLR0913 - the window's parts that it works with
+    def __init__(  # noqa: PLR0913, PLR0917 - the window's parts that it works with
         self,
         engine: ChatEngine,
         tasks: Tasks,
         outbox: UnsentTexts,
         composer: Composer,
         bar: ComposerBar,
+        attaching: Attaching,
         *,
         last_own: Callable[[], MessageView | None],
         tells_typing: Callable[[], bool],
@@ -53,6 +55,7 @@ class Writing(QObject):
         self._outbox = outbox
         self._composer = composer
         self._bar = bar
+        self._attaching = attaching
         self._last_own = last_own
         self._tells_typing = tells_typing
         self._conversation: ConversationView | None = None
@@ -89,6 +92,7 @@ class Writing(QObject):
         if self._conversation is None:
             return
         self.cancel()
+        self._attaching.clear()
         self._composer.flush_draft()
         self._composer.stop_typing()
 
@@ -110,6 +114,7 @@ class Writing(QObject):
 
     def edit(self, message: MessageView) -> None:
         self.cancel()
+        self._attaching.clear()
         self._composer.flush_draft()
         self._mode, self._about = Mode.EDIT, message
         self._put_aside = self._composer.text()
@@ -156,7 +161,10 @@ class Writing(QObject):
             return
         reply_to = None if about is None else about.message_id
         self._start_new()
-        self._outbox.send(open_id, Unsent(text=text, reply_to=reply_to, mentions=mentions))
+        file = self._attaching.file
+        self._attaching.clear()
+        unsent = Unsent(text=text, reply_to=reply_to, mentions=mentions, file=file)
+        self._outbox.send(open_id, unsent)
         self.sent.emit()
 
     def _send_edit(
@@ -176,8 +184,12 @@ class Writing(QObject):
         if (open_id := self._open_id()) is not None and self._mode is not Mode.EDIT:
             self._outbox.save_draft(open_id, text)
 
-    def _take_back(self, conversation_id: ConversationId, text: str) -> None:
-        """A text that could not be sent stands in the composer again, before what came after."""
+    def _take_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
+        """What could not be sent stands in the composer again, before what came after."""
+        text = unsent.text
+        is_open = conversation_id == self._open_id()
+        if is_open and unsent.file is not None and self._attaching.file is None:
+            self._attaching.show(unsent.file)
         if conversation_id == self._open_id() and self._mode is not Mode.EDIT:
             typed = self._composer.text()
             whole = f"{text}\n{typed}" if typed else text
