@@ -133,6 +133,22 @@ def test_a_dropped_file_needs_no_text(tmp_path: Path) -> None:
     play(scenario)
 
 
+def test_a_long_text_follows_the_file_instead_of_being_its_caption() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            it.window.pane.attaching.take_image(noise(40))
+            await until(it.window.pane.attachment_bar.isVisible)
+            it.window.pane.composer.box.setPlainText("word " * 400)
+            it.press(Key.Key_Return, on=it.window.pane.composer.box)
+            await until(lambda: len(engine.called("send_text")) > 1)
+            sent = engine.called("send_file")[0]
+            assert isinstance(sent, tuple)
+            assert sent[3] == ""
+            assert engine.called("send_text")[-1] == "word " * 400
+
+    play(scenario)
+
+
 def test_what_cannot_be_sent_says_why_where_one_writes(tmp_path: Path) -> None:
     path = tmp_path / "film.bin"
     path.write_bytes(bytes(MAX_FILE_BYTES + 1))

@@ -8,9 +8,10 @@ their ids; a name that was only typed stays a word.
 from collections.abc import Callable
 from enum import Enum, auto
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
-from engine.api import ChatEngine, Mention
+from engine.api import MAX_CAPTION_BYTES, ChatEngine, Mention
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView
 from ui.tasks import Tasks
@@ -164,6 +165,10 @@ class Writing(QObject):
         file = self._attaching.file
         self._attaching.clear()
         unsent = Unsent(text=text, reply_to=reply_to, mentions=mentions, file=file)
+        if file is not None and len(text.encode()) > MAX_CAPTION_BYTES:
+            # A long text is no caption: it follows the file.
+            self._outbox.send(open_id, replace(unsent, text="", mentions=()))
+            unsent = replace(unsent, file=None, reply_to=None)
         self._outbox.send(open_id, unsent)
         self.sent.emit()
 
