@@ -15,7 +15,7 @@ from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
 from tests.ui.seeing import join
 from ui.connection_words import connection_line, key_words, shown_level
 from ui.controls import Button, IconButton, KeyCap, Text
-from ui.dialogs.confirm import Confirm
+from ui.dialogs.confirm import Confirm, DeleteChoice
 from ui.icons import app_icon
 from ui.notifications import Notifications
 from ui.theme.current import is_dark
@@ -220,5 +220,42 @@ def test_large_letters_in_a_narrow_window_cut_nothing_off() -> None:
             it.window.looks.step_text_size(0)
             await turn()
             assert it.window.pane.header.invite.isVisible()
+
+    play(scenario)
+
+
+def test_a_sheet_says_where_it_stands_before_it_is_shown_and_grows_on_the_screen() -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            room = it.window.screen().availableGeometry()
+            it.window.resize(480, 500)
+            it.window.move(room.center() - it.window.rect().center())
+            sheet = Confirm("Leave?", "Really?", yes="Leave", parent=it.window)
+            sheet.open()
+            assert sheet.testAttribute(Qt.WidgetAttribute.WA_Moved)
+            middle = it.window.frameGeometry().center()
+            assert (sheet.frameGeometry().center() - middle).manhattanLength() <= 8
+            sheet.move(sheet.x(), room.bottom() - sheet.height())
+            before = sheet.height()
+            sheet.body.addWidget(Text("one line and another " * 20, wrap=True))
+            await until(lambda: sheet.height() > before)
+            assert room.contains(sheet.frameGeometry())
+            sheet.reject()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_buttons_of_a_sheet_show_all_their_words(width: int) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            it.window.resize(width, 600)
+            sheet = DeleteChoice(it.window)
+            sheet.open()
+            await until(lambda: sheet.everybody.width() >= sheet.everybody.sizeHint().width())
+            for button in sheet.findChildren(Button):
+                assert button.width() >= button.sizeHint().width()
+                assert sheet.rect().contains(button.geometry())
+            sheet.reject()
 
     play(scenario)

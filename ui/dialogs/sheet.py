@@ -8,7 +8,7 @@ import asyncio
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.controls import Button, ButtonKind, Text
 from ui.theme import current_theme, theme_changed
@@ -74,9 +74,14 @@ class Sheet(QDialog):
         return await answer
 
     def setVisible(self, visible: bool) -> None:
-        """As high as it needs before it is there: a window manager may lose it otherwise."""
-        if visible:
+        """As high as it needs, and where it belongs, before it is there.
+
+        A window manager may lose it otherwise, or put it into the screen's corner when it grows.
+        """
+        if visible and not self.isVisible():
+            self._fit_footer()
             self._fit_height()
+            self._centre()
         super().setVisible(visible)
 
     def event(self, event: QEvent) -> bool:
@@ -93,6 +98,32 @@ class Sheet(QDialog):
         height = min(max(height, self.minimumHeight()), room)
         if height != self.height():
             self.resize(self.width(), height)
+            if self.isVisible():
+                self._stay_on_screen()
+
+    def _fit_footer(self) -> None:
+        """Buttons that do not fit side by side stand in a column, the last one on top."""
+        inner = self.width() - 2 * _EDGE
+        if self.footer.minimumSize().width() > inner:
+            self.footer.setDirection(QBoxLayout.Direction.BottomToTop)
+            for button in self.findChildren(Button):
+                if self.footer.indexOf(button) >= 0:
+                    button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def _centre(self) -> None:
+        """In the middle of its window, and wholly on that window's screen."""
+        parent = self.parentWidget()
+        if parent is not None:
+            middle = parent.window().frameGeometry().center()
+            self.move(middle - self.rect().center())
+            self._stay_on_screen()
+
+    def _stay_on_screen(self) -> None:
+        frame, room = self.frameGeometry(), self.screen().availableGeometry()
+        left = max(min(frame.x(), room.right() - frame.width()), room.left())
+        top = max(min(frame.y(), room.bottom() - frame.height()), room.top())
+        if (left, top) != (frame.x(), frame.y()):
+            self.move(left, top)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         QPainter(self).fillRect(self.rect(), current_theme().surface)
