@@ -2,7 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRectF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 
@@ -452,6 +452,43 @@ def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
             assert bar.geometry().left() > rect.right()
             bar.reply_pressed.emit()
             assert seen_words(it.window.pane.composer_bar)[0] == "Reply to Maya"
+
+    play(scenario)
+
+
+def test_the_bar_goes_with_its_message_when_the_rows_move() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await until(lambda: in_view(it, row))
+            timeline = it.window.pane.timeline
+            bar = timeline.interaction.hover_bar
+
+            def rect() -> QRectF:
+                found = timeline.scene.rect(message_key(row.message_id))
+                assert found is not None
+                return found
+
+            QTest.mouseMove(timeline.viewport(), QPoint(1, 1))
+            QTest.mouseMove(timeline.viewport(), rect().center().toPoint())
+            await until(bar.isVisible)
+            before = rect()
+            bar.reply_pressed.emit()
+            await until(lambda: rect() != before)
+            assert not bar.isVisible() or abs(bar.y() - rect().top()) <= 1
+
+    play(scenario)
+
+
+def test_by_mouse_the_row_that_the_keys_had_is_left() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await focus(it, row)
+            timeline = it.window.pane.timeline
+            it.window.pane.composer.box.setFocus()
+            timeline.setFocus(Qt.FocusReason.MouseFocusReason)
+            assert timeline.scene.focus_key is None
 
     play(scenario)
 

@@ -35,7 +35,16 @@ from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
 from ui.timeline.requests import TimelineRequests
 from ui.timeline.row_words import copied_time, link_words
-from ui.timeline.rows import DayRow, LostRow, Row, RowKey, UnreadRow, message_in, row_key
+from ui.timeline.rows import (
+    DayRow,
+    LostRow,
+    Row,
+    RowKey,
+    UnreadRow,
+    message_in,
+    message_key,
+    row_key,
+)
 from ui.timeline.scene import Hit, Scene
 from ui.timeline.selection import quoted
 from ui.translate import tr
@@ -69,12 +78,15 @@ class TimelineInteraction:
         self._pointer = Pointer(area.viewport(), scene, canvas, hovered=self._show_hover_bar)
         self._menu: MessageMenu | None = None
         self.hover_bar = HoverBar(area.viewport())
+        self._bar_rect = QRectF()
         self.hover_bar.reply_pressed.connect(self._bar_reply)
         self.hover_bar.react_pressed.connect(self._bar_react)
         self.hover_bar.more_pressed.connect(self._bar_more)
         self.hover_bar.left.connect(self._pointer.look_again)
         area.verticalScrollBar().actionTriggered.connect(self._on_scrollbar)
         canvas.scrolled_past_beginning.connect(self._ask_earlier)
+        canvas.scrolled.connect(self._keep_bar_beside)
+        canvas.rows_placed.connect(self._keep_bar_beside)
 
     def reset(self) -> None:
         """Another conversation is shown."""
@@ -172,6 +184,17 @@ class TimelineInteraction:
         elif bar.message is None or bar.message.message_id != message.message_id:
             room = QRectF(self._area.viewport().rect())
             bar.show_for(message, self._abilities(message), rect, room)
+            self._bar_rect = rect
+
+    def _keep_bar_beside(self) -> None:
+        """It goes with its row, or to the one that came under the mouse."""
+        message = self.hover_bar.message
+        if message is None:
+            return
+        if self._scene.rect(message_key(message.message_id)) != self._bar_rect:
+            self.hover_bar.hide_now()
+            self._pointer.look_again()
+            self._show_hover_bar()
 
     def _bar_reply(self) -> None:
         if self.hover_bar.message is not None:
@@ -499,7 +522,9 @@ class TimelineInteraction:
         self._announcer.focus_moved(key)
 
     def focus_came(self, event: QFocusEvent) -> None:
-        """By Tab a row gets the focus, too."""
+        """By Tab a row gets the focus, too; by mouse the one that had it loses it."""
+        if event.reason() is Qt.FocusReason.MouseFocusReason:
+            self._scene.focus_key = None
         by_key = event.reason() in {
             Qt.FocusReason.TabFocusReason,
             Qt.FocusReason.BacktabFocusReason,
