@@ -97,6 +97,23 @@ def test_everything_from_the_first_key_to_a_sent_message_without_a_mouse() -> No
     play(scenario)
 
 
+def test_letters_typed_beside_the_box_are_written_in_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            pane = it.window.pane
+            pane.header.more.setFocus()
+            it.write("hello")
+            assert pane.composer.box.hasFocus()
+            assert pane.composer.text() == "hello"
+            pane.timeline.setFocus()
+            it.press(Key.Key_B, CTRL)
+            it.write("!")
+            it.press(Key.Key_Return)
+            await until(lambda: engine.called("send_text") == ["hello!"])
+
+    play(scenario)
+
+
 def test_conversations_are_walked_with_alt_and_arrows_and_found_by_name() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

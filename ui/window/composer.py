@@ -9,7 +9,14 @@ import math
 
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QSizePolicy,
+    QVBoxLayout,
+)
 
 from engine.api import MAX_TEXT_BYTES
 from ui.attachments import dropped_files
@@ -187,6 +194,17 @@ class Composer(Area):
 
     def text(self) -> str:
         return self.box.toPlainText()
+
+    def write_key(self, event: QKeyEvent) -> bool:
+        """Go on in the box with a letter typed elsewhere; False if it is none, or not now."""
+        held = event.modifiers() & ~(
+            Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
+        )
+        text = event.text()
+        if held or not text.strip() or not text.isprintable() or not self.box.isEnabled():
+            return False
+        self.box.setFocus()
+        return QApplication.sendEvent(self.box, event)
 
     def block(self, reason: str) -> None:
         """Nothing can be written now, and why."""

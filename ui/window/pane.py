@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QRect, QSize, QTimer, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
@@ -477,6 +477,11 @@ class ConversationPane(QWidget):
     def _show_header(self) -> None:
         if self._conversation is not None:
             self.header.show_conversation(self._conversation, self._recent.last())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Letters that nothing else here wants are the beginning of a message."""
+        if not self.composer.write_key(event):
+            super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
