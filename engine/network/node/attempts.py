@@ -5,7 +5,7 @@ Excess attempts are counted and dropped: the source of the addresses will announ
 source will do.
 """
 
-import asyncio
+from asyncio import Future
 from collections.abc import Sequence
 from functools import partial
 
@@ -13,6 +13,7 @@ from engine.core.counters import Counters
 from engine.core.errors import ChatError, ConfigError
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId
+from engine.network.owned_tasks import OwnedTasks
 
 MAX_ATTEMPTS = 16
 """Peers that are being dialled at the same time."""
@@ -23,32 +24,30 @@ class Attempts:
 
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
-        self._tasks: dict[PeerId, asyncio.Task[None]] = {}
+        self._tasks = OwnedTasks(counters, failed="node.task_failed")
+        self._trying: set[PeerId] = set()
 
     def __contains__(self, peer_id: PeerId) -> bool:
-        return peer_id in self._tasks
+        return peer_id in self._trying
 
     def begin(self, host: Host, multiaddrs: Sequence[str]) -> None:
         connected = {peer.peer_id for peer in host.peers()} | {host.peer_id}
         for peer_id, addresses in self._by_peer(multiaddrs).items():
-            if peer_id in connected or peer_id in self._tasks:
+            if peer_id in connected or peer_id in self._trying:
                 continue
-            if len(self._tasks) >= MAX_ATTEMPTS:
+            if len(self._trying) >= MAX_ATTEMPTS:
                 self._counters.add("node.too_many_attempts")
                 continue
-            task = asyncio.create_task(self._try(host, addresses))
-            self._tasks[peer_id] = task
+            self._trying.add(peer_id)
+            task = self._tasks.spawn(self._try(host, addresses))
             task.add_done_callback(partial(self._ended, peer_id))
 
     async def stop(self) -> None:
-        tasks = tuple(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel_all()
 
-    def _ended(self, peer_id: PeerId, task: asyncio.Task[None]) -> None:
+    def _ended(self, peer_id: PeerId, task: Future[None]) -> None:
         del task
-        self._tasks.pop(peer_id, None)
+        self._trying.discard(peer_id)
 
     def _by_peer(self, multiaddrs: Sequence[str]) -> dict[PeerId, list[Multiaddr]]:
         found: dict[PeerId, list[Multiaddr]] = {}
