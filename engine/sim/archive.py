@@ -20,7 +20,6 @@ class SimArchive:
         self._times: list[UnixMs] = []
         self._copies: list[bytes] = []
         self._by_hash: dict[bytes, bytes] = {}
-        self.asked_hashes = 0
         self.asked_windows: list[StoreWindow] = []
 
     # --- SimParticipant ---
@@ -44,7 +43,6 @@ class SimArchive:
 
     def find(self, retrieval_hint: bytes) -> bytes | None:
         """The copy with this hash."""
-        self.asked_hashes += 1
         return self._by_hash.get(retrieval_hint)
 
     def between(self, window: StoreWindow) -> list[bytes]:

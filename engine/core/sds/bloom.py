@@ -39,11 +39,6 @@ def positions(hashes: tuple[int, int], bits: int) -> tuple[int, ...]:
     return tuple((first + index * step) % bits for index in range(HASHES))
 
 
-def false_positive_rate(filter_bytes: bytes) -> float:
-    """The probability that an id never added is reported, from the filter's fill."""
-    return fill_of(filter_bytes) ** HASHES
-
-
 def fill_of(filter_bytes: bytes) -> float:
     """The share of bits that are set."""
     return int.from_bytes(filter_bytes, "big").bit_count() / bits_of(len(filter_bytes))

@@ -14,12 +14,13 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import MessageId
 from engine.core.sds.bloom import (
     BITS_PER_ID,
+    HASHES,
     JS_BITS,
     JS_BYTES,
     BloomFilter,
     ReceivedBloom,
     base_hashes,
-    false_positive_rate,
+    fill_of,
     positions,
 )
 from engine.core.sds.config import SdsConfig
@@ -32,6 +33,11 @@ Vector = dict[str, Any]
 def _vectors(name: str) -> dict[str, list[Vector]]:
     path = Path(__file__).parents[2] / "vectors" / "sds" / name
     return cast("dict[str, list[Vector]]", json.loads(path.read_text(encoding="utf-8")))
+
+
+def false_positive_rate(filter_bytes: bytes) -> float:
+    """The probability that an id never added is reported, from the filter's fill."""
+    return fill_of(filter_bytes) ** HASHES
 
 
 VECTORS = _vectors("bloom.json")
