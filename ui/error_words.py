@@ -73,6 +73,7 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "This contradicts what is stored already; nothing was saved."
     ),
     StorageFault.NOT_STORABLE: lambda: tr("This cannot be stored; nothing was saved."),
+    StorageFault.FILE_NOT_WRITTEN: lambda: tr("The file cannot be written: {detail}."),
     StorageFault.OTHER: lambda: tr("The profile's database cannot be used."),
     StorageFault.CLOSING: lambda: tr(
         "The profile is being closed; what was asked last may not have been saved."
@@ -230,8 +231,8 @@ def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
     match error:
         case CommandError(refusal=refusal):
             return _REFUSALS[refusal]()
-        case StorageError(fault=fault):
-            return _STORAGE[fault]()
+        case StorageError(fault=fault, detail=detail):
+            return _STORAGE[fault]().format(detail=one_line(detail))
         case InputError(flaw=flaw, given=given, limit=limit):
             return _INPUT[flaw]().format(given=given, limit=limit)
         case InviteError():

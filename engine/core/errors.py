@@ -93,6 +93,8 @@ class StorageFault(StrEnum):
     """What was to be saved contradicts what is stored already."""
     NOT_STORABLE = "not_storable"
     """A value does not fit the database."""
+    FILE_NOT_WRITTEN = "file_not_written"
+    """A file that the user wanted saved; ``detail``: the system's own reason."""
     OTHER = "other"
     """None of the others; where a profile is opened, the command line shows the text."""
 
@@ -100,9 +102,12 @@ class StorageFault(StrEnum):
 class StorageError(ChatError):
     """The local database refused: disk full, locked, corrupt, unwritable."""
 
-    def __init__(self, text: str, fault: StorageFault = StorageFault.OTHER) -> None:
+    def __init__(
+        self, text: str, fault: StorageFault = StorageFault.OTHER, detail: str = ""
+    ) -> None:
         super().__init__(text)
         self.fault = fault
+        self.detail = detail
 
 
 class TransportFault(StrEnum):

@@ -173,6 +173,10 @@ def test_no_view_shows_the_text_of_an_error() -> None:
             TransportError("x", TransportFault.SYSTEM, "Connection refused").during("to /x"),
             "Connection refused.",
         ),
+        (
+            StorageError("x", StorageFault.FILE_NOT_WRITTEN, "Permission denied"),
+            "The file cannot be written: Permission denied.",
+        ),
         (StorageError("x", StorageFault.DISK_FULL), "The disk is full; nothing was saved."),
     ],
 )

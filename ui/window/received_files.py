@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QSize, QStandardPaths
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.api import ChatEngine
-from engine.core.errors import ChatError, StorageError
+from engine.core.errors import ChatError, StorageError, StorageFault
 from engine.events import MessageView
 from ui.attachments import decode_received, write_new
 from ui.tasks import Tasks
@@ -82,6 +82,8 @@ class ReceivedFiles(QObject):
             try:
                 await asyncio.to_thread(write_new, path, data)
             except OSError as error:
-                raise StorageError(error.strerror or str(error)) from error
+                reason = error.strerror or type(error).__name__
+                fault = StorageFault.FILE_NOT_WRITTEN
+                raise StorageError(reason, fault, reason) from error
 
         self._tasks.spawn(work, purpose=tr("save the file"))
