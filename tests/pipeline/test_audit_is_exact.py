@@ -258,7 +258,7 @@ def test_few_were_moved_that_many_depend_on(
     messages = [(at, True, [10] if 10 < at <= 16 else []) for at in range(20)]
     order = [*range(10), 11, 10, *range(12, 20)]
     case = Conversation(messages, [[(at, 0) for at in order]], [(0, None)])
-    monkeypatch.setattr("pipeline.audit.plan._MOST_IDS", most_ids)
+    monkeypatch.setattr("pipeline.audit.plan.MOST_IDS", most_ids)
     judged = audit(spark, written(tmp_path, case.tables("c")), key=KEY, bucket_messages=BUCKET)
     is_what_every_row_tells(judged, in_duckdb(case.tables("c")))
     kinds = [row["kind"] for row in judged.witnesses.collect()]
@@ -281,7 +281,7 @@ def test_on_spark_by_digests_by_rows_and_by_duckdb_it_is_the_same(
     spark: SparkSession, most_ids: int, cases: list[Conversation], seed: int, grace_ms: int
 ) -> None:
     tables = all_of(cases)
-    limits = {"_MOST_IDS": most_ids, "_CELLS_OF_TASK": 50, "_LOGS_OF_TASK": 20, "_HANDS_OF_TASK": 1}
+    limits = {"MOST_IDS": most_ids, "_CELLS_OF_TASK": 50, "_LOGS_OF_TASK": 20, "_HANDS_OF_TASK": 1}
     with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
         places = written(Path(made), tables, seed=seed, rows_of_group=200)
         for name, limit in limits.items():

@@ -31,6 +31,8 @@ async def fill_and_be_killed(
 ) -> None:
     """So long after the first few came, or after it was up."""
     command = [sys.executable, "-m", "tests.runtime.history.filling_process", *arguments, str(page)]
+    if come and not after_s:
+        command.append("halt")
     victim = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
     assert victim.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
