@@ -74,7 +74,7 @@ class StoreQueries:
     def ask_now(self, now_ms: UnixMs) -> None:
         """Ask for everything missing, however often that failed."""
         self._waits.clear()
-        self.by_time.begin_anew()
+        self.by_time.begin_anew(now_ms)
         self._at_ms = now_ms if len(self._missing) else None
 
     def hasten(self, step: Step) -> None:

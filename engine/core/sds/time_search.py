@@ -115,16 +115,16 @@ class TimeSearch:
         search.decided |= decided
         return self._is_open(search)
 
-    def begin_anew(self) -> None:
+    def begin_anew(self, now_ms: UnixMs) -> None:
         """Begin again with the first round, once hints turn out to be of no use.
 
         What is being asked for goes on: else whoever wishes it often enough gets no answer.
         """
         asked = {key: each for key, each in self._searches.items() if each.window is not None}
         for search in asked.values():
-            search.at_ms = UnixMs(0)
+            search.at_ms = now_ms
         self._searches = asked
-        self._next_ms = UnixMs(0) if asked else None
+        self._next_ms = now_ms if asked else None
         self._asked_ms, self._in_vain = None, 0
 
     def next_deadline(self) -> UnixMs | None:
