@@ -9,8 +9,13 @@ from engine.core.errors import LocalProtocolError
 from engine.core.ids import UnixMs, WakuHash
 from engine.core.records import OpenFormat, OpenPace
 from engine.core.sds.bloom import JS_BYTES
-from engine.core.sds.inputs import DeadlineReached, ResendRequested
-from engine.core.sds.vocabulary import SendPurpose
+from engine.core.sds.inputs import (
+    DeadlineReached,
+    ResendRequested,
+    StoreChanged,
+    WindowAnswered,
+)
+from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.session.inputs import CopiesAccepted, Say, SetLabel, TypeNow
 from engine.session.rows import UNSUPPORTED
 from tests.session.open_stage import NOW, OpenStage, said, sync
@@ -148,3 +153,25 @@ def test_syncs_are_counted_both_ways() -> None:
     stage.handle(DeadlineReached())
     counted = stage.counters.snapshot()
     assert (counted["sds.sync_received"], counted["sds.sync_sent"]) == (1, 1)
+
+
+def test_what_stores_do_not_have_at_its_time_is_searched_for_again_and_then_lost() -> None:
+    stage = OpenStage()
+    stage.handle(StoreChanged(reachable=True))
+    two_days_ms = 2 * 24 * 3_600_000
+    stage.hear(said("answer", "nobody has this", lamport=NOW - two_days_ms))
+    searched = 0
+    for minutes in range(60 * 26):
+        stage.now_ms = UnixMs(NOW + minutes * 60_000)
+        for send in stage.handle(DeadlineReached()).sends:
+            windows = send.windows if isinstance(send, AskStore) else ()
+            searched += len(windows)
+            for window in windows:
+                stage.handle(WindowAnswered(window=window))
+        if stage.texts():
+            break
+    assert searched > 0
+    assert stage.texts() == ["answer"]
+    gap = stage.session.gap()
+    assert gap is not None
+    assert gap.lost_total == 1

@@ -45,6 +45,7 @@ from engine.core.sds.inputs import (
     StoreAnswered,
     StoreChanged,
     StoresMissing,
+    WindowAnswered,
 )
 from engine.core.sds.vocabulary import (
     AskStore,
@@ -201,6 +202,7 @@ class OpenSession:
                 | StoreChanged()
                 | StoreAnswered()
                 | StoresMissing()
+                | WindowAnswered()
                 | HastenStoreQuery()
             ):
                 self._feed(input_, builder, now_ms=now_ms)
