@@ -138,14 +138,12 @@ class CopiesAccepted(Struct, frozen=True, kw_only=True):
 
 
 StoreInput: TypeAlias = (
-    StoreChanged
-    | StoreAnswered
-    | StoresMissing
-    | WindowAnswered
-    | HastenStoreQuery
-    | RetrieveKeptBack
+    StoreChanged | StoreAnswered | StoresMissing | WindowAnswered | HastenStoreQuery
 )
-"""Answers of Stores.  They concern groups only, as a pair looks up nothing by hash."""
+"""Answers of Stores, and whether there are any.  A pair looks up nothing by hash."""
+
+ChannelInput: TypeAlias = ConnectivityChanged | ResendRequested | RetrieveRequested | StoreInput
+"""What sessions of groups and open channels pass on to SDS as it is."""
 
 SessionInput: TypeAlias = (
     Say
@@ -165,4 +163,5 @@ SessionInput: TypeAlias = (
     | ClockSet
     | DeadlineReached
     | StoreInput
+    | RetrieveKeptBack
 )

@@ -37,31 +37,23 @@ from engine.core.ids import (
 from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
 from engine.core.ports import ApplyChannel, SaveOwnSequence
-from engine.core.records import GroupRecord, MemberRecord, OwnSequence
+from engine.core.records import GroupRecord, KeptAside, MemberRecord, OwnSequence
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClockSet,
-    ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
-    HastenStoreQuery,
     Input,
     MembersChanged,
     MessageReceived,
-    ResendRequested,
     RetrieveLostRequested,
     RetrieveQuoted,
-    RetrieveRequested,
     SendContent,
     SendEphemeral,
     ShowSetAside,
-    StoreAnswered,
-    StoreChanged,
-    StoresMissing,
-    WindowAnswered,
 )
 from engine.core.sds.vocabulary import (
     AskStore,
@@ -84,6 +76,7 @@ from engine.session.group.projector import GroupProjector
 from engine.session.group.saved import SavedGroup
 from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh, content_of
 from engine.session.inputs import (
+    ChannelInput,
     CopiesAccepted,
     EnvelopeArrived,
     MessageArrived,
@@ -93,6 +86,7 @@ from engine.session.inputs import (
     TypeNow,
 )
 from engine.session.rows import LIVE, REPAIR, STORE, Way, retargeted
+from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
     EchoHeard,
     GapNoted,
@@ -101,7 +95,6 @@ from engine.session.transitions import (
     LoadSetAside,
     Publish,
     RawLoaded,
-    RowAdded,
     SessionSend,
     SessionTransition,
     SetAsideLoaded,
@@ -113,8 +106,6 @@ from engine.session.typing_board import TypingBoard
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
 
-SHOW_AGAIN_MS = 60_000
-"""Pause before placing more of what is set aside, when there was no room for it."""
 _NEW_INSTANCE_DOMAIN = "causerie/2/instance-after"
 
 
@@ -148,8 +139,6 @@ class GroupSession:
             one.message_id: one.by for one in seed.state.replaced if one.sender_id == own_id
         }
         """Our messages dated by a wrong clock, and those that replace them."""
-        self._show_again_ms: dict[ParticipantId, UnixMs] = {}
-        """Authors whose messages the user wants to see but which are not all placed."""
         self._projector = GroupProjector(
             seed.group.conversation_id,
             own_id=seed.identity.participant_id,
@@ -174,6 +163,7 @@ class GroupSession:
             clock_offset_ms=clock_offset_ms,
             counters=counters,
         )
+        self._aside = ShowingAside(self._channel)
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
         """Never raises for bytes from outside.
@@ -221,22 +211,14 @@ class GroupSession:
                 self._feed(input_, builder, now_ms=now_ms)
                 builder.sends.append(LoadSetAside(sender_id=input_.sender_id))
             case SetAsideLoaded():
-                self._take_set_aside(input_, builder, now_ms=now_ms)
+                take = partial(self._take_set_aside, builder=builder, now_ms=now_ms)
+                self._aside.place(input_, take, builder, now_ms=now_ms)
             case RawLoaded():
                 self._raw_loaded(input_, builder, now_ms=now_ms)
             case ClockSet():
                 self._clock.offset_ms = input_.offset_ms
                 self._feed(input_, builder, now_ms=now_ms)
-            case (
-                ConnectivityChanged()
-                | ResendRequested()
-                | RetrieveRequested()
-                | StoreChanged()
-                | StoreAnswered()
-                | StoresMissing()
-                | WindowAnswered()
-                | HastenStoreQuery()
-            ):
+            case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
             case _:
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
@@ -324,7 +306,7 @@ class GroupSession:
         if self._typing.expire(now_ms):
             builder.notes.append(TypingNoted())
         self._feed(DeadlineReached(), builder, now_ms=now_ms)
-        self._go_on_showing(builder, now_ms=now_ms)
+        self._aside.go_on(builder, now_ms=now_ms)
         name = self._people.name_to_tell(self._clock.at(now_ms))
         if name is not None:
             self._say(name, builder, now_ms=now_ms)
@@ -341,32 +323,13 @@ class GroupSession:
             self._said_again[message_id] = again
 
     def _take_set_aside(
-        self, loaded: SetAsideLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
+        self, kept: KeptAside, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """Place a few messages, and ask for the next ones."""
-        sender_id = loaded.load.sender_id
-        before = self._channel.waiting_aside(sender_id)
-        for kept in loaded.kept:
-            try:
-                verified = self._wire.reopen(kept.raw, kept.retrieval_hint)
-                self._accept(verified, builder, now_ms=now_ms, wanted=True)
-            except RemoteProtocolError as error:
-                self._refuse(error, builder, now_ms=now_ms)
-        # The user asked for them, so they need no notification.
-        builder.notes = [
-            replace(note, notify=False) if isinstance(note, RowAdded) else note
-            for note in builder.notes
-        ]
-        left = self._channel.waiting_aside(sender_id)
-        if left < before:
-            builder.sends.append(LoadSetAside(sender_id=sender_id))
-        elif left:  # They wait behind a gap, as far as there is room.
-            self._show_again_ms[sender_id] = UnixMs(now_ms + SHOW_AGAIN_MS)
-
-    def _go_on_showing(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        for sender_id in [who for who, at in self._show_again_ms.items() if at <= now_ms]:
-            del self._show_again_ms[sender_id]
-            builder.sends.append(LoadSetAside(sender_id=sender_id))
+        try:
+            verified = self._wire.reopen(kept.raw, kept.retrieval_hint)
+            self._accept(verified, builder, now_ms=now_ms, wanted=True)
+        except RemoteProtocolError as error:
+            self._refuse(error, builder, now_ms=now_ms)
 
     def _begin_instance(self, after: MessageId) -> None:
         """Start a new instance: messages dated by our wrong clock used up the old one's numbers."""
@@ -420,7 +383,7 @@ class GroupSession:
             self._channel.next_deadline(),
             self._typing.next_deadline(),
             self._people.tell_name_ms(),
-            min(self._show_again_ms.values(), default=None),
+            self._aside.next_deadline(),
         )
         return min((d for d in deadlines if d is not None), default=None)
 

@@ -7,6 +7,7 @@ it: all of them together have the quota and the answer budget of one.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, assert_never
 
 from msgspec.structs import replace
@@ -24,28 +25,20 @@ from engine.core.entropy import Entropy
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.ports import ApplyChannel, PutOpenChannel
-from engine.core.records import MemberRecord, OpenChannelRecord, OpenFormat
+from engine.core.records import KeptAside, MemberRecord, OpenChannelRecord, OpenFormat
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClockSet,
-    ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
-    HastenStoreQuery,
     Input,
     MessageReceived,
-    ResendRequested,
     RetrieveLostRequested,
-    RetrieveRequested,
     SendContent,
     ShowSetAside,
-    StoreAnswered,
-    StoreChanged,
-    StoresMissing,
-    WindowAnswered,
 )
 from engine.core.sds.vocabulary import (
     AskStore,
@@ -62,6 +55,7 @@ from engine.delivery.steps import Arrived, Refused, SdsStep
 from engine.events import GapView
 from engine.session.clock import SessionClock
 from engine.session.inputs import (
+    ChannelInput,
     CopiesAccepted,
     EnvelopeArrived,
     MessageArrived,
@@ -74,6 +68,7 @@ from engine.session.inputs import (
 from engine.session.open.projector import OpenProjector
 from engine.session.open.wire import OpenEnvelope, OpenWire
 from engine.session.rows import LIVE, STORE, Way
+from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
     GapNoted,
     HeldAside,
@@ -82,15 +77,12 @@ from engine.session.transitions import (
     MembersNoted,
     Publish,
     RawLoaded,
-    RowAdded,
     SessionSend,
     SessionTransition,
     SetAsideLoaded,
     TransitionBuilder,
 )
 
-SHOW_AGAIN_MS: Final = 60_000
-"""Pause before placing more of what is set aside, when there was no room for it."""
 SAME_TEXTS: Final = 64
 """Equal contents have equal ids, so the second "ok" gets a space at its end, the third two."""
 
@@ -125,7 +117,6 @@ class OpenSession:
         self._counters = counters
         self._clock = SessionClock(clock_offset_ms)
         self._wire = OpenWire(channel)
-        self._show_again_ms: dict[ParticipantId, UnixMs] = {}
         self._projector = OpenProjector(
             channel.conversation_id, clock=self._clock, state=state, counters=counters
         )
@@ -144,6 +135,7 @@ class OpenSession:
             clock_offset_ms=clock_offset_ms,
             counters=counters,
         )
+        self._aside = ShowingAside(self._channel)
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
         """Never raises for bytes from outside.
@@ -172,7 +164,7 @@ class OpenSession:
                 self._change(replace(self._record, name=input_.label), builder)
             case DeadlineReached():
                 self._feed(input_, builder, now_ms=now_ms)
-                self._go_on_showing(builder, now_ms=now_ms)
+                self._aside.go_on(builder, now_ms=now_ms)
             case CopiesAccepted():
                 for message_id in input_.message_ids:
                     copy = CopyAccepted(message_id, input_.peers, input_.waku_hash)
@@ -189,22 +181,14 @@ class OpenSession:
                 self._feed(input_, builder, now_ms=now_ms)
                 builder.sends.append(LoadSetAside(sender_id=input_.sender_id))
             case SetAsideLoaded():
-                self._take_set_aside(input_, builder, now_ms=now_ms)
+                take = partial(self._take_set_aside, builder=builder, now_ms=now_ms)
+                self._aside.place(input_, take, builder, now_ms=now_ms)
             case RawLoaded(load=LoadForRepair(message_id=message_id), raw=raw):
                 builder.sends.append(self._again(message_id, raw, now_ms=now_ms))
             case ClockSet():
                 self._clock.offset_ms = input_.offset_ms
                 self._feed(input_, builder, now_ms=now_ms)
-            case (
-                ConnectivityChanged()
-                | ResendRequested()
-                | RetrieveRequested()
-                | StoreChanged()
-                | StoreAnswered()
-                | StoresMissing()
-                | WindowAnswered()
-                | HastenStoreQuery()
-            ):
+            case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
             case _:
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")
@@ -289,29 +273,10 @@ class OpenSession:
             self._wire.done_with(envelope.waku_hash)
 
     def _take_set_aside(
-        self, loaded: SetAsideLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
+        self, kept: KeptAside, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        """Place a few messages, and ask for the next ones."""
-        sender_id = loaded.load.sender_id
-        before = self._channel.waiting_aside(sender_id)
-        for kept in loaded.kept:
-            envelope = self._wire.reopen(kept.raw, WakuHash(kept.retrieval_hint or b""))
-            self._receive(envelope, builder, now_ms=now_ms, stored=True, wanted=True)
-        # The user asked for them, so they need no notification.
-        builder.notes = [
-            replace(note, notify=False) if isinstance(note, RowAdded) else note
-            for note in builder.notes
-        ]
-        left = self._channel.waiting_aside(sender_id)
-        if left < before:
-            builder.sends.append(LoadSetAside(sender_id=sender_id))
-        elif left:  # They wait behind a gap, as far as there is room.
-            self._show_again_ms[sender_id] = UnixMs(now_ms + SHOW_AGAIN_MS)
-
-    def _go_on_showing(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        for sender_id in [who for who, at in self._show_again_ms.items() if at <= now_ms]:
-            del self._show_again_ms[sender_id]
-            builder.sends.append(LoadSetAside(sender_id=sender_id))
+        envelope = self._wire.reopen(kept.raw, WakuHash(kept.retrieval_hint or b""))
+        self._receive(envelope, builder, now_ms=now_ms, stored=True, wanted=True)
 
     def _again(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> Publish:
         """A message of anybody's, sent again because somebody asked for it."""
@@ -345,8 +310,7 @@ class OpenSession:
         return False
 
     def next_deadline(self) -> UnixMs | None:
-        again_ms = min(self._show_again_ms.values(), default=None)
-        deadlines = (self._channel.next_deadline(), again_ms)
+        deadlines = (self._channel.next_deadline(), self._aside.next_deadline())
         return min((d for d in deadlines if d is not None), default=None)
 
     def gap(self) -> GapView | None:

@@ -40,15 +40,10 @@ from engine.core.sds.inputs import (
     ClockSet,
     ConnectivityChanged,
     DeadlineReached,
-    HastenStoreQuery,
     ResendRequested,
     RetrieveLostRequested,
     RetrieveQuoted,
     RetrieveRequested,
-    StoreAnswered,
-    StoreChanged,
-    StoresMissing,
-    WindowAnswered,
 )
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
@@ -69,6 +64,7 @@ from engine.session.inputs import (
     SessionInput,
     SetBlocked,
     SetLocalName,
+    StoreInput,
     TypeNow,
     WithdrawRequest,
 )
@@ -213,14 +209,7 @@ class PairSession:
                 self._contact_changed(builder, now_ms=now_ms)
             case ProfileChanged():
                 self._tell_profile(builder, now_ms=now_ms)
-            case (
-                StoreChanged()
-                | StoreAnswered()
-                | StoresMissing()
-                | WindowAnswered()
-                | HastenStoreQuery()
-                | RetrieveKeptBack()
-            ):
+            case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
                 pass  # Missing messages have no id here, so there is nothing to look up.
             case _:
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
