@@ -101,6 +101,8 @@ class Stage:
                 grab_screens=grab_screens,
             ),
         )
+        self.first_size = self.window.size()
+        """Before a test made it larger or smaller."""
 
     def press(
         self,

@@ -266,3 +266,16 @@ def test_a_file_is_kept_where_one_wants(tmp_path: Path) -> None:
             )
 
     play(scenario)
+
+
+def test_in_the_list_our_own_file_has_its_state_as_a_text_has() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, group):
+            it.window.pane.attaching.take_image(noise(40))
+            await until(it.window.pane.attachment_bar.isVisible)
+            it.press(Key.Key_Return, on=it.window.pane.composer.box)
+            await until(lambda: preview_of(it.listed(group)).text == "Photo")
+            preview = preview_of(it.listed(group))
+            assert (preview.prefix, preview.glyph) == ("You: ", "saved")
+
+    play(scenario)

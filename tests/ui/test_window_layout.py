@@ -299,3 +299,13 @@ def test_the_strip_speaks_of_network_and_of_all_conversations() -> None:
             assert [words for words in seen_words(strip) if words in totals] == totals
 
     play(scenario)
+
+
+def test_a_first_window_fits_on_its_screen() -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            screen = it.window.screen().availableSize()
+            assert it.first_size.width() <= screen.width()
+            assert it.first_size.height() < screen.height()
+
+    play(scenario)

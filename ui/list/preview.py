@@ -14,7 +14,6 @@ from engine.events import ConversationView, DeliveryView, MessageKind
 from ui.conversation_words import annotation_words, is_group, kind_words, typing_line
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
-from ui.marked_text import shown_text
 from ui.people import is_online, is_request, state_words
 from ui.times import spoken_time
 from ui.translate import tr
@@ -76,9 +75,9 @@ def _last_words(conversation: ConversationView) -> Preview:
         return Preview(prefix="", prefix_tone=Tone.PLAIN, text=words, glyph=None)
     if last is None:
         return Preview(prefix="", prefix_tone=Tone.PLAIN, text=tr("No messages yet"), glyph=None)
-    if last.kind is not MessageKind.TEXT or last.retracted:
-        return Preview(prefix="", prefix_tone=Tone.PLAIN, text=kind_words(last), glyph=None)
-    text = one_line(shown_text(last))
+    text = kind_words(last)
+    if last.kind not in {MessageKind.TEXT, MessageKind.FILE} or last.retracted:
+        return Preview(prefix="", prefix_tone=Tone.PLAIN, text=text, glyph=None)
     if last.is_own:
         return Preview(
             prefix=tr("You: "), prefix_tone=Tone.PLAIN, text=text, glyph=_glyph(last.delivery)

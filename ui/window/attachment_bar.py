@@ -29,7 +29,7 @@ class AttachmentBar(Area):
         texts.addWidget(self.name)
         texts.addWidget(self.size_line)
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 8, 14, 0)
+        row.setContentsMargins(16, 8, 14, 6)
         row.setSpacing(10)
         row.addWidget(self.picture)
         row.addLayout(texts, 1)

@@ -8,7 +8,7 @@ the next.
 import base64
 from enum import Enum, auto
 
-from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QMainWindow, QSplitter, QWidget
 
@@ -22,6 +22,8 @@ _RAIL = 68
 _NARROW_BELOW = 720
 _RAIL_BELOW = 980
 _UNBOUNDED = 16_777_215
+_FRAME = QSize(0, 40)
+"""What a window manager puts around a window, about."""
 
 
 class Mode(Enum):
@@ -124,6 +126,9 @@ def restore_place(window: QMainWindow, body: Body, settings: UiSettings) -> None
         geometry = b""
     if geometry:
         window.restoreGeometry(QByteArray(geometry))
+    else:
+        room = window.screen().availableSize() - _FRAME
+        window.resize(window.size().boundedTo(room).expandedTo(window.minimumSize()))
     width = settings.get("list_width") or ""
     body.set_list_width(int(width) if width.isdecimal() else LIST_WIDTH)
 
