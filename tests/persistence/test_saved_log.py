@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
-from engine.core.ports import PutGroup, RemoveGroup
+from engine.core.ports import ProfileStore, PutGroup, RemoveGroup
 from engine.core.sds.log import LogIndex
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AppendToLog, LogEntry, RemoveFromLog
@@ -59,14 +59,14 @@ def entry(number: int, lamport: int, *, previous: bool = False) -> AppendToLog:
     return AppendToLog(logged, b"raw")
 
 
-def loaded(store: Store, *, limit: int = 5) -> LogTable:
+def loaded(store: ProfileStore, *, limit: int = 5) -> LogTable:
     log = LogTable(page_rows=PAGE, bucket_rows=3)
     while store.read_log(GROUP, log, limit=limit):
         pass
     return log
 
 
-def rows(store: Store) -> Sequence[LogEntry]:
+def rows(store: ProfileStore) -> Sequence[LogEntry]:
     return [*store.channel_state(GROUP).log]
 
 
@@ -75,7 +75,7 @@ def kept(store: Store) -> int:
     return row[0] if row else 0
 
 
-def check(store: Store, log: LogTable) -> None:
+def check(store: ProfileStore, log: LogTable) -> None:
     """Whatever anybody asks the index has the same answer as one that was made from the rows."""
     index, plain = LogIndex(log), LogIndex(rows(store))
     assert [each.position for each in index.entries()] == [
@@ -142,6 +142,8 @@ class Starts(RuleBasedStateMachine):
                 "DELETE FROM log_author WHERE number = 0",
                 "UPDATE log_index SET form = form + 1",
                 "UPDATE log_index SET last_message_id = x'00'",
+                "UPDATE log_index SET hash_key = zeroblob(16)",
+                "UPDATE OR IGNORE log_late SET message_id = x'00'",
             ]
         )
     )
@@ -222,7 +224,23 @@ def test_many_that_came_late_are_taken_in(store: Store) -> None:
         "UPDATE log_pages SET data = x'93' WHERE number = 2",
         "UPDATE log_index SET form = form + 1",
         "UPDATE log_author SET number = 99 WHERE number = 2",
+        "UPDATE log_pages SET last_lamport = last_lamport + 1 WHERE number = 2",
+        """
+        UPDATE log_pages SET (last_lamport, last_message_id, checksum, data) = (
+          SELECT p.last_lamport, p.last_message_id, p.checksum, p.data FROM log_pages AS p
+          WHERE p.number = 1) WHERE number = 2
+        """,
+        "UPDATE log_index SET rows = 12",
+        """
+        UPDATE log_index SET (last_lamport, last_message_id) = (
+          SELECT lamport_timestamp, message_id FROM log_entry WHERE lamport_timestamp = 1000)
+        """,
+        "UPDATE log_author SET sender_key = 3 - sender_key WHERE sender_key IN (1, 2)",
+        "UPDATE log_author SET instance_key = NULL WHERE number = 1",
         "UPDATE log_buckets SET checksum = 1",
+        "UPDATE log_buckets SET number = 99 WHERE number = 1",
+        "UPDATE log_index SET hash_key = zeroblob(16)",
+        "INSERT INTO log_late VALUES (1, 50, x'00')",
     ],
 )
 def test_what_is_damaged_is_made_again_and_that_is_told(store: Store, change: str) -> None:

@@ -150,6 +150,15 @@ class LogTable(Sequence[LogEntry]):
 
     def __init__(self, *, page_rows: int = PAGE_ROWS, bucket_rows: int = BUCKET_ROWS) -> None:
         self.page_rows = page_rows
+        self.distrusted = False
+        """Whether pages that a store had kept were damaged or out of date, and were left."""
+        self._empty(bucket_rows)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._empty(self.old.bucket_rows)
+
+    def _empty(self, bucket_rows: int) -> None:
         self.pages: list[Page] = []
         """The oldest rows, ``page_rows`` in each."""
         self.first_young = 0
@@ -170,8 +179,6 @@ class LogTable(Sequence[LogEntry]):
         self.pages_found = 0
         self.rows_saved = 0
         """So many of the first rows came from pages that a store had kept, and are in order."""
-        self.distrusted = False
-        """Whether pages that a store had kept were damaged or out of date, and were left."""
 
     @classmethod
     def of_rows(
