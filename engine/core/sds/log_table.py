@@ -144,6 +144,7 @@ class LogTable(Sequence[LogEntry]):
         "pages",
         "pages_found",
         "previous",
+        "rows_only",
         "rows_saved",
         "young_ids",
     )
@@ -152,6 +153,8 @@ class LogTable(Sequence[LogEntry]):
         self.page_rows = page_rows
         self.distrusted = False
         """Whether pages that a store had kept were damaged or out of date, and were left."""
+        self.rows_only = False
+        """Whether a store reads it as rows, because it cannot read what it had kept."""
         self._empty(bucket_rows)
 
     def clear(self) -> None:
@@ -287,7 +290,7 @@ class LogTable(Sequence[LogEntry]):
         table.old = self.old.copy(table.packed_id_of)
         table.pages_found = self.pages_found
         table.rows_saved = self.rows_saved
-        table.distrusted = self.distrusted
+        table.distrusted, table.rows_only = self.distrusted, self.rows_only
         return table
 
     def _add_page(self, rows: list[Row]) -> None:
