@@ -51,6 +51,8 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.NOT_KEPT: lambda: tr("One of the two messages is not kept here any more."),
     CommandRefusal.NO_MESSAGE: lambda: tr("This message is not here any more."),
     CommandRefusal.NO_FILE: lambda: tr("This message has no file."),
+    CommandRefusal.NOT_COMPLETE: lambda: tr("Not all of this file is here."),
+    CommandRefusal.TOO_LARGE_TO_SHOW: lambda: tr("This file is too large to be shown here."),
     CommandRefusal.RETRACTED: lambda: tr("This message was deleted."),
     CommandRefusal.NOT_OURS: lambda: tr("Only its author can change a message."),
 }
@@ -74,6 +76,10 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
     ),
     StorageFault.NOT_STORABLE: lambda: tr("This cannot be stored; nothing was saved."),
     StorageFault.FILE_NOT_WRITTEN: lambda: tr("The file cannot be written: {detail}."),
+    StorageFault.FILE_NOT_READ: lambda: tr("The file cannot be read: {detail}."),
+    StorageFault.FILES_FULL: lambda: tr(
+        "As many files are kept here as there may be; delete some first."
+    ),
     StorageFault.OTHER: lambda: tr("The profile's database cannot be used."),
     StorageFault.CLOSING: lambda: tr(
         "The profile is being closed; what was asked last may not have been saved."

@@ -33,7 +33,6 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
-    FileView,
     FloodsChanged,
     FloodView,
     ForksFound,
@@ -54,6 +53,7 @@ from engine.events import (
     OwnClockView,
     TimelineChanged,
 )
+from engine.file_views import FileView
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_people import ScriptedPeople
