@@ -165,6 +165,10 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         )
         self.tell(ConnectionChanged(connection=self.link_view))
 
+    def disconnect(self) -> None:
+        self.link_view = OFFLINE
+        self.tell(ConnectionChanged(connection=OFFLINE))
+
     def add_group(self, name: str, others: Iterable[str] = ("Maya",)) -> ConversationId:
         conversation_id = ConversationId(f"group-{len(self.views)}-{name}")
         members = (member("Ines", is_self=True), *(member(other) for other in others))
