@@ -9,6 +9,8 @@ because they are translated.  The text of such an error is for developers and lo
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 
 class ChatError(Exception):
     """Base of all errors that this application raises on purpose."""
@@ -331,14 +333,43 @@ class SettingsFlaw(StrEnum):
     """Others on this machine can read a secret."""
 
 
-class SettingsError(ConfigError):
-    """The text says what is allowed; ``place``: file and line; ``key``: the setting to blame."""
+class SettingKind(StrEnum):
+    """What a setting can be."""
 
-    def __init__(self, text: str, flaw: SettingsFlaw, *, place: str = "", key: str = "") -> None:
+    FLAG = "flag"
+    WHOLE = "whole"
+    CHOICE = "choice"
+    HOST_ADDRESS = "host_address"
+    MULTIADDRS = "multiaddrs"
+    SERVICE_NODES = "service_nodes"
+    DELIVERY_KEY = "delivery_key"
+    PROXY = "proxy"
+
+
+class AllowedValue(Struct, frozen=True):
+    """What is allowed for a setting.  ``parts``: limits, the values to choose from, an example."""
+
+    kind: SettingKind
+    parts: tuple[str, ...] = ()
+
+
+class SettingsError(ConfigError):
+    """``place``: file and line; ``key``: the setting to blame; ``allowed``: what it can be."""
+
+    def __init__(
+        self,
+        text: str,
+        flaw: SettingsFlaw,
+        *,
+        place: str = "",
+        key: str = "",
+        allowed: AllowedValue | None = None,
+    ) -> None:
         super().__init__(f"{place}: {text}" if place else text)
         self.flaw = flaw
         self.place = place
         self.key = key
+        self.allowed = allowed
 
 
 class SettingsUnwritableError(ConfigError):
