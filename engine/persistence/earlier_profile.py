@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.core.errors import StorageError
-from engine.persistence.database import SIDE_FILES, bring_into_one_file
+from engine.persistence.connection import SIDE_FILES, bring_into_one_file
 from engine.persistence.profile_directory import ProfileDirectory, sync_directory
 
 _KEPT: Final = re.compile(r"\.before-(\d{4}-\d{2}-\d{2})(?:-(\d+))?")

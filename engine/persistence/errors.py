@@ -20,6 +20,10 @@ class DiskFullError(StorageError):
     """Nothing new was saved, and nothing saved before is lost.  Try again with more room."""
 
 
+class CarryOverStoppedError(StorageError):
+    """Whoever follows the carrying over of an old profile wanted no more; it was left untouched."""
+
+
 class DatabaseUnreadableError(StorageError):
     """The key does not fit or bytes on disk were changed: page authentication failed."""
 

@@ -1,7 +1,8 @@
 """The tables of a profile, their migrations, and the check of a file's origin.
 
 The first tables are made in one transaction, together with ``application_id`` and the version
-(``user_version``); migrations bring a database of an earlier version to the present one.
+(``user_version``); migrations bring a database of an earlier version to the present one, and a new
+one, into which the rows of a very early version are copied.
 One with a higher version belongs to a newer version of the application, one without our
 ``application_id`` to a test version from before this schema.  Both are left untouched.  The schema
 freezes at the first tagged release: afterwards only migrations change it.
@@ -20,7 +21,6 @@ from msgspec import Struct
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.file_tables import FILE_TABLES
-from engine.persistence.from_version_1 import carry_over, give_back
 from engine.persistence.saved_log import INDEX_TABLES
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 SCHEMA_VERSION: Final = 6
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
+
+LAST_TO_COPY: Final = 2
+"""Up to this version a database is copied into a new file (``carry_over``): version 3 adds columns
+to rows of every message, for each of which SQLite would check all of them."""
 
 _MIGRATION_SET: Final = "causerie"
 
@@ -469,13 +473,6 @@ def create_first_tables(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 2")
 
 
-def carry_over_version_1(connection: sqlite3.Connection) -> None:
-    """Nothing to do in a new database, whose first tables are those of version 2."""
-    if _version(connection) == 1:
-        carry_over(connection, _MESSAGE_TABLES)
-        connection.execute("PRAGMA user_version = 2")
-
-
 def add_annotations(connection: sqlite3.Connection) -> None:
     for statement in _ANNOTATIONS:
         connection.execute(statement)
@@ -500,16 +497,10 @@ def add_files(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 6")
 
 
-def give_back_room(connection: sqlite3.Connection) -> None:
-    """A step of its own, so that it is done at the next start if the process is killed before."""
-    give_back(connection)
-
-
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
     function: Callable[[sqlite3.Connection], None]
-    transactional: bool = True
 
     @property
     def name(self) -> str:
@@ -518,12 +509,10 @@ class Migration(Struct, frozen=True):
 
 MIGRATIONS: Final = (
     Migration(create_first_tables),
-    Migration(carry_over_version_1),
     Migration(add_annotations),
     Migration(add_open_channels),
     Migration(keep_indexes),
     Migration(add_files),
-    Migration(give_back_room, transactional=False),
 )
 
 
@@ -543,6 +532,11 @@ def migrate(connection: sqlite3.Connection) -> None:
     migrations.apply(Database(connection, execute_plugins=False))
 
 
+def is_to_be_copied(connection: sqlite3.Connection) -> bool:
+    """Whether it is of a version that migrations do not change in place."""
+    return 0 < _version(connection) <= LAST_TO_COPY
+
+
 def _has_applied_all(connection: sqlite3.Connection) -> bool:
     if not _version(connection):  # without tables
         return False
@@ -553,7 +547,7 @@ def _has_applied_all(connection: sqlite3.Connection) -> bool:
 
 
 def _register(migrations: "Migrations", migration: Migration) -> None:
-    @migrations(name=migration.name, transactional=migration.transactional)
+    @migrations(name=migration.name)
     def apply(db: "Database") -> None:
         migration.function(db.conn)
 

@@ -7,13 +7,10 @@ Every method runs on the thread that opened the database and raises only ``Stora
 """
 
 import sqlite3
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self, assert_never
 
-from engine.core.errors import StorageError
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
@@ -82,9 +79,11 @@ from engine.persistence import (
     removal,
     timeline_tables,
 )
+from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.channel_tables import apply_channel_write
-from engine.persistence.database import memory_database, open_database, transaction
-from engine.persistence.errors import DatabaseUnreadableError, translated
+from engine.persistence.connection import transaction
+from engine.persistence.database import memory_database, open_database
+from engine.persistence.errors import translated
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
 from engine.persistence.rules import (
@@ -98,7 +97,7 @@ from engine.persistence.rules import (
     record_limit,
     require_channel,
 )
-from engine.persistence.saved_log import read_log, read_rows
+from engine.persistence.saved_log import read_log
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
@@ -107,47 +106,24 @@ class SqliteProfileStore:
     """Owns ``connection``, which ``open_database`` or ``open_readonly`` made."""
 
     @classmethod
-    def open(cls, path: Path, key: bytes) -> Self:
+    def open(cls, path: Path, key: bytes, progress: Progress = unheard) -> Self:
         """Open or create the database at ``path``; raises as ``open_database`` does."""
-        reopen = partial(open_database, path, key)
-        return cls(reopen(), reopen)
+        return cls(open_database(path, key, progress))
 
     @classmethod
     def in_memory(cls) -> Self:
         """A profile that lasts as long as this object: for simulations and tests."""
         return cls(memory_database())
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        reopen: Callable[[], sqlite3.Connection] | None = None,
-    ) -> None:
-        """``reopen``: opens the same database again."""
-        self._reopen = reopen
+    def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._pending = PendingRows(connection)
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
         """Conversations that the transaction writes to."""
 
-    @contextmanager
-    def _doing(self, action: str) -> Generator[None]:
-        """Turn the driver's errors into StorageError, and go on with a connection that works.
-
-        Once SQLCipher has met a damaged page, the connection reads no other page either.
-        """
-        try:
-            with translated(action):
-                yield
-        except DatabaseUnreadableError:
-            if self._reopen is not None:
-                fresh = self._reopen()
-                self._connection.close()
-                self._connection, self._pending = fresh, PendingRows(fresh)
-            raise
-
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         try:
-            with self._doing("save"), transaction(self._connection):
+            with translated("save"), transaction(self._connection):
                 for write in writes:
                     self._apply_one(write)
                 self._pending.write()
@@ -156,15 +132,15 @@ class SqliteProfileStore:
             self._found.clear()
 
     def clear_removed(self) -> bool:
-        with self._doing("delete what was removed"), transaction(self._connection):
+        with translated("delete what was removed"), transaction(self._connection):
             return removal.clear_removed(self._connection)
 
     def mark_muted(self) -> bool:
-        with self._doing("hide the messages of a member"), transaction(self._connection):
+        with translated("hide the messages of a member"), transaction(self._connection):
             return muting.mark_muted(self._connection)
 
     def close(self) -> None:
-        with self._doing("close the database"):
+        with translated("close the database"):
             self._connection.close()
 
     # --- writes ---------------------------------------------------------------------------------
@@ -286,27 +262,27 @@ class SqliteProfileStore:
     # --- reads ----------------------------------------------------------------------------------
 
     def profile(self) -> ProfileRecord | None:
-        with self._doing("read the profile"):
+        with translated("read the profile"):
             return profile_tables.read_profile(self._connection)
 
     def groups(self) -> list[GroupRecord]:
-        with self._doing("read the groups"):
+        with translated("read the groups"):
             return profile_tables.read_groups(self._connection)
 
     def open_channels(self) -> list[OpenChannelRecord]:
-        with self._doing("read the open channels"):
+        with translated("read the open channels"):
             return open_tables.read_open_channels(self._connection)
 
     def contacts(self) -> list[ContactRecord]:
-        with self._doing("read the contacts"):
+        with translated("read the contacts"):
             return pair_tables.read_contacts(self._connection)
 
     def picture(self) -> bytes:
-        with self._doing("read the picture"):
+        with translated("read the picture"):
             return profile_tables.read_picture(self._connection)
 
     def pair_state(self, conversation_id: ConversationId, /) -> PairState:
-        with self._doing("read the conversation"):
+        with translated("read the conversation"):
             key = self._key(conversation_id)
             return (
                 PairState() if key is None else pair_tables.read_pair_state(self._connection, key)
@@ -314,7 +290,7 @@ class SqliteProfileStore:
 
     def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
         bounded = record_limit(limit)
-        with self._doing("read what is to be sent"):
+        with translated("read what is to be sent"):
             key = self._key(conversation_id)
             if key is None:
                 return MvdsState()
@@ -324,7 +300,7 @@ class SqliteProfileStore:
         self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int
     ) -> tuple[tuple[Record, ...], Epoch | None]:
         bounded = record_limit(limit)
-        with self._doing("read what is to be sent"):
+        with translated("read what is to be sent"):
             key = self._key(conversation_id)
             if key is None:
                 return (), None
@@ -333,7 +309,7 @@ class SqliteProfileStore:
     def mvds_record(
         self, conversation_id: ConversationId, peer_id: ParticipantId, message_id: MvdsId, /
     ) -> Record | None:
-        with self._doing("read what is to be sent"):
+        with translated("read what is to be sent"):
             key = self._key(conversation_id)
             if key is None:
                 return None
@@ -342,14 +318,14 @@ class SqliteProfileStore:
     def mvds_message(
         self, conversation_id: ConversationId, message_id: MvdsId, /
     ) -> MvdsMessage | None:
-        with self._doing("read a message"):
+        with translated("read a message"):
             key = self._key(conversation_id)
             if key is None:
                 return None
             return mvds_tables.read_mvds_message(self._connection, key, message_id)
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
-        with self._doing("read the members"):
+        with translated("read the members"):
             return profile_tables.read_members(self._connection, conversation_id)
 
     def channel_state(
@@ -360,23 +336,15 @@ class SqliteProfileStore:
         log: LogTable | None = None,
         held_since: int | None = None,
     ) -> ChannelState:
-        with self._doing("read the channel"):
+        with translated("read the channel"):
             return channel_reads.read_channel_state(
                 self._connection, self._channel_key(conversation_id), log, held_since
             )
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
-        if not log.rows_only:
-            try:
-                with self._doing("read the channel"), transaction(self._connection):
-                    key = self._channel_key(conversation_id)
-                    return read_log(self._connection, key, log, limit)
-            except StorageError:  # If the rows cannot be read either, the next call says so.
-                log.clear()
-                log.distrusted = log.rows_only = True
-                return True
-        with self._doing("read the channel"):
-            return read_rows(self._connection, self._channel_key(conversation_id), log, limit)
+        with translated("read the channel"), transaction(self._connection):
+            key = self._channel_key(conversation_id)
+            return read_log(self._connection, key, log, limit)
 
     def _channel_key(self, conversation_id: ConversationId) -> int:
         key, kind = profile_tables.require_conversation(self._connection, conversation_id)
@@ -386,20 +354,20 @@ class SqliteProfileStore:
     def logged(
         self, conversation_id: ConversationId, after: Position | None, /, *, limit: int
     ) -> list[LoggedMessage]:
-        with self._doing("read the conversation"):
+        with translated("read the conversation"):
             key, kind = profile_tables.require_conversation(self._connection, conversation_id)
             is_pair = kind is ConversationKind.PAIR
             return read_logged(self._connection, key, after, is_pair=is_pair, limit=limit)
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
-        with self._doing("read a message"):
+        with translated("read a message"):
             key = self._key(conversation_id)
             return (
                 None if key is None else channel_reads.read_raw(self._connection, key, message_id)
             )
 
     def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
-        with self._doing("read a file"):
+        with translated("read a file"):
             key = self._key(conversation_id)
             if key is None:
                 return None
@@ -408,14 +376,14 @@ class SqliteProfileStore:
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int
     ) -> list[KeptAside]:
-        with self._doing("read messages"):
+        with translated("read messages"):
             key = self._key(conversation_id)
             if key is None:
                 return []
             return channel_reads.read_kept_aside(self._connection, key, sender_id, limit)
 
     def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]:
-        with self._doing("read the members"):
+        with translated("read the members"):
             key = self._key(conversation_id)
             if key is None:
                 return frozenset()
@@ -424,7 +392,7 @@ class SqliteProfileStore:
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None:
-        with self._doing("read the sequence"):
+        with translated("read the sequence"):
             key = self._key(conversation_id)
             if key is None:
                 return None
@@ -438,14 +406,14 @@ class SqliteProfileStore:
     def messages(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> Mapping[MessageId, StoredMessage]:
-        with self._doing("read messages"):
+        with translated("read messages"):
             timeline = self._timeline(conversation_id)
             return {} if timeline is None else timeline.messages(message_ids)
 
     def targets(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
-        with self._doing("read messages"):
+        with translated("read messages"):
             key = self._key(conversation_id)
             return (
                 [] if key is None else annotation_reads.targets(self._connection, key, message_ids)
@@ -454,7 +422,7 @@ class SqliteProfileStore:
     def quoting(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
-        with self._doing("read messages"):
+        with translated("read messages"):
             key = self._key(conversation_id)
             return (
                 [] if key is None else annotation_reads.quoting(self._connection, key, message_ids)
@@ -463,7 +431,7 @@ class SqliteProfileStore:
     def counting(
         self, conversation_id: ConversationId, positions: Sequence[Position], /
     ) -> frozenset[MessageId]:
-        with self._doing("read messages"):
+        with translated("read messages"):
             key = self._key(conversation_id)
             return (
                 frozenset()
@@ -474,7 +442,7 @@ class SqliteProfileStore:
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredVersion]:
-        with self._doing("read a message"):
+        with translated("read a message"):
             key = self._key(conversation_id)
             if key is None:
                 return []
@@ -483,45 +451,45 @@ class SqliteProfileStore:
     def reactors(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredReactor]:
-        with self._doing("read a message"):
+        with translated("read a message"):
             key = self._key(conversation_id)
             if key is None:
                 return []
             return annotation_reads.reactors(self._connection, key, message_id)
 
     def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
-        with self._doing("read a message"):
+        with translated("read a message"):
             key = self._key(conversation_id)
             return 0 if key is None else channel_reads.read_size(self._connection, key, message_id)
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
-        with self._doing("read messages"):
+        with translated("read messages"):
             timeline = self._timeline(conversation_id)
             return EMPTY_PAGE if timeline is None else timeline.latest_page(limit)
 
     def page_before(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int
     ) -> StoredPage:
-        with self._doing("read messages"):
+        with translated("read messages"):
             timeline = self._timeline(conversation_id)
             return EMPTY_PAGE if timeline is None else timeline.page_before(position, limit)
 
     def page_after(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int
     ) -> StoredPage:
-        with self._doing("read messages"):
+        with translated("read messages"):
             timeline = self._timeline(conversation_id)
             return EMPTY_PAGE if timeline is None else timeline.page_after(position, limit)
 
     def summary(self, conversation_id: ConversationId, /) -> ConversationSummary:
-        with self._doing("read the summary"):
+        with translated("read the summary"):
             timeline = self._timeline(conversation_id)
             return EMPTY_SUMMARY if timeline is None else timeline.summary()
 
     def holders(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[HolderEntry]:
-        with self._doing("read the holders"):
+        with translated("read the holders"):
             key = self._key(conversation_id)
             if key is None:
                 return []
@@ -530,26 +498,26 @@ class SqliteProfileStore:
             return found.get(stored, [])
 
     def stores(self) -> list[StoreRecord]:
-        with self._doing("read the Stores"):
+        with translated("read the Stores"):
             return history_tables.read_stores(self._connection)
 
     def history(self, conversation_id: ConversationId, /) -> HistoryKept:
-        with self._doing("read how far Stores were asked"):
+        with translated("read how far Stores were asked"):
             key = self._key(conversation_id)
             if key is None:
                 return HistoryKept()
             return history_tables.read_kept(self._connection, key, conversation_id)
 
     def node_addresses(self) -> list[str]:
-        with self._doing("read the addresses"):
+        with translated("read the addresses"):
             return profile_tables.read_node_addresses(self._connection)
 
     def value(self, key: str, /) -> str | None:
-        with self._doing("read a value"):
+        with translated("read a value"):
             return profile_tables.read_value(self._connection, key)
 
     def counters(self) -> Mapping[str, int]:
-        with self._doing("read the counters"):
+        with translated("read the counters"):
             return profile_tables.read_counters(self._connection)
 
     def _key(self, conversation_id: ConversationId) -> int | None:

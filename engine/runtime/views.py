@@ -47,6 +47,7 @@ from engine.events import (
     ContactView,
     ConversationView,
     DeliveryView,
+    FileView,
     MemberView,
     MessageKind,
     MessageView,
@@ -56,7 +57,6 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
-from engine.file_views import FileView
 from engine.session.contract import ConversationRecord
 from engine.session.open.rows import stranger_name
 

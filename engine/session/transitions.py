@@ -91,8 +91,7 @@ class SetAsideLoaded(Struct, frozen=True, kw_only=True):
     kept: tuple[KeptAside, ...]
 
 
-PairLoaded: TypeAlias = BodiesLoaded | RecordsRead
-Loaded: TypeAlias = RawLoaded | SetAsideLoaded | PairLoaded
+Loaded: TypeAlias = RawLoaded | SetAsideLoaded | BodiesLoaded | RecordsRead
 
 
 class RowAdded(Struct, frozen=True, kw_only=True):

@@ -1,21 +1,27 @@
 """A profile of version 1 is carried over whole, and a broken attempt leaves it as it was."""
 
-import shutil
+import errno
+import os
+import signal
 import sqlite3
-from collections.abc import Callable
+import subprocess
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from sqlcipher3 import dbapi2
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import HolderSource, MessageId, ParticipantId
 from engine.core.mvds.vocabulary import Epoch
 from engine.core.ports import ProfileStore, StoreWrite
 from engine.core.sds.vocabulary import RemoveFromLog
-from engine.persistence import from_version_1, schema
-from engine.persistence.database import open_database, open_readonly
-from engine.persistence.schema import SCHEMA_VERSION, Migration
+from engine.persistence import carry_over, from_version_1, schema
+from engine.persistence.carry_over import SLICE
+from engine.persistence.connection import connect
+from engine.persistence.database import open_database
+from engine.persistence.errors import CarryOverStoppedError, DiskFullError
+from engine.persistence.schema import SCHEMA_VERSION
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import (
@@ -26,14 +32,22 @@ from tests.persistence.store_examples import (
     ME,
     OTHER_GROUP,
     PAIR,
-    at,
     channel,
     held,
     logged,
     mvds_id,
     row,
 )
-from tests.persistence.version_1 import IDS, REMOVED, STORY, make_version_1, sealed_id
+from tests.persistence.version_1 import (
+    IDS,
+    REMOVED,
+    STORY,
+    make_long_version_1,
+    make_version_1,
+    sealed_id,
+)
+
+REPOSITORY = Path(__file__).parents[2]
 
 NEW = {
     "participant", "instance", "raw_block", "reaction", "version", "open_channel", "file",
@@ -101,12 +115,6 @@ def counts(connection: sqlite3.Connection) -> dict[str, int]:
     }
 
 
-def of_version_1(path: Path, key: bytes) -> sqlite3.Connection:
-    connection: sqlite3.Connection = dbapi2.connect(str(path), isolation_level=None)
-    connection.execute(f"PRAGMA key = \"x'{key.hex()}'\"")
-    return connection
-
-
 def columns(connection: sqlite3.Connection) -> dict[str, set[tuple[object, ...]]]:
     """Of each table: name, type, whether it may be null, place in the primary key."""
     return {
@@ -126,25 +134,9 @@ def indexes(connection: sqlite3.Connection) -> set[str]:
     return {" ".join(sql.split()) for (sql,) in rows}
 
 
-def carry_over_and(
-    last: Callable[[sqlite3.Connection], object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The migration does something more before it is committed."""
-
-    def carry_over_version_1(connection: sqlite3.Connection) -> None:
-        schema.carry_over_version_1(connection)
-        last(connection)
-
-    migrations = [
-        Migration(carry_over_version_1) if one.name == "carry_over_version_1" else one
-        for one in schema.MIGRATIONS
-    ]
-    monkeypatch.setattr(schema, "MIGRATIONS", migrations)
-
-
 def test_everything_is_carried_over(database_path: Path, key: bytes) -> None:
     make_version_1(database_path, key)
-    old = of_version_1(database_path, key)
+    old = connect(str(database_path), key)
     before = counts(old)
     untouched = sorted(before.keys() - CHANGED)
     rows = [old.execute(f"SELECT * FROM {table}").fetchall() for table in untouched]  # noqa: S608
@@ -172,19 +164,22 @@ def test_everything_is_carried_over(database_path: Path, key: bytes) -> None:
     again.close()
 
 
-def test_a_database_of_version_2_only_gains(
-    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def version_2(database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch) -> Path:
     make_version_1(database_path, key)
     with monkeypatch.context() as then:
-        first, second, *_, last = schema.MIGRATIONS
-        then.setattr(schema, "MIGRATIONS", (first, second, last))
+        then.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
         then.setattr(schema, "SCHEMA_VERSION", 2)
-        old = open_database(database_path, key)
+        open_database(database_path, key).close()
+    return database_path
+
+
+def test_a_database_of_version_2_only_gains(version_2: Path, key: bytes) -> None:
+    old = connect(str(version_2), key)
     before = {table: old.execute(f"SELECT * FROM {table}").fetchall() for table in counts(old)}  # noqa: S608
     assert old.execute("PRAGMA user_version").fetchone() == (2,)
     old.close()
-    connection = open_database(database_path, key)
+    connection = open_database(version_2, key)
     for table, rows in before.items():
         found = connection.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608
         width = len(rows[0]) if rows else 0
@@ -227,86 +222,164 @@ def test_it_goes_on_as_if_nothing_had_happened(database_path: Path, key: bytes) 
     store.close()
 
 
-def test_killed_in_the_middle_it_is_the_old_one_still(
-    database_path: Path, key: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+# A start that dies at one of the moments at which something is told or done.
+DYING = """
+import os, signal, sys
+from pathlib import Path
+from engine.persistence import carry_over
+from engine.persistence.database import open_database
+path, key, step, when = sys.argv[1:]
+def dies():
+    os.kill(os.getpid(), signal.SIGKILL)
+def dying(name):
+    real = getattr(carry_over, name)
+    def call(*given):
+        if when == "after":
+            real(*given)
+        dies()
+    return call
+told = []
+def progress(share):
+    told.append(share)
+    if step == "slice" and len(told) == int(when):
+        dies()
+    return True
+if step == "slice":
+    carry_over.SLICE = 16
+else:
+    setattr(carry_over, step, dying(step))
+open_database(Path(path), bytes.fromhex(key), progress)
+"""
+MOMENTS = [
+    *(("slice", str(number)) for number in (1, 2, 9, 20)),
+    ("migrate", "before"), ("migrate", "after"),
+    ("sync_directory", "before"), ("sync_directory", "after"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "when"), MOMENTS)
+def test_killed_at_any_moment_it_is_the_old_one_or_the_new_one_whole(
+    database_path: Path, key: bytes, step: str, when: str
 ) -> None:
-    """The files are copied when all is written and nothing committed, as a kill leaves them."""
     make_version_1(database_path, key)
-    copy = tmp_path / "killed.db"
-
-    def copied(_: sqlite3.Connection) -> None:
-        for end in ("", "-wal"):
-            shutil.copy(f"{database_path}{end}", f"{copy}{end}")
-
-    with monkeypatch.context() as then:
-        carry_over_and(copied, then)
-        open_database(database_path, key).close()
-    with pytest.raises(StorageError, match="start the application once"):
-        open_readonly(copy, key)
-    store = SqliteProfileStore.open(copy, key)
+    arguments = [sys.executable, "-c", DYING, str(database_path), key.hex(), step, when]
+    killed = subprocess.run(arguments, cwd=REPOSITORY, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    found = connect(str(database_path), key)
+    version = found.execute("PRAGMA user_version").fetchone()
+    found.close()
+    assert version == ((SCHEMA_VERSION if step == "sync_directory" else 1),)
+    store = SqliteProfileStore.open(database_path, key)
+    assert [each.name for each in database_path.parent.glob("*.unfinished*")] == []
     finish(store)
     assert everything(store) == everything(as_it_was())
     store.close()
 
 
-def make_roomy_version_1(path: Path, key: bytes) -> None:
-    """One with pages that nothing uses, more than the new tables take."""
-    make_version_1(path, key)
-    old = of_version_1(path, key)
-    old.execute("CREATE TABLE filler AS SELECT zeroblob(200000)")
-    old.execute("DROP TABLE filler")
-    old.close()
-
-
-def test_killed_before_the_file_was_made_smaller_that_is_done_at_the_next_start(
-    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+def test_a_profile_of_version_2_that_is_killed_meanwhile_is_carried_over_at_the_next_start(
+    version_2: Path, key: bytes
 ) -> None:
-    def killed(_: sqlite3.Connection) -> None:
-        raise KeyboardInterrupt
+    arguments = [sys.executable, "-c", DYING, str(version_2), key.hex(), "slice", "9"]
+    assert subprocess.run(arguments, cwd=REPOSITORY, check=False).returncode == -signal.SIGKILL
+    store = SqliteProfileStore.open(version_2, key)
+    finish(store)
+    assert everything(store) == everything(as_it_was())
+    store.close()
 
-    make_roomy_version_1(database_path, key)
-    with monkeypatch.context() as then:
-        then.setattr("engine.persistence.schema.give_back", killed)
-        with pytest.raises(KeyboardInterrupt):
-            open_database(database_path, key)
-    large = database_path.stat().st_size
-    connection = open_database(database_path, key)
+
+def test_its_share_grows_to_one_and_the_file_is_as_large_as_its_content(
+    database_path: Path, key: bytes
+) -> None:
+    make_long_version_1(database_path, key, texts=3 * SLICE)
+    shares: list[float] = []
+
+    def follow(share: float) -> bool:
+        shares.append(share)
+        return True
+
+    connection = open_database(database_path, key, follow)
+    assert shares == sorted(shares)
+    assert (shares[0], round(shares[-1], 3)) == (0.0, 1.0)
+    assert max(after - before for before, after in pairwise(shares)) < 0.1
     assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
-    store = SqliteProfileStore(connection)
-    finish(store)
-    assert everything(store) == everything(as_it_was())
-    store.close()
-    assert database_path.stat().st_size < large
+    assert counts(connection)["message"] > 3 * SLICE
+    connection.close()
 
 
-def test_an_attempt_that_fails_changes_nothing(
-    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_version_1(database_path, key)
-    with monkeypatch.context() as then:
-        carry_over_and(lambda connection: connection.execute("SELECT no_such()"), then)
-        with pytest.raises(StorageError):
-            open_database(database_path, key)
-    old = of_version_1(database_path, key)
+def assert_untouched(path: Path, key: bytes) -> None:
+    old = connect(str(path), key)
     assert old.execute("PRAGMA user_version").fetchone() == (1,)
     assert not NEW & counts(old).keys()
     old.close()
-    db = open_database(database_path, key)
-    assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-    db.close()
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
-def test_without_room_to_make_the_file_smaller_it_opens_all_the_same(
+def test_whoever_follows_it_may_stop_it(database_path: Path, key: bytes) -> None:
+    make_version_1(database_path, key)
+    before = database_path.read_bytes()
+    with pytest.raises(CarryOverStoppedError):
+        open_database(database_path, key, lambda share: share < 0.5)
+    assert database_path.read_bytes() == before
+    assert_untouched(database_path, key)
+    open_database(database_path, key).close()
+
+
+@pytest.mark.parametrize("pages", [60, 90])
+def test_a_disk_that_gets_full_changes_nothing_and_is_said(
+    database_path: Path, key: bytes, pages: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def with_little_room(address: str, key: bytes) -> sqlite3.Connection:
+        connection = connect(address, key)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    make_long_version_1(database_path, key, texts=500)
+    with monkeypatch.context() as then:
+        then.setattr(carry_over, "connect", with_little_room)
+        with pytest.raises(DiskFullError, match=r"up to 2 MB more .* nothing was changed") as full:
+            open_database(database_path, key)
+    assert (full.value.fault, full.value.detail) == (StorageFault.NO_ROOM_TO_CARRY_OVER, "2")
+    assert_untouched(database_path, key)
+    open_database(database_path, key).close()
+
+
+def test_a_disk_that_is_full_when_the_file_is_synced_changes_nothing_and_is_said(
     database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_roomy_version_1(database_path, key)
-    monkeypatch.setattr(from_version_1, "MOST_TO_REWRITE", 0)
-    connection = open_database(database_path, key)
-    assert connection.execute("PRAGMA freelist_count").fetchone()[0] > 0
-    store = SqliteProfileStore(connection)
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), descriptor)
+
+    make_version_1(database_path, key)
+    with monkeypatch.context() as then:
+        then.setattr(os, "fsync", full)
+        with pytest.raises(DiskFullError, match="nothing was changed"):
+            open_database(database_path, key)
+    assert_untouched(database_path, key)
+
+
+WITHOUT_ONE = "FROM (SELECT * FROM old.message WHERE message_key <> 7) AS o"
+
+
+def test_rows_that_do_not_come_across_are_not_lost(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_version_1(database_path, key)
+    *before, last = from_version_1.REFILLED["message"]
+    less = last.replace("FROM old.message AS o", WITHOUT_ONE)
+    fewer = {**from_version_1.REFILLED, "message": [*before, less]}
+    with monkeypatch.context() as then:
+        then.setattr(carry_over, "REFILLED", fewer)
+        with pytest.raises(StorageError, match="rows in message"):
+            open_database(database_path, key)
+    assert_untouched(database_path, key)
+
+
+def test_with_many_conversations_at_once_blocks_are_smaller_and_nothing_is_lost(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_version_1(database_path, key)
+    monkeypatch.setattr(from_version_1, "MOST_UNPACKED", 100)
+    store = SqliteProfileStore.open(database_path, key)
     finish(store)
     assert everything(store) == everything(as_it_was())
-    assert [*store.latest_page(GROUP, limit=99).messages][-1].record.position == at(
-        50, sealed_id(900)
-    )
     store.close()

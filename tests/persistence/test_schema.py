@@ -42,8 +42,7 @@ def with_steps(
     monkeypatch: pytest.MonkeyPatch, steps: Iterable[Callable[[sqlite3.Connection], None]]
 ) -> None:
     """What a program with these migrations as well would do."""
-    *before, last = MIGRATIONS
-    monkeypatch.setattr(schema, "MIGRATIONS", (*before, *map(Migration, steps), last))
+    monkeypatch.setattr(schema, "MIGRATIONS", (*MIGRATIONS, *map(Migration, steps)))
 
 
 def add_a_column(connection: sqlite3.Connection) -> None:
@@ -55,8 +54,7 @@ def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, k
     connection = open_database(database_path, key)
     assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (6, 0x43617573)
     assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
-        "create_first_tables", "carry_over_version_1", "add_annotations", "add_open_channels",
-        "keep_indexes", "add_files", "give_back_room",
+        "create_first_tables", "add_annotations", "add_open_channels", "keep_indexes", "add_files",
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from msgspec.structs import replace
-from sqlcipher3 import dbapi2
 
 from engine.core.history.progress import SaveCovered, SaveProgress, SaveReach, StoreRecord
 from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId, UnixMs
@@ -43,6 +42,7 @@ from engine.core.sds.vocabulary import (
     SaveClock,
     SaveStoreQueried,
 )
+from engine.persistence.connection import connect, transaction
 from tests.persistence.store_examples import (
     ALICE,
     BOB,
@@ -168,7 +168,49 @@ STORY: Final[tuple[StoreWrite, ...]] = (
 
 
 def make_version_1(path: Path, key: bytes) -> None:
-    connection = dbapi2.connect(str(path), isolation_level=None)
-    connection.execute(f"PRAGMA key = \"x'{key.hex()}'\"")
+    connection = connect(str(path), key)
     connection.executescript(SQL.read_text(encoding="utf-8"))
     connection.close()
+
+
+def make_long_version_1(path: Path, key: bytes, texts: int) -> None:
+    """One with ``texts`` more in one conversation; every second is ours, and held."""
+    make_version_1(path, key)
+    connection = connect(str(path), key)
+    connection.execute("PRAGMA synchronous = OFF")
+    (group,) = connection.execute(
+        "SELECT conversation_key FROM conversation WHERE conversation_id = ?", (GROUP,)
+    ).fetchone()
+    history = "".join(sealed_id(number) for number in range(40)).encode()
+    with transaction(connection):
+        for number in range(texts):
+            id_, key_ = sealed_id(1_000_000 + number), 1_000_000 + number
+            sender, own = (ME, 1) if number % 2 else (ALICE, 0)
+            raw = sha256(id_.encode()).digest() * 2 + history[number % 64 :]
+            place = (group, 1_000 + number, id_)
+            author = (PROFILE.instance_id, number, None)
+            connection.execute(_LOG_ENTRY, (key_, *place, sender, raw[:32], *author, len(raw)))
+            connection.execute("INSERT INTO log_raw VALUES (?, ?)", (key_, raw))
+            text = f"{number} a short text as people write it all day, and nothing much"
+            connection.execute(_MESSAGE, (key_, group, id_, 1_000 + number, own, sender, text))
+            if own:
+                connection.execute(_HOLDER, (key_, group, id_, ALICE))
+                connection.execute(_DELIVERY, (group, id_))
+    connection.close()
+
+
+_LOG_ENTRY: Final = """
+INSERT INTO log_entry (log_key, conversation_key, lamport_timestamp, message_id, sender_id,
+                       retrieval_hint, instance_id, sequence, previous_id, size)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_MESSAGE: Final = """
+INSERT INTO message (message_key, conversation_key, message_id, lamport_timestamp, waiting, hidden,
+                     is_own, late, kind, sender_id, sent_ms, received_ms, text, spans)
+VALUES (?, ?, ?, ?, 0, 0, ?, 0, 'text', ?, 7, 7, ?, '')
+"""
+_HOLDER: Final = """
+INSERT INTO holder (holder_key, conversation_key, message_id, participant_id, source, since_ms)
+VALUES (?, ?, ?, ?, 'causal', 7)
+"""
+_DELIVERY: Final = "INSERT INTO delivery VALUES (?, ?, 'held', 1, NULL)"
