@@ -35,6 +35,7 @@ from engine.network.waku.store.server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.earlier_profile import keep_aside
 from engine.persistence.errors import DatabaseFromBeforeError
 from engine.persistence.key import obtain_database_key
@@ -73,12 +74,14 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     recorder: Recorder | None = None,
     *,
     announces_presence: Callable[[], bool] | None = None,
+    progress: Progress = unheard,
 ) -> Engine:
     """An engine that has not started yet.  The caller holds the profile's lock.
 
     ``control`` can change its network while it runs; ``recorder`` is told of deliveries.
     ``announces_presence``: whether people are told that we are online, asked each time; as the
-    settings have it if left out.
+    settings have it if left out.  ``progress`` is told, on another thread, how far the carrying
+    over of an old profile is.
     """
     chosen = overrides or Overrides()
     live = control or NetworkControl(settings.network)
@@ -92,7 +95,10 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     return Engine(
         EngineDependencies(
             open_store=partial(
-                open_store, directory, force_key_file=settings.storage.key == "file"
+                open_store,
+                directory,
+                force_key_file=settings.storage.key == "file",
+                progress=progress,
             ),
             make_transport=transport_of,
             port_of=port_of,
@@ -114,11 +120,13 @@ def mvds_config(network: NetworkSettings) -> MvdsConfig:
     return structs.replace(PAIR_CONFIG, mode=mode, generation=WireGeneration(network.mvds_wire))
 
 
-def open_store(directory: ProfileDirectory, *, force_key_file: bool) -> OpenedStore:
+def open_store(
+    directory: ProfileDirectory, *, force_key_file: bool, progress: Progress = unheard
+) -> OpenedStore:
     """A profile from before the first schema is kept aside, and a new one begins."""
     key = obtain_database_key(directory, force_key_file=force_key_file)
     try:
-        store = SqliteProfileStore.open(directory.database, key.key)
+        store = SqliteProfileStore.open(directory.database, key.key, progress)
     except DatabaseFromBeforeError:
         keep_aside(directory, key.key, day=time.strftime("%Y-%m-%d"))
         store = SqliteProfileStore.open(directory.database, key.key)

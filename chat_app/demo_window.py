@@ -16,10 +16,9 @@ from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QApplication
 
 from chat_app.compose import Overrides, build_engine
-from chat_app.interrupts import Interrupts
+from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from chat_app.window import closed_or_interrupted
 from engine.core.contacts import ContactState
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import ConversationId

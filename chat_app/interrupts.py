@@ -68,3 +68,11 @@ class Interrupts:
             self._reading.recv(64)
         except OSError:
             return
+
+
+async def closed_or_interrupted(closed: asyncio.Event, interrupts: Interrupts) -> None:
+    waits = {asyncio.create_task(event.wait()) for event in (closed, interrupts.asked)}
+    _done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for task in pending:
+        task.cancel()
+    await asyncio.gather(*pending, return_exceptions=True)

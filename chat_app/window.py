@@ -16,10 +16,11 @@ from pathlib import Path
 from msgspec import Struct, field
 from PySide6.QtCore import QEvent, QObject
 
+from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordWish, make_recorder
 from chat_app.display import require_display
-from chat_app.interrupts import Interrupts
+from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_choices import listen_host
 from chat_app.network_control import NetworkControl
@@ -30,9 +31,10 @@ from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import WindowNetwork, store_problem
 from chat_app.window_settings import Announcing, WindowSettings
-from engine.core.errors import TransportError
+from engine.core.errors import ChatError, TransportError
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
+from engine.persistence.errors import CarryOverStoppedError
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.runtime.engine import Engine
@@ -81,28 +83,43 @@ async def _run(
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
     announcing = Announcing(settings.privacy.presence)
-    engine = build_engine(
-        directory,
-        settings,
-        overrides,
-        control,
-        recorder,
-        announces_presence=announcing.announces_presence,
+    memory = WindowMemory(
+        WindowSettings(settings, paths.settings_file, announcing), directory.path / "window.json"
     )
     with Interrupts() as interrupts:
+        carrying_over = CarryingOver(_ui_settings(memory), interrupts)
+        engine = build_engine(
+            directory,
+            settings,
+            overrides,
+            control,
+            recorder,
+            announces_presence=announcing.announces_presence,
+            progress=carrying_over.progress,
+        )
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
-            await engine.start()
-            memory = WindowMemory(
-                WindowSettings(settings, paths.settings_file, announcing),
-                directory.path / "window.json",
-            )
-            network = WindowNetwork(control, paths.settings_file)
-            window = make_window(engine, memory, network, earlier_profile(directory))
-            await show_until_closed(window, engine, options, interrupts)
+            if await _start(engine, carrying_over):
+                network = WindowNetwork(control, paths.settings_file)
+                window = make_window(engine, memory, network, earlier_profile(directory))
+                await show_until_closed(window, engine, options, interrupts)
         finally:
             await engine.stop()
     return interrupts.status
+
+
+async def _start(engine: Engine, carrying_over: CarryingOver) -> bool:
+    """Whether it goes on: carrying an old profile over may be stopped.  Raises ChatError."""
+    try:
+        await engine.start()
+    except CarryOverStoppedError:
+        return False
+    except ChatError as error:
+        await carrying_over.fail(error)
+        raise
+    finally:
+        carrying_over.end()
+    return True
 
 
 def _set_port(settings: Settings, options: WindowOptions) -> int:
@@ -138,7 +155,7 @@ def make_window(
 ) -> MainWindow:
     return build_window(
         engine,
-        UiSettings(load=memory.load, save=memory.save),
+        _ui_settings(memory),
         WindowContext(
             version=importlib.metadata.version("causerie"),
             network=network,
@@ -146,6 +163,10 @@ def make_window(
             earlier_profile="" if earlier is None else str(earlier),
         ),
     )
+
+
+def _ui_settings(memory: WindowMemory) -> UiSettings:
+    return UiSettings(load=memory.load, save=memory.save)
 
 
 async def show_until_closed(
@@ -167,14 +188,6 @@ async def show_until_closed(
         window.close_at_once()
     await window.shutdown()
     window.deleteLater()
-
-
-async def closed_or_interrupted(closed: asyncio.Event, interrupts: Interrupts) -> None:
-    waits = {asyncio.create_task(event.wait()) for event in (closed, interrupts.asked)}
-    _done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    await asyncio.gather(*pending, return_exceptions=True)
 
 
 class FirstPaint(QObject):

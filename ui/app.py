@@ -5,6 +5,7 @@ The caller runs both on one loop, shows the window, and awaits ``MainWindow.star
 """
 
 from engine.api import ChatEngine
+from ui.carrying_over import CarryingOverWindow
 from ui.settings import UiSettings
 from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
@@ -17,3 +18,9 @@ def build_window(
     """Must be called after a QApplication exists.  The window is not shown yet."""
     Looks(settings).apply()
     return MainWindow(engine, settings, surroundings or WindowContext())
+
+
+def build_carrying_over(settings: UiSettings) -> CarryingOverWindow:
+    """Likewise; it needs no engine."""
+    Looks(settings).apply()
+    return CarryingOverWindow()

@@ -8,8 +8,7 @@ import pytest
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from chat_app.interrupts import Interrupts
-from chat_app.window import closed_or_interrupted
+from chat_app.interrupts import Interrupts, closed_or_interrupted
 
 _PATIENCE_S = 60
 

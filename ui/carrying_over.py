@@ -1,0 +1,82 @@
+"""The window while a profile of an old version is carried over to this one, before all others.
+
+It says what goes on and how far it is, and can be closed, which stops it.  If it fails, it says why
+and what was left as it was.
+"""
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
+
+from engine.core.errors import ChatError
+from ui.controls import Area, Button, Text
+from ui.error_words import error_words
+from ui.icons import app_icon
+from ui.theme import current_theme
+from ui.translate import tr
+from ui.window.history_bar import ProgressLine
+
+_WIDTH = 440
+_EDGE, _GAP = 24, 10
+
+
+class CarryingOverWindow(Area):
+    closed = Signal()
+    """By the user: to be stopped, or read."""
+
+    def __init__(self) -> None:
+        super().__init__("canvas")
+        self.setWindowTitle("Causerie")
+        self.setWindowIcon(app_icon())
+        self.title = Text(
+            tr("Your messages are carried over to this version"),
+            face="heading",
+            strong=True,
+            wrap=True,
+        )
+        self.words = Text(
+            tr(
+                "This happens once and may take minutes. You may stop it: nothing is lost, and"
+                " the next start begins anew."
+            ),
+            colour="ink2",
+            wrap=True,
+        )
+        self.line = ProgressLine()
+        self.line.setAccessibleName(tr("Messages carried over"))
+        self.percent = Text(face="label", colour="ink2")
+        self.stop = Button(tr("Stop and quit"))
+        self.stop.clicked.connect(self.close)
+        self.show_share(0.0)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        foot = QHBoxLayout()
+        foot.addWidget(self.percent)
+        foot.addStretch(1)
+        foot.addWidget(self.stop)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
+        whole.setSpacing(_GAP)
+        for part in (self.title, self.words, self.line):
+            whole.addWidget(part)
+        whole.addStretch(1)
+        whole.addLayout(foot)
+        width = current_theme().metrics.scaled(_WIDTH)
+        self.resize(width, whole.totalHeightForWidth(width))
+
+    def show_share(self, share: float) -> None:
+        self.line.show_fraction(share)
+        self.percent.setText(tr("{percent} %").format(percent=int(share * 100)))
+
+    def say_failure(self, error: ChatError) -> None:
+        self.title.setText(tr("Your messages were not carried over"))
+        self.words.setText(error_words(error))
+        self.line.hide()
+        self.percent.hide()
+        self.stop.setText(tr("Quit"))
+        self.stop.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        super().closeEvent(event)
+        self.closed.emit()
