@@ -1,0 +1,152 @@
+"""Own messages edited and deleted, and the versions there were."""
+
+import pytest
+from msgspec.structs import replace
+
+from engine.core.errors import StorageError, StorageFault
+from tests.ui.driving import Key, group_stage, play, turn, until
+from tests.ui.on_messages import (
+    ask_by_menu,
+    focus,
+    in_view,
+    menu_of,
+    notice_button,
+    own_held,
+    rewrite,
+    shown,
+    spoken_rows_of,
+)
+from tests.ui.seeing import seen_words, sheet_of, words_of
+from ui.dialogs.confirm import Confirm, DeleteChoice
+from ui.dialogs.message_info import Versions
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def test_up_in_an_empty_box_edits_the_last_own_message_and_the_draft_comes_back() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "Low water is 10:52")
+            engine.receive(group, "Maya", "Thanks")
+            await until(lambda: in_view(it, mine))
+            box = it.window.pane.composer.box
+            it.press(Key.Key_Up, on=box)
+            assert it.window.pane.composer.text() == "Low water is 10:52"
+            assert seen_words(it.window.pane.composer_bar)[0] == "Edit message"
+            it.write(" sharp", on=box)
+            it.press(Key.Key_Return, on=box)
+            await until(lambda: bool(engine.called("edit")))
+            assert engine.called("edit") == [(mine.message_id, "Low water is 10:52 sharp", ())]
+            assert engine.called("send_text") == []
+            assert it.window.pane.composer.text() == ""
+            assert not it.window.pane.composer_bar.isVisible()
+            await until(lambda: "edited" in " ".join(spoken_rows_of(it)))
+
+    play(scenario)
+
+
+def test_what_was_written_waits_while_an_old_message_is_edited() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "first")
+            await until(lambda: in_view(it, mine))
+            it.write("half a thought", on=it.window.pane.composer.box)
+            await focus(it, mine)
+            it.press(Key.Key_E)
+            assert it.window.pane.composer.text() == "first"
+            it.press(Key.Key_Escape)
+            assert it.window.pane.composer.text() == "half a thought"
+            await until(lambda: engine.called("save_draft")[-1:] == ["half a thought"])
+            assert engine.called("edit") == []
+
+    play(scenario)
+
+
+def test_an_edit_that_fails_can_be_tried_again() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "first")
+            await until(lambda: in_view(it, mine))
+            engine.fail("edit", StorageError("full", StorageFault.DISK_FULL))
+            await rewrite(it, "!")
+            await until(lambda: any("edit the message" in w for w in seen_words(it.window.notices)))
+            notice_button(it, "Try again").click()
+            await until(lambda: shown(engine, group, mine).text == "first!")
+
+    play(scenario)
+
+
+def test_earlier_versions_are_shown_to_whoever_asks() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "the last words")
+            engine.alter(replace(row, edited_ms=row.sent_ms))
+            await ask_by_menu(it, row, "Earlier versions…")
+            sheet = await sheet_of(it.window, Versions)
+            assert "the first words" in words_of(sheet)
+            assert "the last words" in words_of(sheet)
+            sheet.reject()
+
+    play(scenario)
+
+
+def test_deleting_for_everybody_can_be_undone_and_is_carried_out_when_one_leaves() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "oops")
+            for undo in (True, False):
+                await focus(it, mine)
+                it.press(Key.Key_Delete)
+                sheet = await sheet_of(it.window, DeleteChoice)
+                assert "Whoever has it now, or kept a copy, can keep it" in words_of(sheet)
+                sheet.everybody.click()
+                await until(
+                    lambda: any("deleted for everybody" in w for w in seen_words(it.window.notices))
+                )
+                if undo:
+                    notice_button(it, "Undo").click()
+                    await turn()
+                    assert not any("everybody" in w for w in seen_words(it.window.notices))
+            assert engine.called("retract") == []
+        assert engine.called("retract") == [mine.message_id]
+
+    play(scenario)
+
+
+def test_deleting_here_leaves_it_with_the_others() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "oops")
+            theirs = engine.receive(group, "Maya", "hello")
+            await focus(it, mine)
+            it.press(Key.Key_Delete)
+            sheet = await sheet_of(it.window, DeleteChoice)
+            sheet.here.click()
+            await until(lambda: engine.called("delete_locally") == [mine.message_id])
+            await until(lambda: it.window.flows.sheet is None)
+            await focus(it, theirs)
+            it.press(Key.Key_Delete)
+            confirm = await sheet_of(it.window, Confirm)
+            assert "The others keep it" in words_of(confirm)
+            confirm.reject()
+
+    play(scenario)
+
+
+def test_a_deleted_message_says_so_and_nothing_can_be_said_about_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "secret")
+            await focus(it, row)
+            it.press(Key.Key_R)
+            gone = replace(row, text="", spans=(), retracted=True)
+            engine.alter(gone)
+            await until(lambda: not it.window.pane.composer_bar.isVisible())
+            assert "Maya deleted this message" in spoken_rows_of(it)[-1]
+            await focus(it, row)
+            it.press(Key.Key_Menu, on=it.window.pane.timeline)
+            words = [a.text() for a in menu_of(it).actions()]
+            assert not {"Reply", "React", "Edit", "Forward…"} & set(words)
+            menu_of(it).close()
+
+    play(scenario)

@@ -1,0 +1,147 @@
+"""Mentions: completed by name, and what list and notifications say of them and of reactions."""
+
+import pytest
+from msgspec.structs import replace
+
+from engine.api import Mention
+from engine.core.ids import MessageId
+from engine.events import (
+    AnnotationKind,
+    AnnotationView,
+    ConversationChanged,
+    ConversationView,
+    MessageAdded,
+    MessageView,
+    ReactionReceived,
+)
+from tests.ui.driving import NOW, Key, group_stage, play, stage
+from tests.ui.on_messages import (
+    last_row,
+    own_held,
+)
+from tests.ui.scripted_engine import ScriptedEngine, member
+from ui.conversation_words import annotation_words
+from ui.icons import app_icon
+from ui.list.preview import preview_of, row_sentence
+from ui.notifications import Notifications
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+@pytest.mark.parametrize("letters", ["@may", "@Maya"])
+def test_at_mentions_a_member_by_id(letters: str) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            box = it.window.pane.composer.box
+            box.setFocus()
+            it.write("hey ")
+            it.write(letters)
+            assert [c.words for c in it.window.pane.composer.completions.candidates] == ["Maya"]
+            it.press(Key.Key_Tab)
+            assert it.window.pane.composer.text() == "hey @Maya "
+            await it.send("come")
+            maya = member("Maya").participant_id
+            assert engine.called("mentions") == [(Mention(participant_id=maya, start=4, length=5),)]
+            row = last_row(engine, group)
+            assert row.spans[0].target == maya
+
+    play(scenario)
+
+
+def test_a_name_that_was_only_typed_stays_a_word() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            box = it.window.pane.composer.box
+            box.setFocus()
+            it.write("hey @Maya")
+            it.press(Key.Key_Escape)
+            await it.send(" come")
+            assert engine.called("mentions") == [()]
+
+    play(scenario)
+
+
+def annotation(row: MessageView) -> AnnotationView:
+    """Maya's reaction to a message."""
+    return AnnotationView(
+        kind=AnnotationKind.REACTION,
+        message_id=MessageId("reaction"),
+        target_id=row.message_id,
+        target_is_own=row.is_own,
+        target_text=row.text,
+        sender_id=member("Maya").participant_id,
+        sender_name="Maya",
+        is_own=False,
+        sent_ms=row.sent_ms,
+        emoji="🎉",
+    )
+
+
+def test_the_list_speaks_of_reactions_and_of_mentions() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine = own_held(engine, group, "Low water is 10:52")
+            view = replace(
+                engine.views[group],
+                last_annotation=annotation(mine),
+                mentions=2,
+                unread=3,
+            )
+            engine.tell(ConversationChanged(conversation=view))
+            assert preview_of(it.listed(group)).text == "Maya reacted 🎉 to: Low water is 10:52"
+            said = row_sentence(it.listed(group), NOW)
+            assert "3 unread, 2 messages mention you, Maya reacted 🎉" in said
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_own", "words"),
+    [
+        (AnnotationKind.REACTION, True, "You reacted 🎉 to: hello"),
+        (AnnotationKind.EDIT, False, "Maya edited: hello"),
+        (AnnotationKind.RETRACTION, False, "Maya deleted a message"),
+    ],
+)
+def test_what_was_said_about_a_message_in_words(
+    kind: AnnotationKind, is_own: bool, words: str
+) -> None:
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge")
+    row = engine.row(group, member("Maya"), "hello")
+    said = replace(annotation(row), kind=kind, is_own=is_own)
+    assert annotation_words(said) == words
+    unseen = replace(said, kind=AnnotationKind.REACTION, target_text="")
+    assert annotation_words(unseen).endswith("reacted 🎉 to")
+
+
+class Heard(Notifications):
+    """Writes down what would be shown; there is no tray on a test's screen."""
+
+    def __init__(self) -> None:
+        super().__init__(app_icon())
+        self.told: list[str] = []
+
+    def show_words(self, conversation: ConversationView, words: tuple[str, str]) -> None:
+        super().show_words(conversation, words)
+        self.told.append(words[1])
+
+
+def test_a_mention_is_told_although_muted_and_a_reaction_is_told_unless_muted() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine, opening=other) as it:
+            heard = Heard()
+            it.window.router.use_notifications(heard)
+            row = engine.receive(group, "Maya", "hello")
+            reaction = ReactionReceived(conversation_id=group, annotation=annotation(row))
+            engine.tell(reaction)
+            engine.change(group, muted=True)
+            engine.tell(reaction)
+            mention = replace(engine.row(group, member("Maya"), "@Ines come", 1), mentions_me=True)
+            engine.tell(MessageAdded(message=mention, notify=True))
+            engine.tell(MessageAdded(message=replace(mention, mentions_me=False), notify=True))
+            assert heard.told == ["Maya: hello", "Maya reacted 🎉 to: hello", "Maya: @Ines come"]
+
+    play(scenario)

@@ -1,0 +1,97 @@
+"""What stands beside a message, and what is known of it: the bar under the mouse, focus, info."""
+
+import pytest
+from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
+from tests.ui.driving import Key, group_stage, play, until
+from tests.ui.on_messages import (
+    focus,
+    in_view,
+    own_held,
+)
+from tests.ui.seeing import seen_words, sheet_of, words_of
+from ui.dialogs.message_info import MessageInfoSheet
+from ui.timeline.rows import message_key
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def hovers(viewport: QWidget, point: QPoint, bar: QWidget) -> bool:
+    QTest.mouseMove(viewport, point)
+    QTest.mouseMove(viewport, point + QPoint(1, 0))
+    return bar.isVisible()
+
+
+def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await until(lambda: in_view(it, row))
+            timeline = it.window.pane.timeline
+            bar = timeline.interaction.hover_bar
+            assert not bar.isVisible()
+            rect = timeline.scene.rect(message_key(row.message_id))
+            assert rect is not None
+            middle = rect.center().toPoint()
+            await until(lambda: hovers(timeline.viewport(), middle, bar))
+            assert bar.geometry().left() > rect.right()
+            bar.reply_pressed.emit()
+            assert seen_words(it.window.pane.composer_bar)[0] == "Reply to Maya"
+
+    play(scenario)
+
+
+def test_the_bar_goes_with_its_message_when_the_rows_move() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await until(lambda: in_view(it, row))
+            timeline = it.window.pane.timeline
+            bar = timeline.interaction.hover_bar
+
+            def rect() -> QRectF:
+                found = timeline.scene.rect(message_key(row.message_id))
+                assert found is not None
+                return found
+
+            QTest.mouseMove(timeline.viewport(), QPoint(1, 1))
+            QTest.mouseMove(timeline.viewport(), rect().center().toPoint())
+            await until(bar.isVisible)
+            before = rect()
+            bar.reply_pressed.emit()
+            await until(lambda: rect() != before)
+            assert not bar.isVisible() or abs(bar.y() - rect().top()) <= 1
+
+    play(scenario)
+
+
+def test_by_mouse_the_row_that_the_keys_had_is_left() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await focus(it, row)
+            timeline = it.window.pane.timeline
+            it.window.pane.composer.box.setFocus()
+            timeline.setFocus(Qt.FocusReason.MouseFocusReason)
+            assert timeline.scene.focus_key is None
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("who", ["Maya", "Ines"])
+def test_message_info_is_there_for_every_message(who: str) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            is_own = who == "Ines"
+            row = own_held(engine, group, "x") if is_own else engine.receive(group, who, "x")
+            await focus(it, row)
+            it.press(Key.Key_I)
+            sheet = await sheet_of(it.window, MessageInfoSheet)
+            words = words_of(sheet)
+            assert "234 bytes" in words
+            assert ("Written on this device" if is_own else "From a Store") in words
+            sheet.reject()
+
+    play(scenario)

@@ -1,0 +1,86 @@
+"""Reactions: given, taken back, picked among all emoji, and whose they are."""
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtWidgets import QMenu
+
+from engine.events import (
+    ReactionView,
+)
+from tests.ui.driving import Key, group_stage, play, until
+from tests.ui.on_messages import (
+    ask_by_menu,
+    bubble,
+    click,
+    focus,
+    in_view,
+    menu_of,
+    spoken_rows_of,
+)
+from tests.ui.seeing import sheet_of, words_of
+from ui.dialogs.message_info import Reactors
+from ui.emoji.picker import EmojiPicker
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def test_a_reaction_is_given_and_taken_back_by_its_chip() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            engine.alter(
+                replace(row, reactions=(ReactionView(emoji="🎉", count=1, names=("Luc",)),))
+            )
+            await until(lambda: in_view(it, row) and bool(bubble(it, row)[0].chips))
+            box, y = bubble(it, row)
+            click(it, box.chips[0].rect.center(), y)
+            await until(lambda: bool(engine.called("react")))
+            assert engine.called("react") == [(row.message_id, "🎉", True)]
+            assert "🎉 from you and Luc, not sent yet" in spoken_rows_of(it)[-1]
+            await until(lambda: bubble(it, row)[0].chips[0].mine)
+            click(it, bubble(it, row)[0].chips[0].rect.center(), y)
+            await until(lambda: len(engine.called("react")) > 1)
+            assert engine.called("react")[-1] == (row.message_id, "🎉", False)
+
+    play(scenario)
+
+
+def test_the_menu_reacts_and_says_who_did() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            await focus(it, row)
+            it.press(Key.Key_Menu)
+            react = next(a.menu() for a in menu_of(it).actions() if a.text() == "React")
+            assert isinstance(react, QMenu)
+            assert [a.text() for a in react.actions()][:6] == ["👍", "❤️", "😂", "😮", "😢", "🙏"]
+            next(a for a in react.actions() if a.text() == "😂").trigger()
+            menu_of(it).close()
+            await until(lambda: engine.called("react") == [(row.message_id, "😂", True)])
+            await until(lambda: bool(bubble(it, row)[0].chips))
+            await until(lambda: it.window.pane.timeline.interaction.menu is None)
+            await ask_by_menu(it, row, "Who reacted…")
+            sheet = await sheet_of(it.window, Reactors)
+            assert "You" in words_of(sheet)
+            assert "not sent yet" in words_of(sheet)
+            sheet.reject()
+
+    play(scenario)
+
+
+def test_any_emoji_is_picked_for_a_reaction() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            await focus(it, row)
+            it.press(Key.Key_Plus)
+            picker = it.window.findChild(EmojiPicker)
+            assert picker is not None
+            assert picker.isVisible()
+            it.write("wave")
+            it.press(Key.Key_Return)
+            await until(lambda: bool(engine.called("react")))
+            assert engine.called("react")[0][2] is True  # type: ignore[index]
+            await until(lambda: bool(bubble(it, row)[0].chips))
+
+    play(scenario)
