@@ -38,7 +38,8 @@ def connection_word(connection: ConnectionView) -> str:
             is_edge = connection.role is ConnectionRole.EDGE
             return tr("Limited") if is_edge else tr("Connecting")
         case ConnectionLevel.OFFLINE:
-            return tr("Waiting for network")
+            begun = connection.reason is not ConnectionReason.NOT_STARTED
+            return tr("Waiting for network") if begun else tr("Not connected yet")
         case _:
             assert_never(connection.level)
 
@@ -55,8 +56,9 @@ def connection_line(connection: ConnectionView) -> str:
 
 
 def connection_reason(connection: ConnectionView) -> str:
-    """Why it is not as it should be, as a sentence; empty if it is."""
-    if shown_level(connection) is ConnectionLevel.GOOD:
+    """Why it is not as it should be, as a sentence; empty if it is, or before the first start."""
+    is_good = shown_level(connection) is ConnectionLevel.GOOD
+    if is_good or connection.reason is ConnectionReason.NOT_STARTED:
         return ""
     return sentence(reason_words(connection))
 

@@ -21,13 +21,14 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
     QLabel,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QToolButton,
     QWidget,
 )
 
-from ui.icons import icon
+from ui.icons import draw_icon, icon
 from ui.theme import Radius, Theme, Typeface, current_theme, theme_changed
 
 ColourRole = Literal[
@@ -328,6 +329,30 @@ class Button(QPushButton):
         size = theme.metrics.scaled(16)
         self.setIcon(icon(self._icon_name, colour_of(theme, role), size))
         self.setIconSize(QSize(size, size))
+
+
+class SearchLine(QLineEdit):
+    """A field with a magnifier in front, as large as its text."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setProperty("kind", "search")
+        theme_changed.connect(self._make_room)
+        self._make_room()
+
+    def magnifier(self) -> QRectF:
+        """Where it stands."""
+        metrics = current_theme().metrics
+        side = metrics.scaled(16)
+        return QRectF(metrics.gap(10), (self.height() - side) / 2, side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        draw_icon(QPainter(self), "search", self.magnifier(), current_theme().ink3)
+
+    def _make_room(self) -> None:
+        metrics = current_theme().metrics
+        self.setTextMargins(metrics.scaled(16) + metrics.gap(6), 0, 0, 0)
 
 
 class KeyCap(Text):

@@ -1,10 +1,12 @@
 """Room, keys, colours and what is remembered."""
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QMenu
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
+from engine.core.problems import ConnectionReason
 from engine.events import NoticeCleared, NoticeLevel, NoticeRaised, NotSaved
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
@@ -307,5 +309,64 @@ def test_a_first_window_fits_on_its_screen() -> None:
             screen = it.window.screen().availableSize()
             assert it.first_size.width() <= screen.width()
             assert it.first_size.height() < screen.height()
+
+    play(scenario)
+
+
+def test_before_the_first_start_nobody_waits_for_a_network() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        engine.link_view = replace(engine.link_view, reason=ConnectionReason.NOT_STARTED)
+        async with stage(engine) as it:
+            assert seen_words(it.window.strip)[0] == "Not connected yet"
+            assert not any("start" in words for words in seen_words(it.window.strip))
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("percent", [100, 200])
+def test_the_magnifier_grows_with_the_text_that_begins_beside_it(percent: int) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), stored={"text_percent": str(percent)}) as it:
+            field = it.window.panel.search
+            sign = field.magnifier()
+            shown = field.grab().toImage()
+            ground = shown.pixelColor(int(sign.left()) - 3, field.height() // 2)
+            inked = [
+                (x, y)
+                for x in range(int(sign.left()) - 2, int(sign.right()) + 2)
+                for y in range(field.height() // 4, field.height() * 3 // 4)
+                if shown.pixelColor(x, y) != ground
+            ]
+            wide = max(x for x, _ in inked) - min(x for x, _ in inked)
+            assert wide >= 0.6 * 16 * percent / 100
+            it.write("x", on=field)
+            assert field.cursorRect().left() > sign.right()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(("size", "percent"), [((1280, 820), 100), ((900, 600), 200)])
+def test_the_way_to_the_newest_is_in_view_while_notices_stand(
+    size: tuple[int, int], percent: int
+) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        for number in range(60):
+            engine.receive(group, "Maya", f"number {number}", minute=number)
+        kept = {"text_percent": str(percent)}
+        async with stage(engine, opening=group, size=size, stored=kept) as it:
+            timeline = it.window.pane.timeline
+            jump = timeline.canvas.jump_button
+            await until(jump.isVisible)
+            for key in ("a", "b"):
+                words = NotSaved(error=StorageError("full", StorageFault.DISK_FULL))
+                engine.tell(NoticeRaised(key=key, level=NoticeLevel.ERROR, content=words))
+            await until(lambda: len(it.window.notices.rows) > 1)
+            await until(lambda: timeline.viewport().geometry().contains(jump.geometry()))
+            edge = jump.mapTo(it.window, jump.rect().bottomLeft()).y()
+            composer = it.window.pane.composer
+            assert edge < composer.mapTo(it.window, composer.rect().topLeft()).y()
 
     play(scenario)

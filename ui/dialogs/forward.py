@@ -2,20 +2,28 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QCheckBox, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.ids import ConversationId
 from engine.events import ConversationView, MessageView
-from ui.avatar import Avatar
+from ui.avatar import draw_avatar
+from ui.controls import SearchLine
 from ui.conversation_words import is_group
 from ui.dialogs.group import scrolling
 from ui.dialogs.sheet import Sheet, field_label
 from ui.foreign_text import one_line
-from ui.people import cannot_write_words
+from ui.icons import draw_icon
+from ui.people import avatar_id, cannot_write_words, picture_of
+from ui.pictures import FACES
+from ui.theme import Radius, Theme, current_theme, theme_changed
 from ui.translate import tr
 
 _QUOTED = 120
+_ROW = 44
+_AVATAR = 30
+_MARK = 20
 
 
 class Forward(Sheet):
@@ -32,9 +40,13 @@ class Forward(Sheet):
         super().__init__(tr("Forward to"), words.format(text=text), parent=parent)
         self.chosen: tuple[ConversationId, ...] = ()
         """Also once the sheet is gone."""
-        usable = [view for view in conversations if not cannot_write_words(view)]
+        usable = [
+            view
+            for view in conversations
+            if not cannot_write_words(view) and view.conversation_id != message.conversation_id
+        ]
         self._rows = [_Choice(view) for view in usable]
-        self.search = QLineEdit()
+        self.search = SearchLine()
         self.search.setPlaceholderText(tr("Search"))
         self.body.addWidget(field_label(tr("Conversations"), self.search))
         self.body.addWidget(self.search)
@@ -43,7 +55,7 @@ class Forward(Sheet):
         column.setContentsMargins(0, 0, 8, 0)
         column.setSpacing(2)
         for row in self._rows:
-            row.box.toggled.connect(self._judge)
+            row.toggled.connect(self._judge)
             column.addWidget(row)
         column.addStretch(1)
         self.body.addWidget(scrolling(content, tr("Conversations")))
@@ -59,29 +71,85 @@ class Forward(Sheet):
     def choose(self, conversation_id: ConversationId) -> None:
         for row in self._rows:
             if row.conversation_id == conversation_id:
-                row.box.setChecked(True)
+                row.setChecked(True)
 
     def _filter(self, text: str) -> None:
         wanted = text.strip().casefold()
         for row in self._rows:
-            row.setVisible(wanted in row.name.casefold() or row.box.isChecked())
+            row.setVisible(wanted in row.name.casefold() or row.isChecked())
 
     def _judge(self) -> None:
-        self.chosen = tuple(row.conversation_id for row in self._rows if row.box.isChecked())
+        self.chosen = tuple(row.conversation_id for row in self._rows if row.isChecked())
         self.confirm.setEnabled(bool(self.chosen))
 
 
-class _Choice(QWidget):
+class _Choice(QCheckBox):
+    """One conversation: pressing anywhere on the row chooses it, and a mark at its end says so."""
+
     def __init__(self, conversation: ConversationView) -> None:
         super().__init__()
+        self._conversation = conversation
         self.conversation_id = conversation.conversation_id
         self.name = one_line(conversation.name, 60)
-        avatar = Avatar(28, is_group=is_group(conversation))
-        avatar.show_identity(conversation.conversation_id, self.name)
-        self.box = QCheckBox(self.name.replace("&", "&&"))
-        self.box.setAccessibleName(self.name)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 2, 0, 2)
-        row.setSpacing(10)
-        row.addWidget(avatar)
-        row.addWidget(self.box, 1, Qt.AlignmentFlag.AlignVCenter)
+        self.setAccessibleName(self.name)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self.updateGeometry)
+        FACES.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        metrics = current_theme().metrics
+        return QSize(metrics.scaled(200), metrics.scaled(_ROW))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(current_theme().metrics.scaled(80), self.sizeHint().height())
+
+    def hitButton(self, pos: object) -> bool:
+        del pos
+        return True
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = current_theme(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        radius = theme.metrics.gap(Radius.ROW)
+        if self.underMouse() or self.isChecked():
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.selected if self.isChecked() else theme.hover)
+            painter.drawRoundedRect(box, radius, radius)
+        gap, side = theme.metrics.gap(8), theme.metrics.scaled(_AVATAR)
+        avatar = QRectF(box.left() + gap, box.center().y() - side / 2, side, side)
+        draw_avatar(
+            painter,
+            avatar,
+            stable_id=avatar_id(self._conversation),
+            name=self.name,
+            is_group=is_group(self._conversation),
+            picture=picture_of(self._conversation),
+        )
+        mark = theme.metrics.scaled(_MARK)
+        end = QRectF(box.right() - gap - mark, box.center().y() - mark / 2, mark, mark)
+        words = box.adjusted(
+            avatar.right() - box.left() + gap, 0, end.left() - box.right() - gap, 0
+        )
+        painter.setFont(theme.type.body.font)
+        painter.setPen(theme.ink)
+        name = QFontMetricsF(theme.type.body.font).elidedText(
+            self.name, Qt.TextElideMode.ElideRight, words.width()
+        )
+        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
+        self._draw_mark(painter, theme, end)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box, radius, radius)
+
+    def _draw_mark(self, painter: QPainter, theme: Theme, circle: QRectF) -> None:
+        is_on = self.isChecked()
+        painter.setPen(QPen(theme.accent if is_on else theme.line2, 1.5))
+        painter.setBrush(theme.accent if is_on else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(circle.adjusted(1, 1, -1, -1))
+        if is_on:
+            edge = circle.width() / 5
+            draw_icon(painter, "check", circle.adjusted(edge, edge, -edge, -edge), theme.onAccent)

@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
     QHBoxLayout,
-    QLineEdit,
     QMenu,
     QSizePolicy,
     QToolButton,
@@ -23,12 +22,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.controls import Card, ElidedText, Text, plain_tip, pressed_by_enter
+from ui.controls import Card, ElidedText, SearchLine, Text, plain_tip, pressed_by_enter
 from ui.emoji.fonts import draw_emoji, emoji_table, has_emoji_font
 from ui.emoji.grid import CELL, Cell, EmojiGrid, cell_of
 from ui.emoji.table import SKIN_TONES
 from ui.emoji.used import UsedEmoji
-from ui.icons import icon
 from ui.settings import UiSettings
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
@@ -127,20 +125,14 @@ class _Tab(QAbstractButton):
             painter.drawText(box, Qt.AlignmentFlag.AlignCenter, group_words(self.key)[:2])
 
 
-class _Search(QLineEdit):
+class _Search(SearchLine):
     left_downward = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self.setProperty("kind", "search")
         self.setPlaceholderText(tr("Search emoji"))
         self.setAccessibleName(tr("Search emoji by name"))
         self.setMaxLength(_LONGEST_SEARCH)
-        self._magnifier = self.addAction(
-            icon("search", current_theme().ink3, 16), QLineEdit.ActionPosition.LeadingPosition
-        )
-        self._magnifier.setText(tr("Search"))
-        theme_changed.connect(self._dress)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         match event.key():
@@ -150,10 +142,6 @@ class _Search(QLineEdit):
                 self.left_downward.emit()
             case _:
                 super().keyPressEvent(event)
-
-    def _dress(self) -> None:
-        theme = current_theme()
-        self._magnifier.setIcon(icon("search", theme.ink3, theme.metrics.scaled(16)))
 
 
 class _ToneButton(QToolButton):

@@ -2,10 +2,9 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
-from ui.controls import KeyCap
-from ui.icons import icon
+from ui.controls import KeyCap, SearchLine
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -13,7 +12,7 @@ _LONGEST = 100
 _ICON_AND_EDGES = 50
 
 
-class SearchField(QLineEdit):
+class SearchField(SearchLine):
     left_downward = Signal()
     """Down: the list takes over."""
     confirmed = Signal()
@@ -21,19 +20,14 @@ class SearchField(QLineEdit):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setProperty("kind", "search")
         self.setPlaceholderText(tr("Search people and groups"))
         self.setAccessibleName(tr("Search people and groups by name"))
         self.setMaxLength(_LONGEST)
-        self._magnifier = self.addAction(
-            icon("search", current_theme().ink3, 16), QLineEdit.ActionPosition.LeadingPosition
-        )
-        self._magnifier.setText(tr("Search"))
         self._hint = KeyCap(tr("Ctrl K"), parent=self)
         self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.textChanged.connect(self._show_hint)
-        theme_changed.connect(self._dress)
-        self._dress()
+        theme_changed.connect(self._place_hint)
+        self._place_hint()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         match event.key():
@@ -71,8 +65,3 @@ class SearchField(QLineEdit):
         self._hint.setGeometry(
             right, (self.height() - size.height()) // 2, size.width(), size.height()
         )
-
-    def _dress(self) -> None:
-        theme = current_theme()
-        self._magnifier.setIcon(icon("search", theme.ink3, theme.metrics.scaled(16)))
-        self._place_hint()

@@ -83,6 +83,8 @@ class StatusStrip(Area):
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._dot)
         self._row.addWidget(self._link)
+        self._before_reason = _Divider()
+        self._row.addWidget(self._before_reason)
         self._row.addWidget(self._reason)
         self._dividers: list[tuple[_Divider, Text]] = []
         asking = Text(face="caption", colour="warn", strong=True)
@@ -158,7 +160,8 @@ class StatusStrip(Area):
             self._link.setAccessibleName(said)
             reason = "" if short else connection_reason(self._connection)
             self._reason.setText(reason)
-            self._reason.setVisible(bool(reason))
+            for part in (self._before_reason, self._reason):
+                part.setVisible(bool(reason))
 
     def _dress(self) -> None:
         theme = current_theme()

@@ -1,0 +1,54 @@
+"""Forwarding: to whom, and as what it arrives."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox
+
+from tests.ui.driving import Key, group_stage, play, until
+from tests.ui.on_messages import (
+    ask_by_menu,
+    last_row,
+)
+from tests.ui.seeing import sheet_of
+from ui.dialogs.forward import Forward
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def test_forwarding_sends_it_as_a_message_of_ours_that_says_so() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            other = engine.add_group("Book Circle")
+            row = engine.receive(group, "Maya", "Low water is 10:52")
+            await ask_by_menu(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            assert not sheet.confirm.isEnabled()
+            sheet.choose(other)
+            sheet.confirm.click()
+            await until(lambda: bool(engine.rows[other]))
+            sent = last_row(engine, other)
+            assert (sent.text, sent.forwarded, sent.is_own) == ("Low water is 10:52", True, True)
+
+    play(scenario)
+
+
+def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_chooses_one() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, group):
+            books, kitchen = engine.add_group("Book Circle"), engine.add_group("Kitchen")
+            row = engine.receive(group, "Maya", "Low water is 10:52")
+            await ask_by_menu(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            choices = {box.accessibleName(): box for box in sheet.findChildren(QCheckBox)}
+            assert set(choices) == {"Book Circle", "Kitchen"}
+            first = choices["Book Circle"]
+            QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=first.rect().center())
+            choices["Kitchen"].setFocus()
+            it.press(Key.Key_Space, on=choices["Kitchen"])
+            assert set(sheet.chosen) == {books, kitchen}
+            it.press(Key.Key_Space, on=choices["Kitchen"])
+            assert sheet.chosen == (books,)
+            sheet.reject()
+
+    play(scenario)
