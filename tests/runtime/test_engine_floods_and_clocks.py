@@ -20,7 +20,7 @@ from engine.crypto.sealed import SealedGroup
 from engine.events import EngineEvent, MessageAdded, MessageChanged
 from engine.network.memory import MemoryNetwork
 from engine.runtime.job_queue import LookAtClock
-from tests.runtime.conftest import Person
+from tests.runtime.conftest import PATIENCE_S, Person
 
 Ts = TypeVarTuple("Ts")
 YEAR_MS = 365 * 24 * 3_600_000
@@ -75,7 +75,7 @@ def play(scenario: Callable[[Clocked, Clocked], Coroutine[object, object, None]]
         try:
             await alice.start()
             await bob.start()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(2 * PATIENCE_S):
                 await scenario(alice, bob)
         finally:
             await alice.engine.stop()
