@@ -18,6 +18,7 @@ from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine, EngineDependencies
+from tests.patience import PATIENCE_S
 
 HOUR_MS = 3_600_000
 
@@ -101,7 +102,7 @@ async def test_what_a_person_set_and_what_is_said_of_the_clock_are_on_the_page(
     group = await ines.groups.create("Tide")
     await bob.groups.join(await ines.groups.make_invite_link(group))
     await ines.timeline.send_text(group, "what time is it?")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await shown.wait()
         await bob.timeline.send_text(group, "mine is an hour later")
         await judged.wait()

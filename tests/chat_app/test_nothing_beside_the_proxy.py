@@ -7,6 +7,7 @@ import pytest
 from chat_app.compose import Overrides, make_transport
 from chat_app.settings import NetworkSettings, Settings
 from engine.runtime.engine import SavedTransport
+from tests.patience import PATIENCE_S
 
 PEER = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 PROXY = "socks5://ann:secret@127.0.0.1:9050"
@@ -43,7 +44,7 @@ async def test_behind_a_proxy_everything_that_leaves_goes_to_it(
     transport.try_peers([f"/ip4/127.0.0.1/tcp/1/p2p/{PEER}"])
     transport.add_service_nodes([f"/dns/b.example/tcp/1/wss/p2p/{PEER}"])
     assert not transport.addresses()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         await dialled.wait()
     await transport.stop()
     assert set(left) == {"127.0.0.1"}

@@ -31,9 +31,9 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
+from tests.patience import PATIENCE_S
 
 KEY = bytes(range(32))
-PATIENCE_S = 60
 NAMES = ("Ünüsüal-Näme-7319", "Zaphod-Quux-4482")
 GROUP_NAME = "Gröup-of-Söme-5521"
 TEXT = "xylophöne-{}-zebra-quartz"

@@ -11,6 +11,7 @@ from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import PeerId
 from scripts import interop_go
 from tests.interop.json_lines import Answer, PeerNode, peer_node
+from tests.patience import PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class GoWaku:
 
     async def until_subscribed(self, peer_id: PeerId, topic: PubsubTopic) -> None:
         """Its router knows that the peer wants the topic, so what it publishes will be sent."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 known = await self.ask("peers", pubsub=topic)
                 if peer_id in known["subscribed"]:

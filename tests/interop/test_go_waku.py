@@ -36,6 +36,7 @@ from engine.persistence.archive_thread import ThreadedArchive
 from tests.interop.go_waku import GoWaku, Seen, go_waku
 from tests.interop.json_lines import PeerNodeError
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
+from tests.patience import PATIENCE_S
 
 SHARDING = Sharding()
 SHARD = SHARDING.pubsub_topic(TOPIC)
@@ -120,7 +121,7 @@ class LightNode:
         self._news.set()
 
     async def until_pushed(self, count: int) -> list[Pushed]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.inbox) < count:
                 self._news.clear()
                 await self._news.wait()
@@ -201,7 +202,7 @@ async def test_go_dials_us_and_keeps_us(tmp_path: Path) -> None:
 async def test_a_go_node_of_another_cluster_does_not_stay() -> None:
     async with go_waku("-cluster=7") as go, LightNode() as light:
         await light.host.connect(go.address)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while light.host.peers():  # noqa: ASYNC110 - has no event
                 await asyncio.sleep(0.05)
             while (await go.ask("peers"))["connected"]:  # noqa: ASYNC110 - likewise

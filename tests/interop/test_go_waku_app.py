@@ -20,10 +20,10 @@ from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageView
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from tests.interop.go_waku import GoWaku, go_waku
+from tests.patience import PATIENCE_S
 
 QUICK = "-requests=100"
 """go-waku's own limit is one push and one subscription a second: enough to chat, too slow here."""
-PATIENCE_S = 60
 PAGE = 200
 
 

@@ -22,6 +22,7 @@ from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.interop.js_waku import JsWaku, js_waku
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
+from tests.patience import PATIENCE_S
 
 SHARDING = Sharding()
 SHARD = SHARDING.pubsub_topic(TOPIC)
@@ -190,7 +191,7 @@ async def test_js_of_another_cluster_does_not_stay(tmp_path: Path) -> None:
     async with net_with("current", tmp_path) as net:
         await net.start(cluster=7)
         counters = net.service.node.counters
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not counters().get("node.peer_refused"):  # noqa: ASYNC110 - has no event
                 await asyncio.sleep(0.05)
             while (await net.js.ask("look"))["connections"]:  # noqa: ASYNC110 - likewise

@@ -8,6 +8,7 @@ from engine.core.waku import WakuMessage
 from engine.network.faults import MAX_PENDING, FaultyTransport
 from engine.network.memory import MemoryNetwork, MemoryTransport
 from engine.network.transport import Transport, TransportLevel
+from tests.patience import PATIENCE_S
 
 TOPIC = ContentTopic("/causerie/1/a/proto")
 
@@ -184,6 +185,6 @@ async def test_on_a_real_loop_delayed_copies_arrive() -> None:
     await sender.start()
     await faulty.start()
     await sender.publish(message(7))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         assert [await arrived.get(), await arrived.get()] == [7, 7]
     await faulty.stop()

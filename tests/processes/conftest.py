@@ -14,11 +14,11 @@ from typing import IO, Any
 import pytest
 
 from tests.network.discovery.multicast import multicast_problem
+from tests.patience import PATIENCE_S
 
 PROBLEM = "" if os.environ.get("CI") else multicast_problem()
 collect_ignore = ["test_two_processes_discover.py"] if PROBLEM else []
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE_S = 60
 Line = dict[str, Any]
 
 

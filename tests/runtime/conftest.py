@@ -25,9 +25,9 @@ from engine.persistence.database import open_readonly
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from engine.runtime.own_clock import boot_time_ms
+from tests.patience import PATIENCE_S
 
 KEY = bytes(range(32))
-PATIENCE_S = 60
 
 
 class BreakableStore(SqliteProfileStore):

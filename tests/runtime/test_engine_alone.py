@@ -7,6 +7,7 @@ from engine.core.ids import ConversationId
 from engine.core.sds.inputs import DeadlineReached
 from engine.events import MessageAdded
 from engine.network.memory import MemoryNetwork
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 
 
@@ -37,7 +38,7 @@ async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
         )
         for number in range(20):
             await founder.engine.timeline.send_text(group, f"text {number}")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while len(heard) < 20:  # noqa: ASYNC110 - a network in memory tells nobody
                 await asyncio.sleep(0.01)
         written = len(heard)
@@ -49,7 +50,7 @@ async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
         texts: set[str] = set()
         wanted = {f"text {number}" for number in range(20)}
         seen = 0
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not texts >= wanted:
                 founder.pass_time(1_000)
                 await asyncio.sleep(0.02)

@@ -24,7 +24,8 @@ from engine.events import (
     TimelineChanged,
 )
 from engine.persistence.rules import MAX_QUOTING
-from tests.runtime.conftest import PATIENCE_S, MakePerson, Person
+from tests.patience import PATIENCE_S
+from tests.runtime.conftest import MakePerson, Person
 from tests.runtime.test_engine_pairs_set_right import friends
 
 

@@ -22,6 +22,7 @@ from engine.events import (
     OwnClockView,
 )
 from engine.network.memory import MemoryNetwork
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 
 HOUR_MS = 3_600_000
@@ -61,7 +62,7 @@ def play(names: str, at: Path, scenario: Callable[..., Coroutine[object, object,
         network = MemoryNetwork()
         people = [Clocked(name, at, network) for name in names.split()]
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(PATIENCE_S):
                 await scenario(*people)
         finally:
             for one in people:

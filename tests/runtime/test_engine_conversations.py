@@ -22,6 +22,7 @@ from engine.events import (
 from engine.persistence import muting
 from engine.persistence.database import open_readonly
 from engine.persistence.removal import SLICE_ROWS
+from tests.patience import PATIENCE_S
 from tests.persistence.store_examples import row
 from tests.runtime.conftest import KEY, MakePerson, Person
 
@@ -273,7 +274,7 @@ async def test_a_large_conversation_that_was_left_is_deleted_in_the_background(
     await alice.engine.groups.leave(group)
     assert something_is_left(alice), "for later"
     await alice.engine.timeline.send_text(other, "saved meanwhile")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while something_is_left(alice):  # noqa: ASYNC110 - the disk tells nobody
             await asyncio.sleep(0)
 

@@ -20,7 +20,8 @@ from engine.crypto.sealed import SealedGroup
 from engine.events import EngineEvent, MessageAdded, MessageChanged
 from engine.network.memory import MemoryNetwork
 from engine.runtime.job_queue import LookAtClock
-from tests.runtime.conftest import PATIENCE_S, Person
+from tests.patience import PATIENCE_S
+from tests.runtime.conftest import Person
 
 Ts = TypeVarTuple("Ts")
 YEAR_MS = 365 * 24 * 3_600_000

@@ -17,6 +17,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.events import EngineEvent, ForksFound, MessageAdded
 from engine.network.memory import MemoryNetwork
 from tests.forging import sealed_group_of
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 
 
@@ -60,7 +61,7 @@ async def two_bobs(place: Path, network: MemoryNetwork) -> tuple[Person, Person,
 async def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
     network = MemoryNetwork()
     alice, bob, group = await two_bobs(tmp_path, network)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         event = await alice.until(is_fork)
     assert isinstance(event, ForksFound)
     (fork,) = event.forks
@@ -95,7 +96,7 @@ async def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
 
 async def test_a_proof_of_which_one_half_is_gone_is_none(tmp_path: Path) -> None:
     alice, bob, _group = await two_bobs(tmp_path, MemoryNetwork())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         event = await alice.until(is_fork)
     assert isinstance(event, ForksFound)
     (fork,) = event.forks
@@ -109,7 +110,7 @@ async def test_a_proof_of_which_one_half_is_gone_is_none(tmp_path: Path) -> None
 async def test_who_is_used_in_two_places_is_told_so_as_well(tmp_path: Path) -> None:
     """The second Bob hears from Alice what the first one said, under a number of his own."""
     alice, bob, group = await two_bobs(tmp_path, MemoryNetwork())
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         await alice.until(is_fork)
         await alice.engine.timeline.send_text(group, "which one?")
         await bob.until(Shown("which one?"))

@@ -13,6 +13,7 @@ from engine.events import (
     NoticeRaised,
 )
 from engine.network.memory import MemoryNetwork
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 from ui.window.notices import notice_words
 
@@ -43,7 +44,7 @@ async def test_it_is_told_survives_a_restart_and_takes_its_place_in_time(tmp_pat
     alice, bob = Clocked("Alice", tmp_path, network), Clocked("Bob", tmp_path, network)
     people = [await alice.start(), await bob.start()]
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             group = await alice.engine.groups.create("Tide")
             await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
             await alice.engine.timeline.send_text(group, "before")

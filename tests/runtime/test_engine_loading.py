@@ -21,6 +21,7 @@ from engine.events import (
 from engine.network.memory import MemoryNetwork
 from engine.persistence.database import open_database
 from engine.runtime.load_order import LoadOrder
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import KEY, Person
 
 
@@ -105,7 +106,7 @@ async def test_a_profile_is_closed_while_its_log_is_being_read_and_nothing_is_lo
     alice.endless = True
     await alice.start()
     await alice.engine.conversations()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await alice.engine.stop()
     later = await Person("Alice", tmp_path, network).start()
     await later.engine.timeline.send_text(group, "after")
@@ -194,7 +195,7 @@ async def test_a_turn_of_one_who_is_cancelled_is_the_next_ones() -> None:
         for _ in range(turns):
             await asyncio.sleep(0)
         tasks[1].cancel()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(*tasks, return_exceptions=True)
         assert {"a", "c"} <= {*went}
         went.clear()

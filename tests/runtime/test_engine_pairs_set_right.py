@@ -18,7 +18,8 @@ from engine.runtime.people import UNTOLD_KEY
 from engine.session.pair.presence import MOST_DOUBLINGS, SAY_EVERY_MS
 from engine.session.pair.session import PairSession
 from engine.session.transitions import SessionTransition
-from tests.runtime.conftest import PATIENCE_S, Person
+from tests.patience import PATIENCE_S
+from tests.runtime.conftest import Person
 
 HOUR_MS = 3_600_000
 

@@ -19,6 +19,7 @@ from engine.events import (
     NoticeRaised,
 )
 from engine.session.inputs import CopiesAccepted
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import MakePerson, Person
 
 
@@ -44,7 +45,7 @@ class SlowDisk:
 
 async def outcomes(tasks: Sequence[asyncio.Task[object]]) -> list[object]:
     """What became of all of them; TimeoutError if any hangs."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         return await asyncio.gather(*tasks, return_exceptions=True)
 
 

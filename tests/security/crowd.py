@@ -23,12 +23,12 @@ from engine.network.libp2p.varint import encode_varint
 from engine.network.libp2p.yamux import HEADER as FRAME
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from engine.network.libp2p.handshake import SecuredPipe
 
 AT_ONCE = 8
-PATIENCE_S = 30
 
 
 class Crowd:

@@ -47,6 +47,7 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, SavedTransport
+from tests.patience import PATIENCE_S
 
 START_MS: Final = 1_800_000_000_000
 MINUTE_MS: Final = 60_000
@@ -55,7 +56,6 @@ DAY_MS: Final = 24 * HOUR_MS
 YEAR_MS: Final = 365 * DAY_MS
 HEALING_S: Final = 60
 """Within a minute after an attack has stopped."""
-PATIENCE_S: Final = 60
 NS_PER_MS: Final = 1_000_000
 SETTINGS: Final = Settings(
     network=NetworkSettings(listen_host="127.0.0.1", discovery=False),

@@ -30,6 +30,7 @@ from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import Loopback, Node, settings_of
+from tests.patience import PATIENCE_S
 from tests.security.stage import figure
 
 MIB: Final = 2**20
@@ -107,7 +108,7 @@ class Flooded:
 
     async def taken_in(self, sent: WakuMessage) -> None:
         """Until the service node has heard this one, which was sent last."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not (await self.kept([sent])):  # noqa: ASYNC110 - another node's archive
                 await asyncio.sleep(0.2)  # A Store answers ten times a second.
 

@@ -22,6 +22,7 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.waku.gossip.scoring import PeerScores
 from engine.network.waku.gossip.vocabulary import HUB
 from tests.network.node.loopback import message
+from tests.patience import PATIENCE_S
 from tests.security.crowd import Crowd, node_of, until_peers
 from tests.security.stage import figure
 
@@ -83,7 +84,7 @@ class Town:
     async def until_taken(self, count: int) -> None:
         """So many, and all of them known by name."""
         (host,) = self.node.hosts()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while self.taken() < count or len(host.peers()) < count:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
@@ -97,7 +98,7 @@ class Town:
 
     async def until_counted(self, name: str, number: int) -> None:
         """A counter tells nobody: look again at every turn of the loop."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while self.counted(name) < number:  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
@@ -233,7 +234,7 @@ def test_a_handshake_that_goes_on_by_drops_ends_by_its_deadline() -> None:
             slow = await town.crowd().socket("127.0.0.66")
             closed = asyncio.ensure_future(slow.wait_closed())
             drops = iter(encode_message(HEADER) + encode_message("/noise") + b"\x00\xff")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 while not closed.done():
                     slow.write(bytes([next(drops, 0)]))
                     await asyncio.wait((closed,), timeout=0.02)

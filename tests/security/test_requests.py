@@ -5,8 +5,9 @@ import asyncio
 from engine.core.contacts import ContactState
 from engine.events import ConversationView
 from engine.runtime.people import MAX_OPEN_OF_A_GROUP, MAX_OPEN_OF_STRANGERS, MAX_OPEN_REQUESTS
+from tests.patience import PATIENCE_S
 from tests.security.mallory import Mallory
-from tests.security.stage import PATIENCE_S, Relay, Stage, Victim, figure
+from tests.security.stage import Relay, Stage, Victim, figure
 from tests.session.pair_stage import PairPerson
 
 FLOOD = 60

@@ -8,6 +8,8 @@ from typing import Final
 
 import pytest
 
+from tests.patience import PATIENCE_S
+
 GROUP: Final = ("224.0.0.251", 5353)
 SERVICE: Final = "_p2p._udp.local"
 PTR, TXT, SRV, A = 12, 16, 33, 1
@@ -122,7 +124,7 @@ class Speaker(asyncio.DatagramProtocol):
 
     async def hear(self, wanted: bytes) -> bytes:
         """The next packet with ``wanted`` in it."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while wanted not in (packet := await self.heard.get()):
                 pass
         return packet

@@ -14,6 +14,7 @@ from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.discovery.interfaces import interfaces_for, local_network_addresses
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
+from tests.patience import PATIENCE_S
 
 
 def unique_local_address() -> str:
@@ -40,7 +41,7 @@ async def test_over_ipv6_alone_two_nodes_meet() -> None:
         for node in nodes:
             node.on_status(lambda _status: changed.set())
             await node.start()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not all(node.status().peers for node in nodes):
                 changed.clear()
                 await changed.wait()

@@ -33,6 +33,7 @@ from tests.network.discovery.multicast import (
     require_multicast,
     text_of,
 )
+from tests.patience import PATIENCE_S
 
 TOPIC = ContentTopic("/causerie/1/tests/proto")
 
@@ -67,7 +68,7 @@ class Found:
         return self.hosts[-1].peer_id
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self.news.clear()
                 await self.news.wait()

@@ -18,6 +18,7 @@ from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.network.waku.topics import Sharding
 from tests.network.edge.faulty_nodes import ScriptedNode, Wire
+from tests.patience import PATIENCE_S
 
 TOPIC = ContentTopic("/causerie/1/tests/proto")
 SERVING = replace(all_services(), store=None)
@@ -58,7 +59,7 @@ class Listening:
         self.news.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self.news.clear()
                 with suppress(TimeoutError):  # not everything that is waited for is told

@@ -34,6 +34,7 @@ from engine.network.waku.protocols import (
     METADATA_PROTOCOL,
 )
 from engine.network.waku.service.exchange import answer, read_request
+from tests.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from engine.core.ids import ContentTopic
@@ -66,7 +67,7 @@ class ScriptedNode:
         self.host.set_stream_handler(METADATA_PROTOCOL, self._metadata)
 
     async def until_asked(self, kind: FilterSubscribeType, count: int = 1) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while self.asked.count(kind) < count:
                 self.news.clear()
                 await self.news.wait()

@@ -41,6 +41,7 @@ from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE
 from engine.network.waku.service.exchange import answer, first_bytes, read_request
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import QUICK, SHARD, ServiceNet, until, waku_message
+from tests.patience import PATIENCE_S
 
 PACE: Final = EdgePace(
     request_timeout_s=0.05,
@@ -210,7 +211,7 @@ class Play:
         for number in range(len(self.nodes)):
             for healing in (Fault.ACCEPT, Fault.THAW, Fault.COME, Fault.WANT):
                 await self.do(healing, number)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while not self.is_well():
                 await self.do(Fault.WRITE, self.written % len(TOPICS))
 

@@ -40,6 +40,7 @@ from engine.network.libp2p.transports import Transports
 from engine.network.libp2p.upgrade import MPLEX, YAMUX
 from engine.network.libp2p.varint import encode_varint
 from engine.network.libp2p.yamux import HEADER as YAMUX_HEADER
+from tests.patience import PATIENCE_S
 
 LIMITS = HostLimits(
     handshake_timeout_ms=80, dial_timeout_ms=500, stream_timeout_ms=60, close_timeout_ms=20
@@ -181,7 +182,7 @@ async def misbehave(stage: Stage, below: Pipe, dialled: bool, chance: random.Ran
         below.abort()
     elif how == "more":
         pipe.write(junk(chance))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         if how in {"hold", "more"}:  # it is the other side that ends it, or has done with us
             with suppress(TimeoutError, RemoteProtocolError, TransportError):
                 async with asyncio.timeout(LIMITS.handshake_timeout_ms / 1_000 * 4):
@@ -213,7 +214,7 @@ async def nothing_left(layer: str) -> AsyncIterator[TcpHost]:
     listening = sockets()
     try:
         yield host
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while host.connection_count():
                 await _turn()
         assert sockets() == listening
@@ -270,7 +271,7 @@ async def test_junk_from_whoever_dials(
             with suppress(TransportError):  # an upgrade that a busy machine was too slow for
                 below = await transports().dial(address)
                 reached += await misbehave(stage, below, True, chance)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while host.connection_count():
                 await _turn()
         assert host.peers() == []
@@ -291,13 +292,13 @@ async def test_junk_from_a_bare_socket(layer: str, caplog: pytest.LogCaptureFixt
             if chance.random() < 0.5:
                 writer.write_eof()
             with suppress(ConnectionError):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE_S):
                     while await reader.read(65_536):
                         pass
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while host.connection_count():
                 await _turn()
         assert refused(host) == 3 * TIMES

@@ -26,6 +26,7 @@ from tests.network.libp2p.loopback_hosts import (
     lost_peer,
     wired_hosts,
 )
+from tests.patience import PATIENCE_S
 
 
 async def test_a_killed_connection_is_noticed_at_once() -> None:
@@ -146,5 +147,5 @@ async def test_stopping_just_when_somebody_connects_leaves_no_socket(
         accepting[0](pipe)  # stop comes before its task's first step
         await alice.stop()
         assert alice.connection_count() == 0
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await pipe.wait_closed()

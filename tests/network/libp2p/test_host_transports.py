@@ -26,6 +26,7 @@ from tests.network.libp2p.loopback_hosts import (
     read_to_end,
     wired_hosts,
 )
+from tests.patience import PATIENCE_S
 
 ANSWER = ProtocolId("/test/answer/1")
 MIB = 1024 * 1024
@@ -125,7 +126,7 @@ async def test_probes_are_no_use_of_a_connection() -> None:
     await alice.start()
     await bob.start()
     await alice.connect(bob.addresses()[0])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await (await lost_peer(alice))
     assert alice.counters() == {"libp2p.idle_connection_closed": 1}
     await alice.stop()
@@ -170,7 +171,7 @@ async def test_ends_that_are_held_back_over_mplex_do_come(running_hosts: Running
         await alice.ping(bob.peer_id)
         for stream in streams:
             await stream.close_write()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             assert await asyncio.gather(*map(read_to_end, streams)) == [b""] * 4
 
 
@@ -254,7 +255,7 @@ async def test_connections_that_come_and_go_leave_nothing(layer: str, muxer: Pro
 
 
 async def until_empty(*hosts: TcpHost) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while any(host.connection_count() for host in hosts):
             for host in hosts:
                 assert not host.peers()

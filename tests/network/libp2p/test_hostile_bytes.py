@@ -31,6 +31,7 @@ from engine.network.libp2p.tcp import Traffic
 from engine.network.libp2p.transports import Transports
 from engine.network.libp2p.upgrade import MPLEX, YAMUX, upgrade
 from engine.network.libp2p.varint import encode_varint
+from tests.patience import PATIENCE_S
 
 RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
 ALICE, BOB = IdentityKey(b"a" * 32), IdentityKey(b"b" * 32)
@@ -166,7 +167,7 @@ async def test_nonsense_behind_a_right_handshake(
             await asyncio.sleep(0)
             pipe.close()
             await pipe.wait_closed()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while alice.connection_count():
                 await _turn()
         assert "libp2p.stream_handler_failed" not in alice.counters()
@@ -205,7 +206,7 @@ async def test_a_real_exchange_bent_at_one_place(
                 await alice.disconnect(PeerId(bob.peer_id))
             server.close()
             await server.wait_closed()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 while alice.connection_count() or bob.connection_count():
                     await _turn()
                 if bend.task is not None:

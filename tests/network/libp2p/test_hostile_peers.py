@@ -19,6 +19,7 @@ from engine.network.libp2p.varint import encode_varint
 from engine.network.libp2p.yamux import FRAMES_PER_CALL, INITIAL_WINDOW
 from engine.network.libp2p.yamux import HEADER as FRAME
 from tests.network.libp2p.loopback_hosts import RunningHosts, rogue, send_raw
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ async def test_a_peer_that_says_goodbye_again_and_again_does_not_put_it_off(
     async with running_hosts(1, limits=limits) as (alice,):
         peer = await rogue(alice)
         pipe_closed = asyncio.ensure_future(peer.wait_closed())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not pipe_closed.done():
                 peer.write(FRAME.pack(0, 3, 0, 0, 0))
                 await asyncio.wait((pipe_closed,), timeout=0.01)
@@ -127,7 +128,7 @@ async def test_no_flood_of_frames_is_handled_in_one_turn(running_hosts: RunningH
         peer.attach(ears)
         pings = range(20_000)
         peer.write(b"".join(FRAME.pack(0, 2, 1, 0, number) for number in pings))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while not ears.pongs or ears.pongs[-1] != pings[-1]:
                 ears.news.clear()
                 await ears.news.wait()

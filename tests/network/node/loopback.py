@@ -10,6 +10,7 @@ from engine.core.waku import WakuMessage
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.store.intake import Archive
+from tests.patience import PATIENCE_S
 
 TOPIC = ContentTopic("/causerie/1/tests/proto")
 
@@ -44,7 +45,7 @@ class Node:
         self.news.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self.news.clear()
                 await self.news.wait()

@@ -16,6 +16,7 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.send_queue import SendQueue, SendQueueLimits
 from tests.network.node.loopback import Loopback, message, settings_of
+from tests.patience import PATIENCE_S
 
 LEAVES = 10
 STAR = [(leaf, LEAVES + 1) for leaf in range(LEAVES + 1)]
@@ -112,7 +113,7 @@ async def churn(count: int) -> None:
         async def some(times: int) -> None:
             for number in range(times):
                 await come_and_go(address, number)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 while hub.node.gauges()["connected_peers"]:  # noqa: ASYNC110 -- the loop's next turn
                     await asyncio.sleep(0)
 

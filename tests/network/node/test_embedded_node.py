@@ -23,6 +23,7 @@ from engine.network.waku.message_hash import message_hash
 from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.topics import Sharding
 from tests.network.node.loopback import TOPIC, Loopback, message, settings_of
+from tests.patience import PATIENCE_S
 
 PUBSUB = PubsubTopic("/waku/2/rs/42/4")
 
@@ -262,7 +263,7 @@ async def test_subscribing_to_another_application_joins_its_shard() -> None:
 
         bob.node.subscribe(topic, take)
         number = 0
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not (await alice.node.publish(message(number, topic=topic))).peers:
                 number += 1  # The subscription has not arrived yet.
                 await asyncio.sleep(0)
@@ -382,7 +383,7 @@ async def test_behind_the_fault_layer_a_node_is_still_a_transport() -> None:
         await bob.until_peers(1)
         for number in range(100):
             await bob.node.publish(message(number))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             await last.wait()
         assert faulty.counters()["faults.lost"] > 0
         await faulty.stop()

@@ -15,6 +15,7 @@ from engine.network.node.services import all_services
 from engine.network.node.standalone import run_node
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import settings_of
+from tests.patience import PATIENCE_S
 
 OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
 SAMPLE = re.compile(r"causerie_[a-zA-Z0-9_]+ [0-9.e+-]+")
@@ -38,7 +39,7 @@ async def said(port: int, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             return await reader.read()
     except ConnectionError:
         return b""
@@ -87,7 +88,7 @@ async def test_clients_that_say_nothing_are_bounded_and_gone_with_the_server() -
     async with metrics_server() as server:
         silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(12)]
         cut = [asyncio.create_task(reader.read()) for reader, _ in silent]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while sum(task.done() for task in cut) < 4:
                 await asyncio.wait(cut, return_when=asyncio.FIRST_COMPLETED, timeout=0.1)
     await asyncio.gather(*cut, return_exceptions=True)

@@ -44,6 +44,7 @@ from engine.network.waku.store.server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
+from tests.patience import PATIENCE_S
 
 SHARD = Sharding().pubsub_topic(TOPIC)
 SECOND_NS = 10**9
@@ -64,7 +65,7 @@ class Light:
     service: PeerId
 
     async def until_pushed(self, count: int) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while len(self.inbox) < count:
                 self.news.clear()
                 await self.news.wait()
@@ -305,7 +306,7 @@ async def test_nodes_of_different_clusters_do_not_stay_connected() -> None:
             settings=NodeSettings(network_key=b"o" * 32, sharding=Sharding(cluster_id=7))
         )
         other.node.add_peers(ours.node.addresses())
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while not (  # noqa: ASYNC110 - a counter has no event
                 other.node.counters().get("node.peer_refused")
                 or ours.node.counters().get("node.peer_refused")
@@ -412,7 +413,7 @@ async def test_junk_at_every_service_costs_its_stream_and_no_more(tmp_path: Path
         light, counters = net.light, net.service.node.counters
         for protocol in SERVED_PROTOCOLS:
             for _ in range(40):
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(PATIENCE_S):
                     await throw(light.host, light.service, protocol)
         assert counters().get("libp2p.stream_handler_failed", 0) == 0
         pushed = await light.lightpush.push(light.service, SHARD, fresh(1))

@@ -14,6 +14,7 @@ from engine.network.libp2p.ports import Host
 from engine.network.waku.gossip.vocabulary import MessageDelivered
 from engine.network.waku.relay.relay import RelaySettings, WakuRelay
 from tests.network.waku.memory_host import MemoryHost, Wire
+from tests.patience import PATIENCE_S
 
 TOPIC = PubsubTopic("/waku/2/rs/42/4")
 
@@ -39,7 +40,7 @@ class Node:
         self.news.set()
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not condition():
                 self.news.clear()
                 await self.news.wait()

@@ -14,6 +14,7 @@ from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.waku.framing import FrameDecoder, encode_frame
 from engine.network.waku.service.exchange import ExchangeLimits
 from tests.network.waku.memory_host import MemoryHost, Wire
+from tests.patience import PATIENCE_S
 
 SHARD = PubsubTopic("/waku/2/rs/42/0")
 TOPIC = ContentTopic("/causerie/1/tests/proto")
@@ -76,7 +77,7 @@ async def exchange_raw(host: MemoryHost, peer: PeerId, protocol: ProtocolId, dat
     await stream.write(data)
     await stream.close_write()
     answer = b""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while chunk := await stream.read_some(65_536):
             answer += chunk
     return answer
@@ -89,7 +90,7 @@ def unframed(data: bytes) -> bytes:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Lets everybody else work until it is so."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 - not everything that is waited for has an event
             await asyncio.sleep(0)
 

@@ -31,6 +31,7 @@ from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.network.waku.service_net import PATIENT, ServiceNet, until, waku_message
 from tests.network.waku.store_net import NOW_NS, SECOND_NS, intake_into, message, offer, store_net
+from tests.patience import PATIENCE_S
 
 
 async def test_what_must_not_be_archived_is_refused(tmp_path: Path) -> None:
@@ -176,7 +177,7 @@ async def test_nobody_waits_for_a_disk_that_refuses() -> None:
         for number in range(8):
             offer(intake, message(number))
         await until(lambda: intake.failing)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await intake.wait_for_room()
         await intake.stop()
 

@@ -19,6 +19,7 @@ from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import RelaySettings
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.relay_net import TOPIC, Net, Node, waku_data
+from tests.patience import PATIENCE_S
 
 SOON = replace(PEER, heartbeat_interval_ms=10, iwant_followup_ms=20)
 NEVER_MS = 10**9
@@ -67,7 +68,7 @@ async def _swallow(stream: Stream) -> None:
 
 async def until(condition: Callable[[], bool]) -> None:
     """For what no event tells: a score."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 -- see above
             await asyncio.sleep(0.005)
 
@@ -191,7 +192,7 @@ def test_p7_whoever_promises_and_does_not_deliver_loses_until_its_gossip_is_igno
         victim, honest = await net.pair(relaying())
         bad = await attacker(net, victim)
         number = 0
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while victim.counters["relay.ihave_ignored"] == 0 or (
                 victim.relay.score(PeerId("attacker")) >= victim_threshold
             ):

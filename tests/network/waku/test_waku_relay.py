@@ -16,6 +16,7 @@ from engine.network.waku.relay.session import SessionSettings
 from engine.network.waku.send_queue import SendQueueLimits
 from tests.network.waku.memory_host import MemoryStream
 from tests.network.waku.relay_net import TOPIC, Net, Node, waku_data
+from tests.patience import PATIENCE_S
 
 QUICK = RelaySettings(
     session=SessionSettings(
@@ -180,7 +181,7 @@ async def test_a_peer_that_was_given_up_gets_another_chance_while_it_is_connecte
             await _swallow(stream)
 
         sorry.set_stream_handler(RELAY_PROTOCOL, listen)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await heard.wait()
         await sorry.stop()
 

@@ -35,10 +35,10 @@ from engine.persistence.database import open_readonly
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.own_clock import boot_time_ms
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import BreakableStore
 
 KEY = bytes(range(32))
-PATIENCE_S = 90
 QUICK = HistoryConfig(trailing_ms=500, retry_ms=200, back_off_ms=50)
 Row: TypeAlias = tuple[int, str, str]
 """Lamport timestamp, id, text."""

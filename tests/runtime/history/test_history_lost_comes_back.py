@@ -6,13 +6,8 @@ from pathlib import Path
 from engine.core.ids import ConversationId, DeliveryState, MessageId
 from engine.events import MessageKind
 from engine.history_views import HistoryReason
-from tests.runtime.history.history_stage import (
-    PATIENCE_S,
-    Person,
-    StoreNode,
-    connected_friends,
-    until_stored,
-)
+from tests.patience import PATIENCE_S
+from tests.runtime.history.history_stage import Person, StoreNode, connected_friends, until_stored
 
 DAY_MS = 24 * 3_600_000
 HOUR_MS = 3_600_000

@@ -12,15 +12,9 @@ from engine.core.problems import QueryFailed
 from engine.core.sds.vocabulary import MissingEntry
 from engine.events import GapUpdated, GapView
 from engine.history_views import LostView, StoreHealth
+from tests.patience import PATIENCE_S
 from tests.runtime.history.bad_stores import Silent, serving
-from tests.runtime.history.history_stage import (
-    PATIENCE_S,
-    QUICK,
-    Person,
-    Row,
-    StoreNode,
-    until_stored,
-)
+from tests.runtime.history.history_stage import QUICK, Person, Row, StoreNode, until_stored
 
 DAY_MS = 24 * 3_600_000
 HOUR_MS = 3_600_000

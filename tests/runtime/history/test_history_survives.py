@@ -13,8 +13,8 @@ from engine.core.problems import NoStoreToAsk
 from engine.core.waku_store import MAX_PAGE_MESSAGES
 from engine.events import NoticeRaised
 from engine.history_views import HistoryReason, HistoryState
+from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import (
-    PATIENCE_S,
     GroupPast,
     Person,
     StoreNode,
