@@ -23,7 +23,12 @@ def problem_of(name: str, value: object) -> ConfigError | None:
     except AddressError as error:
         return error
     except ValueError as error:
-        return SettingsError(str(error), SettingsFlaw.WRONG_VALUE, key=f"[network] {name}")
+        return SettingsError(
+            str(error),
+            SettingsFlaw.WRONG_VALUE,
+            key=f"[network] {name}",
+            allowed=key.rule.allowed,
+        )
     return None
 
 

@@ -425,7 +425,9 @@ class _Reader:
         line = line_of(self.text, section, key)
         place = f"{self.path}:{line}" if line else str(self.path)
         name = f"[{section}] {_shown(key)}" if section else _shown(key)
-        return SettingsError(f"{name}: {problem}", flaw, place=place, key=name)
+        known = find_key(section, key)
+        allowed = None if known is None else known.rule.allowed
+        return SettingsError(f"{name}: {problem}", flaw, place=place, key=name, allowed=allowed)
 
 
 def _shown(key: str) -> str:

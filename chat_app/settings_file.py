@@ -23,6 +23,7 @@ from chat_app.settings import (
     parse_settings,
     sections_of,
 )
+from chat_app.settings_rules import allowed_by
 from engine.core.errors import SettingsError, SettingsFlaw, SettingsUnwritableError
 
 _WIDTH: Final = 88
@@ -58,7 +59,7 @@ def _default_lines() -> Iterator[str]:
         yield f"[{name}]"
         for key in keys_of(name):
             yield ""
-            yield from _comment(f"{key.text} Allowed: {key.rule.allowed}.")
+            yield from _comment(f"{key.text} Allowed: {allowed_by(key.rule)}.")
             yield f"# {key.name} = {toml_value(key.default)}"
 
 
@@ -96,7 +97,9 @@ def change_setting(path: Path, section: str, name: str, value: object) -> None:
     except ValueError as error:
         shown = f"[{section}] {name}"
         flaw = SettingsFlaw.WRONG_VALUE
-        raise SettingsError(f"{shown}: {error}", flaw, place=str(path), key=shown) from error
+        raise SettingsError(
+            f"{shown}: {error}", flaw, place=str(path), key=shown, allowed=key.rule.allowed
+        ) from error
     load_settings(path)  # a file that is wrong already is the user's to mend, not ours to overwrite
     try:
         old = path.read_text(encoding="utf-8-sig") if path.exists() else default_text()
@@ -189,7 +192,7 @@ def _page_lines() -> Iterator[str]:
             cells = (
                 f"`{key.name}`",
                 f"`{toml_value(key.default)}`",
-                key.rule.allowed,
+                allowed_by(key.rule),
                 key.text,
             )
             yield "| " + " | ".join(cells) + " |"

@@ -7,7 +7,13 @@ Python's, and Python's are integers, so types are compared exactly.
 import ipaddress
 from typing import Final, Protocol
 
-from engine.core.errors import AddressError, AddressFlaw, ConfigError
+from engine.core.errors import (
+    AddressError,
+    AddressFlaw,
+    AllowedValue,
+    ConfigError,
+    SettingKind,
+)
 from engine.delivery.pseudonym import parse_key
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.proxy import EXAMPLE, parse_proxy
@@ -33,22 +39,26 @@ def shown(value: object) -> str:
 
 class Rule(Protocol):
     @property
-    def allowed(self) -> str:
-        """What is allowed, to follow "must be"."""
+    def allowed(self) -> AllowedValue: ...
 
     def read(self, value: object) -> object:
         """The setting's value.  Raises ValueError with the complaint, or AddressError."""
 
 
+def allowed_by(rule: Rule) -> str:
+    """What is allowed, to follow "must be"."""
+    from ui.setting_words import allowed_words  # noqa: PLC0415 - only to complain or explain
+
+    return allowed_words(rule.allowed)
+
+
 def _refuse(value: object, rule: Rule) -> ValueError:
     kind = _TYPES.get(type(value), "a date or time")
-    return ValueError(f"{shown(value)} ({kind}) is not allowed; must be {rule.allowed}")
+    return ValueError(f"{shown(value)} ({kind}) is not allowed; must be {allowed_by(rule)}")
 
 
 class Flag:
-    @property
-    def allowed(self) -> str:
-        return "true or false"
+    allowed = AllowedValue(SettingKind.FLAG)
 
     def read(self, value: object) -> bool:
         if not isinstance(value, bool):
@@ -63,8 +73,9 @@ class Whole:
         self._range = range(minimum, maximum + 1)
 
     @property
-    def allowed(self) -> str:
-        return f"a whole number from {self._range[0]} to {self._range[-1]}"
+    def allowed(self) -> AllowedValue:
+        limits = str(self._range[0]), str(self._range[-1])
+        return AllowedValue(SettingKind.WHOLE, limits)
 
     def read(self, value: object) -> int:
         if type(value) is not int or value not in self._range:
@@ -77,9 +88,8 @@ class Choice:
         self.values = values
 
     @property
-    def allowed(self) -> str:
-        *most, last = (f'"{value}"' for value in self.values)
-        return f"{', '.join(most)} or {last}"
+    def allowed(self) -> AllowedValue:
+        return AllowedValue(SettingKind.CHOICE, self.values)
 
     def read(self, value: object) -> str:
         if not isinstance(value, str) or value not in self.values:
@@ -93,9 +103,7 @@ AUTOMATIC: Final = "auto"
 class HostAddress:
     """An address to listen on: numbers only, since a name may stand for something else tomorrow."""
 
-    @property
-    def allowed(self) -> str:
-        return '"auto" or an IPv4 or IPv6 address in quotes, such as "127.0.0.1"'
+    allowed = AllowedValue(SettingKind.HOST_ADDRESS)
 
     def read(self, value: object) -> str:
         if not isinstance(value, str):
@@ -109,15 +117,15 @@ class HostAddress:
 
 
 class Multiaddrs:
+    _kind = SettingKind.MULTIADDRS
+
     def __init__(self, *, max_count: int) -> None:
         self._max_count = max_count
 
     @property
-    def allowed(self) -> str:
-        return (
-            f"a list of at most {self._max_count} multiaddrs,"
-            ' such as ["/ip4/192.0.2.1/tcp/60000/p2p/16Uiu2…"]'
-        )
+    def allowed(self) -> AllowedValue:
+        example = '["/ip4/192.0.2.1/tcp/60000/p2p/16Uiu2…"]'
+        return AllowedValue(self._kind, (str(self._max_count), example))
 
     def read(self, value: object) -> tuple[str, ...]:
         if not isinstance(value, list) or len(value) > self._max_count:
@@ -133,9 +141,7 @@ class Multiaddrs:
 class ServiceNodes(Multiaddrs):
     """Multiaddrs with the peer at their end, so that nobody else can answer in its place."""
 
-    @property
-    def allowed(self) -> str:
-        return f"{super().allowed}, each with its /p2p/ part"
+    _kind = SettingKind.SERVICE_NODES
 
     def read(self, value: object) -> tuple[str, ...]:
         found = super().read(value)
@@ -146,9 +152,7 @@ class ServiceNodes(Multiaddrs):
 
 
 class DeliveryKey:
-    @property
-    def allowed(self) -> str:
-        return "empty, or the 43 characters that another member of the test group was shown"
+    allowed = AllowedValue(SettingKind.DELIVERY_KEY)
 
     def read(self, value: object) -> str:
         """The text as it is; no complaint repeats it."""
@@ -158,14 +162,12 @@ class DeliveryKey:
             try:
                 parse_key(value)
             except ConfigError as error:
-                raise ValueError(f"this is no key; must be {self.allowed}") from error
+                raise ValueError(f"this is no key; must be {allowed_by(self)}") from error
         return value
 
 
 class ProxyAddress:
-    @property
-    def allowed(self) -> str:
-        return f'empty, or a SOCKS5 proxy by its IP address, such as "{EXAMPLE}"'
+    allowed = AllowedValue(SettingKind.PROXY, (EXAMPLE,))
 
     def read(self, value: object) -> str:
         """The text as it is: it may hold a password, and no complaint repeats that."""

@@ -38,6 +38,9 @@ from engine.history_views import HistoryView, StoreTestView, StoreView
 MAX_TEXT_BYTES = 64 * 1024
 MAX_FILE_BYTES = 96 * 1024
 MAX_CAPTION_BYTES = 1024
+MAX_LARGE_FILE_BYTES = 100 * 1024 * 1024
+MAX_THUMBNAIL_BYTES = 8 * 1024
+MAX_READ_BYTES = 10 * 1024 * 1024
 MAX_NAME_CHARACTERS = 64
 
 
@@ -303,6 +306,78 @@ class Timeline(Protocol):
         """Mark all rows up to and including ``up_to`` as read.  The mark never moves backwards."""
 
     async def save_draft(self, conversation_id: ConversationId, text: str) -> None: ...
+
+
+class Files(Protocol):
+    """Files of more than MAX_FILE_BYTES, which travel apart from their messages.
+
+    Conversations are groups and pairs.  Each command but ``send`` is about a message whose
+    ``FileView.state`` is not INLINE, and raises CommandError if there is no such message.
+    """
+
+    async def send(  # noqa: PLR0913 - one keyword per fact of the file
+        self,
+        conversation_id: ConversationId,
+        path: str,
+        *,
+        name: str,
+        media_type: str,
+        caption: str = "",
+        mentions: Sequence[Mention] = (),
+        reply_to: MessageId | None = None,
+        thumbnail: bytes = b"",
+        width: int = 0,
+        height: int = 0,
+    ) -> MessageId:
+        """Seal a copy of the file at ``path``, say so, and offer it to others.
+
+        Of more than MAX_FILE_BYTES and at most MAX_LARGE_FILE_BYTES bytes; a smaller one is for
+        ``Timeline.send_file``.  ``thumbnail``: PNG or JPEG of at most MAX_THUMBNAIL_BYTES; one that
+        is not is left out.  Returns once the copy and the message are durable.  Raises ConfigError
+        as ``Timeline.send_file`` does, and StorageError if the file cannot be read
+        (``FILE_NOT_READ``) or there is no room for the copy.
+        """
+
+    async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Get it from others, or go on after ``pause``, ``cancel`` or a failure.
+
+        Of ours: offer it to nodes again.  It goes on after a restart.
+        """
+
+    async def pause(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """What is here stays."""
+
+    async def cancel(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        """Stop, and remove what is here of somebody else's file, complete or not.
+
+        Of ours, only the offer to nodes ends.
+        """
+
+    async def save_as(
+        self, conversation_id: ConversationId, message_id: MessageId, path: str
+    ) -> None:
+        """Write a complete file to ``path``, as a whole or not at all; one there is replaced.
+
+        Raises StorageError (``FILE_NOT_WRITTEN``), and CommandError if it is not complete.
+        """
+
+    async def read(
+        self,
+        conversation_id: ConversationId,
+        message_id: MessageId,
+        *,
+        limit: int = MAX_READ_BYTES,
+    ) -> bytes:
+        """The bytes of a complete file, for a picture to be shown.
+
+        Raises CommandError if it is not complete or has more than ``limit`` bytes.
+        """
+
+    async def open_path(self, conversation_id: ConversationId, message_id: MessageId) -> str:
+        """The path of a private copy with its name, for another program; removed at the end.
+
+        Raises CommandError if it is not complete.
+        """
 
 
 class History(Protocol):

@@ -23,6 +23,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.problems import ConnectionReason, FailureReason, NodeTrouble
+from engine.file_views import FileProgressed, FileView
 from engine.history_views import HistoryChanged, LostView, StoresChanged
 
 
@@ -118,22 +119,6 @@ class ReactionView(Struct, frozen=True, kw_only=True):
     """Ours, and no relay or service node has taken it yet."""
     names: tuple[str, ...] = ()
     """At most 8 of the people, without ourselves."""
-
-
-class FileView(Struct, frozen=True, kw_only=True):
-    """A file that came with a message.  ``api.Timeline.file_data`` reads its bytes.
-
-    All of it is what its sender says, except ``size``: only a decoder knows what the bytes are.
-    """
-
-    name: str
-    """Clean: one line, no path, usable as a file name on every system."""
-    media_type: str
-    size: int
-    """The number of bytes."""
-    width: int = 0
-    """Of a picture, in pixels; 0 if it is none."""
-    height: int = 0
 
 
 class MessageView(Struct, frozen=True, kw_only=True):
@@ -558,6 +543,7 @@ EngineEvent: TypeAlias = (
     | MessageAdded
     | MessageChanged
     | ReactionReceived
+    | FileProgressed
     | MessageRemoved
     | TimelineChanged
     | FloodsChanged

@@ -49,8 +49,11 @@ def beads_of(messages: Sequence[MessageView], missing: int) -> tuple[Bead, ...]:
     return tuple([*placed, *holes, *waiting][-MAX_BEADS:])
 
 
-def health_words(conversation: ConversationView) -> tuple[str, str]:
-    """The part in the warning colour, and the rest."""
+def health_words(conversation: ConversationView, *, offline: bool = False) -> tuple[str, str]:
+    """The part in the warning colour, and the rest.
+
+    ``offline``: nobody is connected, so nobody can say whether anything is missing.
+    """
     missing = words = ""
     if conversation.missing:
         missing = tr("%n missing", "%n missing", conversation.missing)
@@ -58,9 +61,9 @@ def health_words(conversation: ConversationView) -> tuple[str, str]:
         words = tr("%n not sent", "%n not sent", conversation.failed)
     elif conversation.waiting_to_send:
         words = tr("%n waiting", "%n waiting", conversation.waiting_to_send)
-    if missing and words:
-        return missing, f", {words}"
-    return missing, words or ("" if missing else tr("All here"))
+    elif not missing:
+        words = tr("Offline") if offline else tr("Nothing missing")
+    return missing, f", {words}" if missing and words else words
 
 
 class BeadStrip(QWidget):
@@ -71,13 +74,27 @@ class BeadStrip(QWidget):
         self._beads: tuple[Bead, ...] = ()
         self._warning = ""
         self._words = ""
+        self._conversation: ConversationView | None = None
+        self._offline = False
         self._short = False
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self._changed)
 
     def show_health(self, conversation: ConversationView, messages: Sequence[MessageView]) -> None:
+        self._conversation = conversation
         self._beads = beads_of(messages, conversation.missing)
-        self._warning, self._words = health_words(conversation)
+        self._say()
+
+    def set_offline(self, offline: bool) -> None:
+        """Nobody is connected."""
+        if offline != self._offline:
+            self._offline = offline
+            self._say()
+
+    def _say(self) -> None:
+        if self._conversation is None:
+            return
+        self._warning, self._words = health_words(self._conversation, offline=self._offline)
         said = f"{self._warning}{self._words}"
         self.setAccessibleName(tr("Messages: {said}").format(said=said))
         self.setToolTip(plain_tip(tr("The last messages: {said}").format(said=said)))

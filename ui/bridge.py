@@ -30,6 +30,7 @@ from engine.events import (
     TimelineChanged,
     TypingChanged,
 )
+from engine.file_views import FileProgressed
 from engine.history_views import HistoryChanged, StoresChanged
 
 
@@ -40,6 +41,7 @@ class EngineBridge(QObject):
     message_added = Signal(MessageAdded)
     message_changed = Signal(MessageChanged)
     reaction_received = Signal(ReactionReceived)
+    file_progressed = Signal(FileProgressed)
     message_removed = Signal(MessageRemoved)
     timeline_changed = Signal(TimelineChanged)
     floods_changed = Signal(FloodsChanged)
@@ -80,6 +82,8 @@ class EngineBridge(QObject):
                 self.message_changed.emit(event)
             case ReactionReceived():
                 self.reaction_received.emit(event)
+            case FileProgressed():
+                self.file_progressed.emit(event)
             case MessageRemoved():
                 self.message_removed.emit(event)
             case TimelineChanged():

@@ -21,7 +21,6 @@ from engine.core.errors import (
     LinkKind,
     RemoteProtocolError,
     SettingsError,
-    SettingsFlaw,
     SettingsUnwritableError,
     StorageError,
     StorageFault,
@@ -31,12 +30,12 @@ from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
 from ui.address_words import address_words
 from ui.foreign_text import one_line
 from ui.problem_words import sentence
+from ui.setting_words import settings_words
 from ui.times import LATEST_MS, date_words
 from ui.translate import tr
 from ui.transport_words import transport_words
 
 _MAX_NAME: Final = 60
-_LONGEST_KEY: Final = 140
 
 
 _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
@@ -51,6 +50,8 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.NOT_KEPT: lambda: tr("One of the two messages is not kept here any more."),
     CommandRefusal.NO_MESSAGE: lambda: tr("This message is not here any more."),
     CommandRefusal.NO_FILE: lambda: tr("This message has no file."),
+    CommandRefusal.NOT_COMPLETE: lambda: tr("Not all of this file is here."),
+    CommandRefusal.TOO_LARGE_TO_SHOW: lambda: tr("This file is too large to be shown here."),
     CommandRefusal.RETRACTED: lambda: tr("This message was deleted."),
     CommandRefusal.NOT_OURS: lambda: tr("Only its author can change a message."),
 }
@@ -78,6 +79,10 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "up to {detail} MB more. Make room and start again; nothing was changed."
     ),
     StorageFault.FILE_NOT_WRITTEN: lambda: tr("The file cannot be written: {detail}."),
+    StorageFault.FILE_NOT_READ: lambda: tr("The file cannot be read: {detail}."),
+    StorageFault.FILES_FULL: lambda: tr(
+        "As many files are kept here as there may be; delete some first."
+    ),
     StorageFault.OTHER: lambda: tr("The profile's database cannot be used."),
     StorageFault.CLOSING: lambda: tr(
         "The profile is being closed; what was asked last may not have been saved."
@@ -214,23 +219,6 @@ _INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
 }
 
 
-_SETTINGS: Final[Mapping[SettingsFlaw, Callable[[], str]]] = {
-    SettingsFlaw.UNREADABLE: lambda: tr("The settings file cannot be read ({place})."),
-    SettingsFlaw.TOO_LARGE: lambda: tr("The settings file is too large ({place})."),
-    SettingsFlaw.NOT_TEXT: lambda: tr("The settings file is not UTF-8 text ({place})."),
-    SettingsFlaw.NOT_TOML: lambda: tr("The settings file is not TOML ({place})."),
-    SettingsFlaw.NO_SECTION: lambda: tr(
-        'In the settings file "{key}" must be a section ({place}).'
-    ),
-    SettingsFlaw.UNKNOWN: lambda: tr('There is no setting "{key}" ({place}).'),
-    SettingsFlaw.WRONG_VALUE: lambda: tr('The setting "{key}" has an impossible value ({place}).'),
-    SettingsFlaw.READABLE: lambda: tr(
-        'The setting "{key}" is a secret, and others on this machine can read the settings file'
-        " ({place})."
-    ),
-}
-
-
 def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
     match error:
         case CommandError(refusal=refusal):
@@ -244,7 +232,7 @@ def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
         case AddressError():
             return address_words(error)
         case SettingsError() | SettingsUnwritableError():
-            return _settings_words(error)
+            return settings_words(error)
         case TransportError(fault=fault, detail=detail):
             return sentence(transport_words(fault, detail))
         case RemoteProtocolError(reason=reason):
@@ -253,16 +241,6 @@ def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
             return tr("This cannot be used.")
         case _:
             return tr("This cannot be done now.")
-
-
-def _settings_words(error: SettingsError | SettingsUnwritableError) -> str:
-    if isinstance(error, SettingsUnwritableError):
-        words = tr("{path} cannot be written: {reason}.")
-        return words.format(path=error.path, reason=error.reason)
-    words = _SETTINGS[error.flaw]()
-    if not error.place:
-        words = words.replace(" ({place})", "")
-    return words.format(key=one_line(error.key, _LONGEST_KEY), place=one_line(error.place))
 
 
 def _link_words(error: InviteError) -> str:

@@ -1,6 +1,7 @@
 """What is said of a file: its size, and what it is in one word."""
 
-from engine.events import FileView, MessageView
+from engine.events import MessageView
+from engine.file_views import FileView
 from ui.foreign_text import one_line
 from ui.translate import tr
 

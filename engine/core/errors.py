@@ -9,6 +9,8 @@ because they are translated.  The text of such an error is for developers and lo
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 
 class ChatError(Exception):
     """Base of all errors that this application raises on purpose."""
@@ -40,6 +42,10 @@ class CommandRefusal(StrEnum):
     """The message is not in the timeline, or neither a text nor a file."""
     NO_FILE = "no_file"
     """The message has no file."""
+    NOT_COMPLETE = "not_complete"
+    """Not all bytes of the file are here."""
+    TOO_LARGE_TO_SHOW = "too_large_to_show"
+    """The file has more bytes than can be read at once."""
     RETRACTED = "retracted"
     """Its author deleted it for everybody."""
     NOT_OURS = "not_ours"
@@ -98,6 +104,10 @@ class StorageFault(StrEnum):
     megabytes that takes at most."""
     FILE_NOT_WRITTEN = "file_not_written"
     """A file that the user wanted saved; ``detail``: the system's own reason."""
+    FILE_NOT_READ = "file_not_read"
+    """A file that the user wanted to send; ``detail``: the system's own reason."""
+    FILES_FULL = "files_full"
+    """As many bytes of files as this profile may keep."""
     OTHER = "other"
     """None of the others; where a profile is opened, the command line shows the text."""
 
@@ -326,14 +336,43 @@ class SettingsFlaw(StrEnum):
     """Others on this machine can read a secret."""
 
 
-class SettingsError(ConfigError):
-    """The text says what is allowed; ``place``: file and line; ``key``: the setting to blame."""
+class SettingKind(StrEnum):
+    """What a setting can be."""
 
-    def __init__(self, text: str, flaw: SettingsFlaw, *, place: str = "", key: str = "") -> None:
+    FLAG = "flag"
+    WHOLE = "whole"
+    CHOICE = "choice"
+    HOST_ADDRESS = "host_address"
+    MULTIADDRS = "multiaddrs"
+    SERVICE_NODES = "service_nodes"
+    DELIVERY_KEY = "delivery_key"
+    PROXY = "proxy"
+
+
+class AllowedValue(Struct, frozen=True):
+    """What is allowed for a setting.  ``parts``: limits, the values to choose from, an example."""
+
+    kind: SettingKind
+    parts: tuple[str, ...] = ()
+
+
+class SettingsError(ConfigError):
+    """``place``: file and line; ``key``: the setting to blame; ``allowed``: what it can be."""
+
+    def __init__(
+        self,
+        text: str,
+        flaw: SettingsFlaw,
+        *,
+        place: str = "",
+        key: str = "",
+        allowed: AllowedValue | None = None,
+    ) -> None:
         super().__init__(f"{place}: {text}" if place else text)
         self.flaw = flaw
         self.place = place
         self.key = key
+        self.allowed = allowed
 
 
 class SettingsUnwritableError(ConfigError):

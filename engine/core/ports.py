@@ -522,7 +522,7 @@ class ProfileStore(Protocol):
     def reactors(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredReactor]:
-        """Who reacted and was not muted, the earliest first."""
+        """Who reacted and was not muted, the earliest first.  Nobody to a retracted message."""
 
     def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         """The bytes of a message's file, shown or not; None if it has none or was retracted."""

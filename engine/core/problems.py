@@ -13,6 +13,7 @@ from engine.core.errors import (
     AddressError,
     ChatError,
     RemoteProtocolError,
+    StorageFault,
     TransportError,
     TransportFault,
 )
@@ -173,3 +174,34 @@ class FailureReason(StrEnum):
     NOBODY_TOOK_IT = "nobody_took_it"
     NOT_REACHED = "not_reached"
     """The other of two could not be reached for 30 days."""
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+class FileFault(StrEnum):
+    """Why a file is not here yet, or not with others."""
+
+    NOBODY_CONNECTED = "nobody_connected"
+    """We are offline."""
+    NEEDS_SERVICE_NODE = "needs_service_node"
+    """Nobody who could be asked is connected, and no node that keeps files for others."""
+    NOBODY_HAS_IT = "nobody_has_it"
+    """All that are connected were asked."""
+    NOBODY_KEEPS_IT = "nobody_keeps_it"
+    """Of ours: no connected node keeps it, so others get it only while we are connected."""
+    NOT_AS_SAID = "not_as_said"
+    """Its parts contradict what the message says about it; only its sender can be to blame."""
+    NOT_HERE = "not_here"
+    """Of ours or complete: a part of it cannot be read any more on this device."""
+    STORAGE = "storage"
+    """``FileProblem.storage`` says why the disk refused."""
+
+
+class FileProblem(Struct, frozen=True, kw_only=True):
+    """``peers`` and ``nodes`` are how many were asked; a node keeps files for others."""
+
+    fault: FileFault
+    peers: int = 0
+    nodes: int = 0
+    storage: StorageFault | None = None

@@ -109,6 +109,8 @@ FROM reaction AS r CROSS JOIN participant AS p ON p.participant_key = r.sender_k
 LEFT JOIN delivery AS d
   ON r.is_own = 1 AND d.conversation_key = r.conversation_key AND d.message_id = r.message_id
 WHERE r.conversation_key = ? AND r.target_id = ? AND r.removed = 0 AND {_NOT_MUTED}
+  AND NOT EXISTS (SELECT 1 FROM message AS m WHERE m.conversation_key = r.conversation_key
+                  AND m.message_id = r.target_id AND m.retracted = 1)
 ORDER BY r.lamport_timestamp, r.message_id
 """  # noqa: S608 - our own columns
 _ReactorRow: TypeAlias = tuple[

@@ -15,6 +15,7 @@ import secrets
 import sqlite3
 import sys
 from array import array
+from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
 
@@ -24,7 +25,7 @@ from msgspec import Struct
 from engine.core.ids import InstanceId, MessageId, ParticipantId
 from engine.core.packed_ids import PACKED_BYTES
 from engine.core.sds.log_ids import Buckets
-from engine.core.sds.log_table import LogTable, Page
+from engine.core.sds.log_table import Author, LogTable, Page
 from engine.persistence.short_keys import instance_keys, participant_keys
 from engine.persistence.stored_ids import StoredId, stored_id, stored_place
 
@@ -33,7 +34,7 @@ TOGETHER: Final = 16
 BUCKETS_TOGETHER: Final = 1_024
 MOST_LATE: Final = 1_024
 """Messages that came late; more cost a start more than the pages that are made again."""
-FORM: Final = 1 if sys.byteorder == "little" else -1
+FORM: Final = 2 if sys.byteorder == "little" else -2
 """Counts changes of what is kept."""
 _KEY_BYTES: Final = 16
 
@@ -153,6 +154,7 @@ FROM log_late AS late CROSS JOIN log_entry AS l
 {_NAMES}
 WHERE late.conversation_key = ? ORDER BY l.lamport_timestamp, l.message_id
 """
+_LATE_COUNT: Final = "SELECT count(*) FROM log_late WHERE conversation_key = ?"
 
 
 class _DamagedError(Exception):
@@ -187,6 +189,9 @@ class _Page(Struct, frozen=True, array_like=True):
 
 
 class _Pages(Struct, frozen=True, array_like=True):
+    authors: int
+    """So many authors were known: the pages have no others."""
+    authors_checksum: int
     pages: list[_Page]
     previous: dict[int, MessageId]
     """By row: ``LogTable.previous``."""
@@ -209,18 +214,28 @@ def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, l
         if len(log) < head.rows:
             _restore_pages(connection, conversation, log, limit, head)
             return True
+        if head.rows_found and not log.pages_found:
+            _restore_buckets(connection, conversation, log, head)
+        more = read_rows(connection, conversation, log, limit)
+        _save_pages(connection, conversation, log, head, more=more)
+        if not more:
+            _save_buckets(connection, conversation, log, head)
+            _read_late(connection, conversation, log)
     except _DamagedError:
+        log.clear()
         log.distrusted = True
-        _cut(connection, conversation, head, log, len(log.pages) // TOGETHER)
+        _cut(connection, conversation, head, log, 0)
         return True
-    if head.rows_found and not log.pages_found:
-        _restore_buckets(connection, conversation, log, head)
-    more = read_rows(connection, conversation, log, limit)
-    _save_pages(connection, conversation, log, head, more=more)
-    if not more:
-        _save_buckets(connection, conversation, log, head)
-        log.add_rows(connection.execute(_LATE, (conversation,)))
     return more
+
+
+def _read_late(connection: sqlite3.Connection, conversation: int, log: LogTable) -> None:
+    """Add what came late."""
+    late: tuple[int] = connection.execute(_LATE_COUNT, (conversation,)).fetchone()
+    before = len(log)
+    log.add_rows(connection.execute(_LATE, (conversation,)))
+    if len(log) - before != late[0]:
+        raise _DamagedError
 
 
 def _read_head(connection: sqlite3.Connection, conversation: int) -> _Head:
@@ -261,9 +276,7 @@ def _fitting(connection: sqlite3.Connection, conversation: int, head: _Head, gro
     before = head.last_lamport + 1
     if head.removed_from is not None:
         before = min(before, head.removed_from)
-    late: tuple[int] = connection.execute(
-        "SELECT count(*) FROM log_late WHERE conversation_key = ?", (conversation,)
-    ).fetchone()
+    late: tuple[int] = connection.execute(_LATE_COUNT, (conversation,)).fetchone()
     if late[0] > MOST_LATE:
         row = connection.execute(
             "SELECT lamport_timestamp FROM log_late WHERE conversation_key = ? "
@@ -313,25 +326,32 @@ def _restore_pages(
     before = len(log)
     while len(log) < head.rows and (limit < 0 or len(log) - before < limit):
         number = len(log.pages) // TOGETHER
-        data = _checked(
-            connection.execute(
-                "SELECT checksum, data FROM log_pages WHERE conversation_key = ? AND number = ?",
-                (conversation, number),
-            ).fetchone()
-        )
+        row: tuple[int, StoredId, int, bytes] | None = connection.execute(
+            "SELECT last_lamport, last_message_id, checksum, data FROM log_pages "
+            "WHERE conversation_key = ? AND number = ?",
+            (conversation, number),
+        ).fetchone()
+        if row is None:
+            raise _DamagedError
+        lamport, message_id, checksum, data = row
         try:
-            kept = msgspec.msgpack.decode(data, type=_Pages)
+            kept = msgspec.msgpack.decode(
+                _checked(data, checksum, number, lamport, message_id), type=_Pages
+            )
             pages = [_unpacked(page, log.page_rows) for page in kept.pages]
         except ValueError as error:  # Also msgspec's.
             raise _DamagedError from error
-        known = len(log.authors)
         if (
             not 0 < len(pages) <= TOGETHER
             or len(log) + len(pages) * log.page_rows > head.rows
-            or any(max(page.authors) >= known for page in pages)
+            or any(max(page.authors) >= kept.authors for page in pages)
+            or _authors_checksum(log.authors[: kept.authors]) != kept.authors_checksum
         ):
             raise _DamagedError
         log.add_pages(pages, kept.previous)
+    last = head.last_lamport, head.last_message_id
+    if len(log) == head.rows and stored_place(log[-1].position) != last:
+        raise _DamagedError  # Messages may have come late, and nobody noted it.
 
 
 def _save_pages(
@@ -346,15 +366,18 @@ def _save_pages(
     if count <= saved:
         return
     _save_authors(connection, conversation, log)
+    authors, authors_checksum = len(log.authors), _authors_checksum(log.authors)
     for number in range(saved // TOGETHER, -(-count // TOGETHER)):
         pages = log.pages[number * TOGETHER : min((number + 1) * TOGETHER, count)]
         first = number * TOGETHER * log.page_rows
         rows = range(first, first + len(pages) * log.page_rows)
         previous = {row: item for row, item in log.previous.items() if row in rows}
-        data = msgspec.msgpack.encode(_Pages([*map(_packed, pages)], previous))
+        kept = _Pages(authors, authors_checksum, [*map(_packed, pages)], previous)
+        data = msgspec.msgpack.encode(kept)
         lamport, message_id = pages[-1].last_place
         place = lamport, stored_id(message_id)
-        connection.execute(_PUT_PAGES, (conversation, number, *place, crc32(data), data))
+        checksum = _checksum(data, number, *place)
+        connection.execute(_PUT_PAGES, (conversation, number, *place, checksum, data))
         head.last_lamport, head.last_message_id = place
     head.rows = count * log.page_rows
     head.hash_key = head.hash_key or secrets.token_bytes(_KEY_BYTES)
@@ -377,6 +400,10 @@ def _save_authors(connection: sqlite3.Connection, conversation: int, log: LogTab
             for number, (who, which) in enumerate(new, known[0])
         ],
     )
+
+
+def _authors_checksum(authors: Sequence[Author]) -> int:
+    return crc32(msgspec.msgpack.encode(authors))
 
 
 def _packed(page: Page) -> _Page:
@@ -411,11 +438,13 @@ def _restore_buckets(
 ) -> None:
     """Take over the look-up; one that is damaged is left."""
     cursor = connection.execute(
-        "SELECT checksum, data FROM log_buckets WHERE conversation_key = ? ORDER BY number",
+        "SELECT data, checksum, number FROM log_buckets WHERE conversation_key = ? ORDER BY number",
         (conversation,),
     )
     try:
-        buckets = [msgspec.msgpack.decode(_checked(row), type=Buckets) for row in cursor]
+        buckets = [
+            msgspec.msgpack.decode(_checked(*row, head.hash_key), type=Buckets) for row in cursor
+        ]
         log.restore_old(buckets, head.rows_found, key=_odd(head.hash_key))
     except (_DamagedError, ValueError):
         log.distrusted = True
@@ -433,7 +462,8 @@ def _save_buckets(
     kept = log.old.saved(BUCKETS_TOGETHER)
     for number, buckets in enumerate(kept):
         data = msgspec.msgpack.encode(buckets)
-        connection.execute(_PUT_BUCKETS, (conversation, number, crc32(data), data))
+        checksum = _checksum(data, number, head.hash_key)
+        connection.execute(_PUT_BUCKETS, (conversation, number, checksum, data))
     connection.execute(
         "DELETE FROM log_buckets WHERE conversation_key = ? AND number >= ?",
         (conversation, len(kept)),
@@ -446,7 +476,12 @@ def _odd(key: bytes) -> int:
     return int.from_bytes(key) | 1
 
 
-def _checked(row: tuple[int, bytes] | None) -> bytes:
-    if row is None or crc32(row[1]) != row[0]:
+def _checksum(data: bytes, *what: int | StoredId) -> int:
+    """``what``: where the data belong, and what they mean nothing without."""
+    return crc32(data, crc32(msgspec.msgpack.encode(what)))
+
+
+def _checked(data: bytes, checksum: int, *what: int | StoredId) -> bytes:
+    if _checksum(data, *what) != checksum:
         raise _DamagedError
-    return row[1]
+    return data

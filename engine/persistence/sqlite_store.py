@@ -7,10 +7,13 @@ Every method runs on the thread that opened the database and raises only ``Stora
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Self, assert_never
 
+from engine.core.errors import StorageError
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
@@ -83,7 +86,7 @@ from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.connection import transaction
 from engine.persistence.database import memory_database, open_database
-from engine.persistence.errors import translated
+from engine.persistence.errors import DatabaseUnreadableError, translated
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
 from engine.persistence.rules import (
@@ -97,7 +100,7 @@ from engine.persistence.rules import (
     record_limit,
     require_channel,
 )
-from engine.persistence.saved_log import read_log
+from engine.persistence.saved_log import read_log, read_rows
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
@@ -108,22 +111,44 @@ class SqliteProfileStore:
     @classmethod
     def open(cls, path: Path, key: bytes, progress: Progress = unheard) -> Self:
         """Open or create the database at ``path``; raises as ``open_database`` does."""
-        return cls(open_database(path, key, progress))
+        return cls(open_database(path, key, progress), partial(open_database, path, key))
 
     @classmethod
     def in_memory(cls) -> Self:
         """A profile that lasts as long as this object: for simulations and tests."""
         return cls(memory_database())
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        reopen: Callable[[], sqlite3.Connection] | None = None,
+    ) -> None:
+        """``reopen``: opens the same database again."""
+        self._reopen = reopen
         self._connection = connection
         self._pending = PendingRows(connection)
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
         """Conversations that the transaction writes to."""
 
+    @contextmanager
+    def _doing(self, action: str) -> Generator[None]:
+        """Turn the driver's errors into StorageError, and go on with a connection that works.
+
+        Once SQLCipher has met a damaged page, the connection reads no other page either.
+        """
+        try:
+            with translated(action):
+                yield
+        except DatabaseUnreadableError:
+            if self._reopen is not None:
+                fresh = self._reopen()
+                self._connection.close()
+                self._connection, self._pending = fresh, PendingRows(fresh)
+            raise
+
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         try:
-            with translated("save"), transaction(self._connection):
+            with self._doing("save"), transaction(self._connection):
                 for write in writes:
                     self._apply_one(write)
                 self._pending.write()
@@ -132,15 +157,15 @@ class SqliteProfileStore:
             self._found.clear()
 
     def clear_removed(self) -> bool:
-        with translated("delete what was removed"), transaction(self._connection):
+        with self._doing("delete what was removed"), transaction(self._connection):
             return removal.clear_removed(self._connection)
 
     def mark_muted(self) -> bool:
-        with translated("hide the messages of a member"), transaction(self._connection):
+        with self._doing("hide the messages of a member"), transaction(self._connection):
             return muting.mark_muted(self._connection)
 
     def close(self) -> None:
-        with translated("close the database"):
+        with self._doing("close the database"):
             self._connection.close()
 
     # --- writes ---------------------------------------------------------------------------------
@@ -262,27 +287,27 @@ class SqliteProfileStore:
     # --- reads ----------------------------------------------------------------------------------
 
     def profile(self) -> ProfileRecord | None:
-        with translated("read the profile"):
+        with self._doing("read the profile"):
             return profile_tables.read_profile(self._connection)
 
     def groups(self) -> list[GroupRecord]:
-        with translated("read the groups"):
+        with self._doing("read the groups"):
             return profile_tables.read_groups(self._connection)
 
     def open_channels(self) -> list[OpenChannelRecord]:
-        with translated("read the open channels"):
+        with self._doing("read the open channels"):
             return open_tables.read_open_channels(self._connection)
 
     def contacts(self) -> list[ContactRecord]:
-        with translated("read the contacts"):
+        with self._doing("read the contacts"):
             return pair_tables.read_contacts(self._connection)
 
     def picture(self) -> bytes:
-        with translated("read the picture"):
+        with self._doing("read the picture"):
             return profile_tables.read_picture(self._connection)
 
     def pair_state(self, conversation_id: ConversationId, /) -> PairState:
-        with translated("read the conversation"):
+        with self._doing("read the conversation"):
             key = self._key(conversation_id)
             return (
                 PairState() if key is None else pair_tables.read_pair_state(self._connection, key)
@@ -290,7 +315,7 @@ class SqliteProfileStore:
 
     def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
         bounded = record_limit(limit)
-        with translated("read what is to be sent"):
+        with self._doing("read what is to be sent"):
             key = self._key(conversation_id)
             if key is None:
                 return MvdsState()
@@ -300,7 +325,7 @@ class SqliteProfileStore:
         self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int
     ) -> tuple[tuple[Record, ...], Epoch | None]:
         bounded = record_limit(limit)
-        with translated("read what is to be sent"):
+        with self._doing("read what is to be sent"):
             key = self._key(conversation_id)
             if key is None:
                 return (), None
@@ -309,7 +334,7 @@ class SqliteProfileStore:
     def mvds_record(
         self, conversation_id: ConversationId, peer_id: ParticipantId, message_id: MvdsId, /
     ) -> Record | None:
-        with translated("read what is to be sent"):
+        with self._doing("read what is to be sent"):
             key = self._key(conversation_id)
             if key is None:
                 return None
@@ -318,14 +343,14 @@ class SqliteProfileStore:
     def mvds_message(
         self, conversation_id: ConversationId, message_id: MvdsId, /
     ) -> MvdsMessage | None:
-        with translated("read a message"):
+        with self._doing("read a message"):
             key = self._key(conversation_id)
             if key is None:
                 return None
             return mvds_tables.read_mvds_message(self._connection, key, message_id)
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
-        with translated("read the members"):
+        with self._doing("read the members"):
             return profile_tables.read_members(self._connection, conversation_id)
 
     def channel_state(
@@ -336,15 +361,23 @@ class SqliteProfileStore:
         log: LogTable | None = None,
         held_since: int | None = None,
     ) -> ChannelState:
-        with translated("read the channel"):
+        with self._doing("read the channel"):
             return channel_reads.read_channel_state(
                 self._connection, self._channel_key(conversation_id), log, held_since
             )
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
-        with translated("read the channel"), transaction(self._connection):
-            key = self._channel_key(conversation_id)
-            return read_log(self._connection, key, log, limit)
+        if not log.rows_only:
+            try:
+                with self._doing("read the channel"), transaction(self._connection):
+                    key = self._channel_key(conversation_id)
+                    return read_log(self._connection, key, log, limit)
+            except StorageError:  # If the rows cannot be read either, the next call says so.
+                log.clear()
+                log.distrusted = log.rows_only = True
+                return True
+        with self._doing("read the channel"):
+            return read_rows(self._connection, self._channel_key(conversation_id), log, limit)
 
     def _channel_key(self, conversation_id: ConversationId) -> int:
         key, kind = profile_tables.require_conversation(self._connection, conversation_id)
@@ -354,20 +387,20 @@ class SqliteProfileStore:
     def logged(
         self, conversation_id: ConversationId, after: Position | None, /, *, limit: int
     ) -> list[LoggedMessage]:
-        with translated("read the conversation"):
+        with self._doing("read the conversation"):
             key, kind = profile_tables.require_conversation(self._connection, conversation_id)
             is_pair = kind is ConversationKind.PAIR
             return read_logged(self._connection, key, after, is_pair=is_pair, limit=limit)
 
     def raw(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
-        with translated("read a message"):
+        with self._doing("read a message"):
             key = self._key(conversation_id)
             return (
                 None if key is None else channel_reads.read_raw(self._connection, key, message_id)
             )
 
     def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
-        with translated("read a file"):
+        with self._doing("read a file"):
             key = self._key(conversation_id)
             if key is None:
                 return None
@@ -376,14 +409,14 @@ class SqliteProfileStore:
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int
     ) -> list[KeptAside]:
-        with translated("read messages"):
+        with self._doing("read messages"):
             key = self._key(conversation_id)
             if key is None:
                 return []
             return channel_reads.read_kept_aside(self._connection, key, sender_id, limit)
 
     def muted_members(self, conversation_id: ConversationId, /) -> frozenset[ParticipantId]:
-        with translated("read the members"):
+        with self._doing("read the members"):
             key = self._key(conversation_id)
             if key is None:
                 return frozenset()
@@ -392,7 +425,7 @@ class SqliteProfileStore:
     def own_sequence(
         self, conversation_id: ConversationId, stay: InstanceId, /
     ) -> OwnSequence | None:
-        with translated("read the sequence"):
+        with self._doing("read the sequence"):
             key = self._key(conversation_id)
             if key is None:
                 return None
@@ -406,14 +439,14 @@ class SqliteProfileStore:
     def messages(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> Mapping[MessageId, StoredMessage]:
-        with translated("read messages"):
+        with self._doing("read messages"):
             timeline = self._timeline(conversation_id)
             return {} if timeline is None else timeline.messages(message_ids)
 
     def targets(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
-        with translated("read messages"):
+        with self._doing("read messages"):
             key = self._key(conversation_id)
             return (
                 [] if key is None else annotation_reads.targets(self._connection, key, message_ids)
@@ -422,7 +455,7 @@ class SqliteProfileStore:
     def quoting(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
     ) -> list[MessageId]:
-        with translated("read messages"):
+        with self._doing("read messages"):
             key = self._key(conversation_id)
             return (
                 [] if key is None else annotation_reads.quoting(self._connection, key, message_ids)
@@ -431,7 +464,7 @@ class SqliteProfileStore:
     def counting(
         self, conversation_id: ConversationId, positions: Sequence[Position], /
     ) -> frozenset[MessageId]:
-        with translated("read messages"):
+        with self._doing("read messages"):
             key = self._key(conversation_id)
             return (
                 frozenset()
@@ -442,7 +475,7 @@ class SqliteProfileStore:
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredVersion]:
-        with translated("read a message"):
+        with self._doing("read a message"):
             key = self._key(conversation_id)
             if key is None:
                 return []
@@ -451,45 +484,45 @@ class SqliteProfileStore:
     def reactors(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[StoredReactor]:
-        with translated("read a message"):
+        with self._doing("read a message"):
             key = self._key(conversation_id)
             if key is None:
                 return []
             return annotation_reads.reactors(self._connection, key, message_id)
 
     def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
-        with translated("read a message"):
+        with self._doing("read a message"):
             key = self._key(conversation_id)
             return 0 if key is None else channel_reads.read_size(self._connection, key, message_id)
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
-        with translated("read messages"):
+        with self._doing("read messages"):
             timeline = self._timeline(conversation_id)
             return EMPTY_PAGE if timeline is None else timeline.latest_page(limit)
 
     def page_before(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int
     ) -> StoredPage:
-        with translated("read messages"):
+        with self._doing("read messages"):
             timeline = self._timeline(conversation_id)
             return EMPTY_PAGE if timeline is None else timeline.page_before(position, limit)
 
     def page_after(
         self, conversation_id: ConversationId, position: Position, /, *, limit: int
     ) -> StoredPage:
-        with translated("read messages"):
+        with self._doing("read messages"):
             timeline = self._timeline(conversation_id)
             return EMPTY_PAGE if timeline is None else timeline.page_after(position, limit)
 
     def summary(self, conversation_id: ConversationId, /) -> ConversationSummary:
-        with translated("read the summary"):
+        with self._doing("read the summary"):
             timeline = self._timeline(conversation_id)
             return EMPTY_SUMMARY if timeline is None else timeline.summary()
 
     def holders(
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> list[HolderEntry]:
-        with translated("read the holders"):
+        with self._doing("read the holders"):
             key = self._key(conversation_id)
             if key is None:
                 return []
@@ -498,26 +531,26 @@ class SqliteProfileStore:
             return found.get(stored, [])
 
     def stores(self) -> list[StoreRecord]:
-        with translated("read the Stores"):
+        with self._doing("read the Stores"):
             return history_tables.read_stores(self._connection)
 
     def history(self, conversation_id: ConversationId, /) -> HistoryKept:
-        with translated("read how far Stores were asked"):
+        with self._doing("read how far Stores were asked"):
             key = self._key(conversation_id)
             if key is None:
                 return HistoryKept()
             return history_tables.read_kept(self._connection, key, conversation_id)
 
     def node_addresses(self) -> list[str]:
-        with translated("read the addresses"):
+        with self._doing("read the addresses"):
             return profile_tables.read_node_addresses(self._connection)
 
     def value(self, key: str, /) -> str | None:
-        with translated("read a value"):
+        with self._doing("read a value"):
             return profile_tables.read_value(self._connection, key)
 
     def counters(self) -> Mapping[str, int]:
-        with translated("read the counters"):
+        with self._doing("read the counters"):
             return profile_tables.read_counters(self._connection)
 
     def _key(self, conversation_id: ConversationId) -> int | None:

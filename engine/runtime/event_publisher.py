@@ -4,11 +4,13 @@ Notes carry ids; the rows shown are those read from the disk after the writes.  
 of the conversation list needs: the record, the members and the counts.
 """
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
-from engine.core.ids import ConversationId, MessageId, ParticipantId
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 from engine.core.ports import ConversationSummary, StoredAnnotation, StoredMessage
 from engine.core.records import ContactRecord, OpenChannelRecord
 from engine.events import (
@@ -67,6 +69,29 @@ from engine.session.transitions import (
     TypingNoted,
 )
 
+RING_AGAIN_MS: Final = 600_000
+"""Who takes a reaction back and adds it again is heard once in this time."""
+MAX_RUNG: Final = 1_024
+
+
+class RecentRings:
+    """Whose reactions rang lately, and to which message."""
+
+    def __init__(self) -> None:
+        self._last_ms: OrderedDict[tuple[ParticipantId, MessageId], UnixMs] = OrderedDict()
+
+    def ring(self, who: ParticipantId, message_id: MessageId, now_ms: UnixMs) -> bool:
+        """Whether it may ring; if so, it counts as rung."""
+        key = who, message_id
+        last_ms = self._last_ms.get(key)
+        if last_ms is not None and now_ms < last_ms + RING_AGAIN_MS:
+            return False
+        self._last_ms[key] = now_ms
+        self._last_ms.move_to_end(key)
+        if len(self._last_ms) > MAX_RUNG:
+            self._last_ms.popitem(last=False)
+        return True
+
 
 class EventPublisher:
     """``summary`` is None and ``members`` is empty until a session is loaded."""
@@ -80,6 +105,7 @@ class EventPublisher:
         self.shown_unloaded = False
         """Whether somebody saw it before its session was loaded."""
         self._people: tuple[MemberView, ...] = ()
+        self._rung = RecentRings()
         self._context = context
 
     @property
@@ -299,10 +325,7 @@ class EventPublisher:
                 counted = "pair.changed_by_another" if self.is_pair else "group.changed_by_another"
                 self._context.counters.add(counted)
             return
-        wanted = note.notify and not said.removed and not self.record.muted
-        if target.retracted:
-            return
-        if wanted and target.record.is_own and said.sender_id not in self.muted:
+        if self._reaction_rings(note, target):
             annotation = annotation_view(
                 StoredAnnotation(
                     kind=said.kind,
@@ -320,6 +343,16 @@ class EventPublisher:
                 conversation_id=self._conversation_id, annotation=annotation
             )
             self._context.publish(received)
+
+    def _reaction_rings(self, note: AnnotationAdded, target: StoredMessage) -> bool:
+        """Whether somebody's live reaction to a message of ours is worth a notification."""
+        said = note.annotation
+        wanted = note.notify and not said.removed and not target.retracted
+        if self.record.muted or said.sender_id in self.muted:
+            return False
+        if not (wanted and target.record.is_own):
+            return False
+        return self._rung.ring(said.sender_id, said.target_id, said.received_ms)
 
     def _tell_typing(self, session: Session) -> None:
         typing = (who for who in session.typing_now() if who not in self.muted)

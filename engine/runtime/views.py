@@ -47,7 +47,6 @@ from engine.events import (
     ContactView,
     ConversationView,
     DeliveryView,
-    FileView,
     MemberView,
     MessageKind,
     MessageView,
@@ -57,6 +56,7 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
+from engine.file_views import FileView
 from engine.session.contract import ConversationRecord
 from engine.session.open.rows import stranger_name
 

@@ -91,7 +91,8 @@ class SetAsideLoaded(Struct, frozen=True, kw_only=True):
     kept: tuple[KeptAside, ...]
 
 
-Loaded: TypeAlias = RawLoaded | SetAsideLoaded | BodiesLoaded | RecordsRead
+PairLoaded: TypeAlias = BodiesLoaded | RecordsRead
+Loaded: TypeAlias = RawLoaded | SetAsideLoaded | PairLoaded
 
 
 class RowAdded(Struct, frozen=True, kw_only=True):

@@ -19,10 +19,11 @@ from chat_app.settings import (
     parse_settings,
     sections_of,
 )
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, SettingsError
 from engine.core.mvds.config import Mode
 from engine.core.mvds.vocabulary import WireGeneration
 from engine.session.pair.factory import PAIR_CONFIG
+from ui.error_words import error_words
 
 FILE = Path("settings.toml")
 PEER = "/ip4/192.0.2.1/tcp/60000"
@@ -114,6 +115,16 @@ def test_a_misspelt_section_is_named_with_the_likely_one() -> None:
 @pytest.mark.parametrize("text", ["port = 5\n", "[log]\nport = 5\n"])
 def test_a_key_in_the_wrong_place_is_sent_home(text: str) -> None:
     assert "it belongs under [network]" in complaint(text)
+
+
+@pytest.mark.parametrize("value", ["70000", '"80"'])
+def test_the_window_says_what_is_allowed_instead(value: str) -> None:
+    with pytest.raises(SettingsError) as wrong:
+        parse_settings(f"[network]\nport = {value}\n", FILE)
+    assert error_words(wrong.value) == (
+        'The setting "[network] port" has an impossible value (settings.toml:2).'
+        " Allowed: a whole number from 0 to 65535."
+    )
 
 
 def test_a_section_written_as_a_value_is_explained() -> None:

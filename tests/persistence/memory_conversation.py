@@ -437,6 +437,9 @@ class MemoryConversation:
         ]
 
     def reactors(self, message_id: MessageId) -> list[StoredReactor]:
+        quoted = self.quote(message_id)
+        if quoted is not None and quoted.retracted:
+            return []
         return [
             StoredReactor(
                 message_id=each.position.message_id,

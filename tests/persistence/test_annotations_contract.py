@@ -185,6 +185,7 @@ def test_a_retraction_counts_whatever_edits_come(with_conversation: ProfileStore
     assert (stored.retracted, stored.record.text, stored.shown_id) == (True, "", "r")
     assert (stored.edited_ms, stored.reactions, stored.more_reactions) == (None, (), 0)
     assert {version.text for version in store.versions(GROUP, MessageId("m"))} == {""}
+    assert store.reactors(GROUP, MessageId("m")) == []
 
 
 def test_a_retracted_text_is_nowhere_in_the_tables(

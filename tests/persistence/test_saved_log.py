@@ -11,8 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, Position
-from engine.core.ports import PutGroup, RemoveGroup
+from engine.core.ports import ProfileStore, PutGroup, RemoveGroup
 from engine.core.sds.log import LogIndex
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AppendToLog, LogEntry, RemoveFromLog
@@ -20,7 +21,7 @@ from engine.persistence import saved_log
 from engine.persistence.database import open_database
 from engine.persistence.removal import GROWING_TABLES, SMALL_TABLES
 from engine.persistence.sqlite_store import SqliteProfileStore
-from tests.persistence.store_examples import ALICE, BOB, GROUP, ME, OTHER_GROUP, channel, group
+from tests.persistence.store_examples import ALICE, BOB, GROUP, ME, OTHER_GROUP, channel, group, row
 from tests.persistence.version_1 import sealed_id
 
 KEY = bytes(32)
@@ -59,14 +60,14 @@ def entry(number: int, lamport: int, *, previous: bool = False) -> AppendToLog:
     return AppendToLog(logged, b"raw")
 
 
-def loaded(store: Store, *, limit: int = 5) -> LogTable:
+def loaded(store: ProfileStore, *, limit: int = 5) -> LogTable:
     log = LogTable(page_rows=PAGE, bucket_rows=3)
     while store.read_log(GROUP, log, limit=limit):
         pass
     return log
 
 
-def rows(store: Store) -> Sequence[LogEntry]:
+def rows(store: ProfileStore) -> Sequence[LogEntry]:
     return [*store.channel_state(GROUP).log]
 
 
@@ -75,7 +76,7 @@ def kept(store: Store) -> int:
     return row[0] if row else 0
 
 
-def check(store: Store, log: LogTable) -> None:
+def check(store: ProfileStore, log: LogTable) -> None:
     """Whatever anybody asks the index has the same answer as one that was made from the rows."""
     index, plain = LogIndex(log), LogIndex(rows(store))
     assert [each.position for each in index.entries()] == [
@@ -142,6 +143,8 @@ class Starts(RuleBasedStateMachine):
                 "DELETE FROM log_author WHERE number = 0",
                 "UPDATE log_index SET form = form + 1",
                 "UPDATE log_index SET last_message_id = x'00'",
+                "UPDATE log_index SET hash_key = zeroblob(16)",
+                "UPDATE OR IGNORE log_late SET message_id = x'00'",
             ]
         )
     )
@@ -222,7 +225,23 @@ def test_many_that_came_late_are_taken_in(store: Store) -> None:
         "UPDATE log_pages SET data = x'93' WHERE number = 2",
         "UPDATE log_index SET form = form + 1",
         "UPDATE log_author SET number = 99 WHERE number = 2",
+        "UPDATE log_pages SET last_lamport = last_lamport + 1 WHERE number = 2",
+        """
+        UPDATE log_pages SET (last_lamport, last_message_id, checksum, data) = (
+          SELECT p.last_lamport, p.last_message_id, p.checksum, p.data FROM log_pages AS p
+          WHERE p.number = 1) WHERE number = 2
+        """,
+        "UPDATE log_index SET rows = 12",
+        """
+        UPDATE log_index SET (last_lamport, last_message_id) = (
+          SELECT lamport_timestamp, message_id FROM log_entry WHERE lamport_timestamp = 1000)
+        """,
+        "UPDATE log_author SET sender_key = 3 - sender_key WHERE sender_key IN (1, 2)",
+        "UPDATE log_author SET instance_key = NULL WHERE number = 1",
         "UPDATE log_buckets SET checksum = 1",
+        "UPDATE log_buckets SET number = 99 WHERE number = 1",
+        "UPDATE log_index SET hash_key = zeroblob(16)",
+        "INSERT INTO log_late VALUES (1, 50, x'00')",
     ],
 )
 def test_what_is_damaged_is_made_again_and_that_is_told(store: Store, change: str) -> None:
@@ -246,6 +265,70 @@ def test_what_does_not_fit_the_rows_is_made_again_and_that_is_told(
     log = loaded(store)
     assert log.distrusted
     check(store, log)
+
+
+def damage(path: Path, table: str) -> None:
+    """Overwrite the first page of a table in the file."""
+    connection = open_database(path, KEY)
+    size, page = (
+        int(connection.execute(sql).fetchone()[0])
+        for sql in (
+            "PRAGMA page_size",
+            f"SELECT rootpage FROM sqlite_schema WHERE name = '{table}'",  # noqa: S608
+        )
+    )
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(bytes(64))
+
+
+def a_hundred_kept(path: Path) -> None:
+    store = SqliteProfileStore.open(path, KEY)
+    store.apply([PutGroup(group=group(GROUP)), PutGroup(group=group(OTHER_GROUP))])
+    store.apply([channel(*(entry(number, 10 * number) for number in range(1, 101)))])
+    assert not loaded(store).distrusted
+    store.close()
+
+
+@pytest.mark.parametrize("table", ["log_pages", "log_buckets", "log_author", "log_late"])
+def test_an_index_that_cannot_be_read_leaves_the_log_readable(tmp_path: Path, table: str) -> None:
+    path = tmp_path / "causerie.db"
+    a_hundred_kept(path)
+    damage(path, table)
+    store = SqliteProfileStore.open(path, KEY)
+    for _ in range(2):
+        log = loaded(store)
+        assert (log.distrusted, log.rows_saved, len(log)) == (True, 0, 100)
+        check(store, log)
+    store.apply([channel(entry(101, 2_000))])
+    check(store, loaded(store))
+    store.close()
+
+
+def test_a_log_that_cannot_be_read_leaves_everything_else_readable(tmp_path: Path) -> None:
+    """SQLCipher's connection is of no use after a damaged page: another one takes its place."""
+    path = tmp_path / "causerie.db"
+    a_hundred_kept(path)
+    damage(path, "log_entry")
+    store = SqliteProfileStore.open(path, KEY)
+    with pytest.raises(StorageError) as refused:
+        loaded(store)
+    assert refused.value.fault is StorageFault.DAMAGED
+    store.apply([row(1, "m", conversation_id=OTHER_GROUP)])
+    assert store.message(OTHER_GROUP, MessageId("m")) is not None
+    assert [each.conversation_id for each in store.groups()] == [GROUP, OTHER_GROUP]
+    store.close()
+
+
+def test_an_index_that_finds_no_room_leaves_the_log_readable(empty: Store) -> None:
+    empty.apply([channel(*(entry(number, 10 * number) for number in range(1, 101)))])
+    (pages,) = empty.connection.execute("PRAGMA page_count").fetchone()
+    empty.connection.execute(f"PRAGMA max_page_count = {pages}")
+    large = b"".join(bytes([number % 251]) for number in range(4_000))
+    with pytest.raises(StorageError):
+        empty.apply([channel(AppendToLog(entry(200, 9_000).entry, large))])
+    check(empty, loaded(empty))
 
 
 def test_ids_of_another_shape_are_read_as_rows(empty: Store) -> None:

@@ -13,7 +13,8 @@ from engine.core.errors import (
 )
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, MessageId
 from engine.core.records import ChannelName
-from engine.events import FileView, MessageAdded, MessageChanged, MessageKind, MessageView
+from engine.events import MessageAdded, MessageChanged, MessageKind, MessageView
+from engine.file_views import FileView
 from tests.runtime.conftest import MakePerson, Person
 from tests.runtime.test_engine_annotations import Talk, own_id, row, shown, talk
 

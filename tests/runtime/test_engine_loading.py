@@ -149,7 +149,7 @@ async def test_an_index_that_had_to_be_made_again_is_told_of(tmp_path: Path) -> 
     alice = Person("Alice", tmp_path, network)
     connection = open_database(tmp_path / "Alice.db", KEY)
     # Short logs have no index yet: this one says that it has one.
-    connection.execute("INSERT INTO log_index VALUES (1, 512, 1, x'00', NULL, zeroblob(16), 0, 1)")
+    connection.execute("INSERT INTO log_index VALUES (1, 512, 1, x'00', NULL, zeroblob(16), 0, 2)")
     connection.close()
     await alice.start()
     told = await alice.until(

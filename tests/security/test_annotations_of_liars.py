@@ -180,3 +180,20 @@ async def test_only_reactions_that_count_ring(stage: Stage) -> None:
     await stage.until(partial(is_here, alice, third.message_id))
     rung = [e.annotation.emoji for e in alice.told if isinstance(e, ReactionReceived)]
     assert rung == ["🎉"]
+
+
+async def test_taking_back_and_adding_again_rings_once(stage: Stage) -> None:
+    alice, _ = await stage.founded("Alice", "Bob")
+    mallory = await Mallory.joined(stage, await stage.relay())
+    await stage.until_members(3)
+    one, other = await alice.say("React!"), await alice.say("And to this!")
+    for number in range(6):
+        await mallory.say(Reaction(target_id=one, emoji="👍", removed=number % 2 == 1))
+        said = await mallory.say(f"number {number}")
+        await stage.until(partial(is_here, alice, said.message_id))
+    await mallory.say(Reaction(target_id=one, emoji="🎉"))
+    await mallory.say(Reaction(target_id=other, emoji="🐱"))
+    last = await mallory.say("done")
+    await stage.until(partial(is_here, alice, last.message_id))
+    rung = [e.annotation.emoji for e in alice.told if isinstance(e, ReactionReceived)]
+    assert rung == ["👍", "🐱"]

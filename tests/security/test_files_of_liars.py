@@ -11,7 +11,8 @@ from engine.core.file_names import ANY_FILE
 from engine.core.ids import AuthorSequence, MessageId
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.vocabulary import Message
-from engine.events import FileView, MessageKind, MessageView
+from engine.events import MessageKind, MessageView
+from engine.file_views import FileView
 from proto import content_pb2
 from tests.security.mallory import Mallory
 from tests.security.stage import NOTHING_KEPT, Stage, Victim

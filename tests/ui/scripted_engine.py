@@ -33,7 +33,6 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
-    FileView,
     FloodsChanged,
     FloodView,
     ForksFound,
@@ -54,6 +53,7 @@ from engine.events import (
     OwnClockView,
     TimelineChanged,
 )
+from engine.file_views import FileView
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_people import ScriptedPeople
@@ -164,6 +164,10 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
             bytes_out=1_230_000,
         )
         self.tell(ConnectionChanged(connection=self.link_view))
+
+    def disconnect(self) -> None:
+        self.link_view = OFFLINE
+        self.tell(ConnectionChanged(connection=OFFLINE))
 
     def add_group(self, name: str, others: Iterable[str] = ("Maya",)) -> ConversationId:
         conversation_id = ConversationId(f"group-{len(self.views)}-{name}")

@@ -10,6 +10,7 @@ import pytest
 from engine.core.errors import (
     AddressError,
     AddressFlaw,
+    AllowedValue,
     ChatError,
     CommandError,
     CommandRefusal,
@@ -24,6 +25,7 @@ from engine.core.errors import (
     ProtocolError,
     ProxyFlaw,
     RemoteProtocolError,
+    SettingKind,
     SettingsError,
     SettingsFlaw,
     SettingsUnwritableError,
@@ -77,6 +79,10 @@ ERRORS: list[ChatError] = [
     ),
     *(InviteError(flaw, kind, name="Bob") for flaw, kind in itertools.product(LinkFlaw, LinkKind)),
     *(SettingsError("not shown", flaw, place="x.toml:3", key="port") for flaw in SettingsFlaw),
+    *(
+        SettingsError("not shown", SettingsFlaw.WRONG_VALUE, allowed=AllowedValue(kind, ("1", "2")))
+        for kind in SettingKind
+    ),
     SettingsUnwritableError("x.toml", "Read-only file system"),
     ConfigError("not shown"),
     LocalProtocolError("not shown"),
@@ -144,6 +150,18 @@ def test_no_view_shows_the_text_of_an_error() -> None:
         (
             SettingsError("x", SettingsFlaw.WRONG_VALUE, place="a.toml:3", key="[network] port"),
             'The setting "[network] port" has an impossible value (a.toml:3).',
+        ),
+        (
+            SettingsError(
+                "x",
+                SettingsFlaw.WRONG_VALUE,
+                key="[network] role",
+                allowed=AllowedValue(SettingKind.CHOICE, ("auto", "relay", "edge")),
+            ),
+            (
+                'The setting "[network] role" has an impossible value.'
+                ' Allowed: "auto", "relay" or "edge".'
+            ),
         ),
         (
             SettingsError("x", SettingsFlaw.WRONG_VALUE, key="[network] role"),

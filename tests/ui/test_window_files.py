@@ -11,7 +11,8 @@ from PySide6.QtTest import QTest
 from engine.api import MAX_FILE_BYTES
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId
-from engine.events import FileView, MessageKind, MessageView
+from engine.events import MessageKind, MessageView
+from engine.file_views import FileView
 from tests.ui.driving import Key, Stage, group_stage, play, until
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.scripted_people import picture_bytes

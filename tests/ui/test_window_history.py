@@ -253,6 +253,7 @@ def test_a_failure_names_the_reason_and_leads_to_the_stores() -> None:
 def test_what_goes_on_by_itself_is_one_quiet_line_without_a_bar(reason: HistoryReason) -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
+            engine.connect()
             header = it.window.pane.header
             before = seen_words(header)
             engine.tell(HistoryChanged(history=replace(running(group), reason=reason)))
@@ -264,6 +265,25 @@ def test_what_goes_on_by_itself_is_one_quiet_line_without_a_bar(reason: HistoryR
             assert it.window.pane.history.bar is None
             assert seen_words(header) == before
             assert it.window.notices.notices() == ()
+
+    play(scenario)
+
+
+def test_while_nobody_is_connected_the_header_does_not_speak_of_fetching() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            engine.receive(group, "Maya", "hello")
+            engine.connect()
+            header = it.window.pane.header
+            before = seen_words(header)
+            engine.tell(
+                HistoryChanged(history=replace(running(group), reason=HistoryReason.CONNECT))
+            )
+            assert "Catching up, 312 new" in seen_words(header)
+            assert header.beads.accessibleName() == "Messages: Nothing missing"
+            engine.disconnect()
+            assert seen_words(header) == before
+            assert header.beads.accessibleName() == "Messages: Offline"
 
     play(scenario)
 

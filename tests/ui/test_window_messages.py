@@ -265,6 +265,7 @@ def test_typing_is_told_both_ways() -> None:
 def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
+            engine.connect()
             await it.send("plate-v3")
             message_id = next(iter(engine.rows[group]))
             delivery = DeliveryView(
@@ -276,7 +277,7 @@ def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent()
             assert it.window.pane.header.beads.accessibleName() == "Messages: 1 not sent"
             it.window.pane.timeline.resendRequested.emit(message_id)
             await until(lambda: engine.called("resend") == [message_id])
-            assert it.window.pane.header.beads.accessibleName() == "Messages: All here"
+            assert it.window.pane.header.beads.accessibleName() == "Messages: Nothing missing"
 
     play(scenario)
 

@@ -89,7 +89,9 @@ def test_offline_waits_for_the_network_and_counts_nothing() -> None:
         bytes_in=0,
         bytes_out=0,
     )
-    assert connection_line(offline) == "Waiting for network"
+    assert connection_line(offline) == "Not connected yet"
+    alone = replace(offline, reason=ConnectionReason.NOBODY_CONNECTED)
+    assert connection_line(alone) == "Waiting for network"
     weak = replace(offline, level=ConnectionLevel.MINIMAL, peers=1)
     assert connection_line(weak) == "Online, 1 peer"
 
@@ -129,10 +131,12 @@ def test_beads_stand_in_order_with_holes_before_what_waits_for_them() -> None:
 def test_the_health_line_says_what_needs_care() -> None:
     engine = ScriptedEngine()
     view = engine.views[engine.add_group("G")]
-    assert health_words(view) == ("", "All here")
+    assert health_words(view) == ("", "Nothing missing")
     assert health_words(replace(view, missing=3)) == ("3 missing", "")
     assert health_words(replace(view, missing=3, failed=1)) == ("3 missing", ", 1 not sent")
     assert health_words(replace(view, waiting_to_send=2)) == ("", "2 waiting")
+    assert health_words(view, offline=True) == ("", "Offline")
+    assert health_words(replace(view, missing=3), offline=True) == ("3 missing", "")
 
 
 def test_notifications_hold_no_markup_and_no_text_that_was_not_wanted() -> None:

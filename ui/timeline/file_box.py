@@ -12,7 +12,8 @@ from PySide6.QtCore import QObject, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QImage, QPainterPath, QPen, QPixmap
 
 from engine.core.ids import MessageId
-from engine.events import FileView, MessageView
+from engine.events import MessageView
+from engine.file_views import FileView
 from ui.file_words import size_words
 from ui.foreign_text import one_line
 from ui.icons import draw_icon

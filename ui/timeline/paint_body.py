@@ -41,11 +41,19 @@ class BodyPainter:
             if isinstance(block, CodeBlock):
                 self._code(body, block, at, view, state)
                 continue
+            self._pills(block, top)
             p.setPen(ink)
             chosen = self._selection(state.selected, block)
             block.shape.layout.draw(p, top, chosen, view)
             for bar in block.bars:
                 p.fillRect(bar.translated(top), quote_bar)
+
+    def _pills(self, block: TextBlock, top: QPointF) -> None:
+        radius = self._theme.metrics.gap(Radius.GROUPED)
+        self._p.setPen(Qt.PenStyle.NoPen)
+        self._p.setBrush(self._theme.accent)
+        for pill in block.pills:
+            self._p.drawRoundedRect(pill.translated(top), radius, radius)
 
     def _selection(self, selected: Range | None, block: TextBlock) -> list[QTextLayout.FormatRange]:
         return self._chosen(selected, block.shape.start, block.shape.end)

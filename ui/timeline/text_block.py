@@ -31,6 +31,8 @@ TAB_SPACES = 4
 _INDENT = 16
 """Of an entry of a list for each level, and of a quote for each depth."""
 _BAR = 3
+_PILL_EDGE = 3
+"""The pill reaches this far beyond its words, half a space."""
 _TOUCHING = 0.01
 _NO_WIDTH = "\u200c"
 """Has no width, and breaks no line: the line breaks as if it were not there."""
@@ -68,6 +70,8 @@ class TextShape(Struct, frozen=True):
     end: int
     layout: QTextLayout
     indents: tuple[Indent, ...]
+    own_mentions: tuple[Range, ...]
+    """Where we are mentioned, from the text's beginning."""
     step: float
     line_height: float
 
@@ -85,6 +89,8 @@ class TextBlock(Struct, frozen=True):
     complete: bool
     bars: tuple[QRectF, ...]
     """Beside quotes, from the block's top."""
+    pills: tuple[QRectF, ...]
+    """Behind mentions of ourselves, from the block's top."""
 
     def line_at(self, y: float) -> QTextLine | None:
         layout = self.shape.layout
@@ -152,6 +158,11 @@ def shape_text(
         end=end,
         layout=layout,
         indents=tuple(_indents(units, shown, spans, start, theme)),
+        own_mentions=tuple(
+            (max(s.start, start) - start, min(s.start + s.length, end) - start)
+            for s in spans
+            if _is_own_mention(s, own_id)
+        ),
         step=theme.metrics.gap(_INDENT),
         line_height=theme.type.body.line_height,
     )
@@ -196,7 +207,7 @@ def _formats(
 ) -> Iterator[QTextLayout.FormatRange]:
     start, end = part
     for span in spans:
-        mine = span.kind is SpanKind.MENTION and span.target == own_id
+        mine = _is_own_mention(span, own_id)
         form = _own_mention(theme) if mine else _format(span.kind, theme, is_own=message.is_own)
         if form is not None:
             first, last = max(span.start, start) - start, min(span.start + span.length, end) - start
@@ -219,10 +230,14 @@ def _padding(theme: Theme) -> QTextCharFormat:
     return form
 
 
+def _is_own_mention(span: TextSpan, own_id: str) -> bool:
+    return span.kind is SpanKind.MENTION and span.target == own_id
+
+
 def _own_mention(theme: Theme) -> QTextCharFormat:
+    """Its pill is painted behind it."""
     form = QTextCharFormat()
     form.setForeground(theme.onAccent)
-    form.setBackground(theme.accent)
     form.setFontWeight(QFont.Weight.DemiBold)
     return form
 
@@ -311,6 +326,7 @@ def _broken(
     layout, starts = shape.layout, [indent.start for indent in shape.indents]
     natural, top, last, count, complete = 0.0, 0.0, 0.0, 0, False
     bars: list[QRectF] = []
+    pills: list[QRectF] = []
     layout.beginLayout()
     while count < most:
         line = layout.createLine()
@@ -329,6 +345,7 @@ def _broken(
         for depth in range(indent.depth):
             bar_x = width - depth * shape.step - _BAR if right_to_left else depth * shape.step
             _add_bar(bars, QRectF(bar_x, top, _BAR, taken))
+        pills += _pills(line, shape.own_mentions)
         last = inset + line.naturalTextWidth()
         natural = max(natural, last)
         top += taken
@@ -347,7 +364,24 @@ def _broken(
         right_to_left=right_to_left,
         complete=complete,
         bars=tuple(bars),
+        pills=tuple(pills),
     )
+
+
+def _pills(line: QTextLine, own_mentions: tuple[Range, ...]) -> Iterator[QRectF]:
+    first, end = line.textStart(), line.textStart() + line.textLength()
+    for mention in own_mentions:
+        begin, stop = max(mention[0], first), min(mention[1], end)
+        if begin < stop:
+            edges = (_x_of(line, begin), _x_of(line, stop))
+            pill = QRectF(min(edges), line.y(), abs(edges[1] - edges[0]), line.height())
+            yield pill.adjusted(-_PILL_EDGE, 0, _PILL_EDGE, 0)
+
+
+def _x_of(line: QTextLine, index: int) -> float:
+    found = line.cursorToX(index)
+    x = found[0] if isinstance(found, tuple) else found
+    return float(x) if isinstance(x, float | int) else 0.0
 
 
 def _add_bar(bars: list[QRectF], bar: QRectF) -> None:

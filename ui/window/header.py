@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Signal
 from PySide6.QtGui import QAction, QIcon, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.events import ConversationView, MessageView
+from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
 from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
@@ -123,6 +123,7 @@ class ConversationHeader(Area):
         self._conversation: ConversationView | None = None
         self._typing: tuple[str, ...] = ()
         self._fetching = ""
+        self._offline = False
         self._is_alone = False
         self.back = BackButton()
         self._avatar = Avatar(38, is_group=True, behind="header")
@@ -260,6 +261,12 @@ class ConversationHeader(Area):
         self._typing = names
         self._show_line()
 
+    def show_connection(self, connection: ConnectionView) -> None:
+        """While nobody is connected, nothing is fetched and nothing is known to be whole."""
+        self._offline = connection.level is ConnectionLevel.OFFLINE
+        self.beads.set_offline(self._offline)
+        self._show_line()
+
     def show_history(self, words: str) -> None:
         """One quiet line about what is fetched by itself; empty once it is over."""
         if words != self._fetching:
@@ -294,7 +301,7 @@ class ConversationHeader(Area):
         if self._typing:
             self._line.recolour("accentInk")
             self._line.setText(typing_line(self._typing))
-        elif self._fetching:
+        elif self._fetching and not self._offline:
             self._line.recolour("ink3")
             self._line.setText(self._fetching)
         elif self._conversation is not None:

@@ -440,6 +440,7 @@ class MainWindow(QMainWindow):
         connection = self._engine.connection()
         self.panel.show_identity(self._engine.identity(), connection)
         self.strip.show_connection(connection)
+        self.pane.header.show_connection(connection)
 
     def _show_totals(self) -> None:
         self.strip.show_totals(conversations := self.model.conversations())

@@ -144,12 +144,24 @@ class LogTable(Sequence[LogEntry]):
         "pages",
         "pages_found",
         "previous",
+        "rows_only",
         "rows_saved",
         "young_ids",
     )
 
     def __init__(self, *, page_rows: int = PAGE_ROWS, bucket_rows: int = BUCKET_ROWS) -> None:
         self.page_rows = page_rows
+        self.distrusted = False
+        """Whether pages that a store had kept were damaged or out of date, and were left."""
+        self.rows_only = False
+        """Whether a store reads it as rows, because it cannot read what it had kept."""
+        self._empty(bucket_rows)
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._empty(self.old.bucket_rows)
+
+    def _empty(self, bucket_rows: int) -> None:
         self.pages: list[Page] = []
         """The oldest rows, ``page_rows`` in each."""
         self.first_young = 0
@@ -170,8 +182,6 @@ class LogTable(Sequence[LogEntry]):
         self.pages_found = 0
         self.rows_saved = 0
         """So many of the first rows came from pages that a store had kept, and are in order."""
-        self.distrusted = False
-        """Whether pages that a store had kept were damaged or out of date, and were left."""
 
     @classmethod
     def of_rows(
@@ -280,7 +290,7 @@ class LogTable(Sequence[LogEntry]):
         table.old = self.old.copy(table.packed_id_of)
         table.pages_found = self.pages_found
         table.rows_saved = self.rows_saved
-        table.distrusted = self.distrusted
+        table.distrusted, table.rows_only = self.distrusted, self.rows_only
         return table
 
     def _add_page(self, rows: list[Row]) -> None:

@@ -77,12 +77,14 @@ from engine.session.group.saved import SavedGroup
 from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh, content_of
 from engine.session.inputs import (
     ChannelInput,
+    ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
     MessageArrived,
     RetrieveKeptBack,
     Say,
     SessionInput,
+    SetLabel,
     TypeNow,
 )
 from engine.session.rows import LIVE, REPAIR, STORE, Way, retargeted
@@ -93,6 +95,7 @@ from engine.session.transitions import (
     HeldAside,
     LoadForRepair,
     LoadSetAside,
+    PairLoaded,
     Publish,
     RawLoaded,
     SessionSend,
@@ -220,8 +223,10 @@ class GroupSession:
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case _:
+            case _ if isinstance(input_, ContactInput | SetLabel | EnvelopeArrived | PairLoaded):
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
+            case _:
+                assert_never(input_)
 
     # --- commands -----------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ from engine.core.sds.inputs import (
     Input,
     MessageReceived,
     RetrieveLostRequested,
+    RetrieveQuoted,
     SendContent,
     ShowSetAside,
 )
@@ -56,6 +57,7 @@ from engine.events import GapView
 from engine.session.clock import SessionClock
 from engine.session.inputs import (
     ChannelInput,
+    ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
     MessageArrived,
@@ -75,6 +77,7 @@ from engine.session.transitions import (
     LoadForRepair,
     LoadSetAside,
     MembersNoted,
+    PairLoaded,
     Publish,
     RawLoaded,
     SessionSend,
@@ -190,8 +193,12 @@ class OpenSession:
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case _:
+            case EnvelopeArrived() | RetrieveQuoted() | RawLoaded():
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")
+            case _ if isinstance(input_, ContactInput | PairLoaded):
+                raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")
+            case _:
+                assert_never(input_)
 
     # --- commands -----------------------------------------------------------------------------
 

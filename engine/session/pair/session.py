@@ -10,6 +10,7 @@ storage belong to the runner, see ``engine.session.contract``.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -44,6 +45,7 @@ from engine.core.sds.inputs import (
     RetrieveLostRequested,
     RetrieveQuoted,
     RetrieveRequested,
+    ShowSetAside,
 )
 from engine.core.waku import WakuMessage
 from engine.crypto.pair import MvdsPart, OpenedPair
@@ -63,6 +65,7 @@ from engine.session.inputs import (
     Say,
     SessionInput,
     SetBlocked,
+    SetLabel,
     SetLocalName,
     StoreInput,
     TypeNow,
@@ -78,12 +81,13 @@ from engine.session.pair.statements import PairStatements
 from engine.session.pair.wire import PairEnvelope
 from engine.session.rows import LIVE, STORE, Way
 from engine.session.transitions import (
-    BodiesLoaded,
     GapNoted,
     HeldAside,
     MembersNoted,
-    RecordsRead,
+    PairLoaded,
+    RawLoaded,
     SessionTransition,
+    SetAsideLoaded,
     TransitionBuilder,
     TypingNoted,
 )
@@ -192,7 +196,7 @@ class PairSession:
                 if self._channel.order.lost.ask_again(input_.message_ids, now_ms):
                     self._retrieve(builder, now_ms=now_ms)
                     builder.notes.append(GapNoted())
-            case BodiesLoaded() | RecordsRead():
+            case _ if isinstance(input_, PairLoaded):
                 self._channel.loaded(input_, builder, now_ms=now_ms)
             case AskToTalk():
                 self._state(self._statements.ask, builder, now_ms=now_ms)
@@ -211,8 +215,10 @@ class PairSession:
                 self._tell_profile(builder, now_ms=now_ms)
             case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
                 pass  # Missing messages have no id here, so there is nothing to look up.
-            case _:
+            case EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded():
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
+            case _:
+                assert_never(input_)
 
     # --- commands -----------------------------------------------------------------------------
 

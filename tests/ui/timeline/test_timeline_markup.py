@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from engine.events import MessageView
+from engine.events import MessageView, SpanKind, TextSpan
 from tests.ui.seeing import spoken_rows
 from tests.ui.timeline.test_timeline_interaction import (
     bubble,
@@ -229,6 +229,34 @@ def test_the_second_line_of_an_entry_stands_below_the_first_ones_text() -> None:
         assert second.x() == pytest.approx(float(behind_marker[0]), abs=1)
 
     with_rows(scenario, [entry])
+
+
+def test_a_mention_of_us_stands_on_a_round_pill_in_every_line_that_it_takes() -> None:
+    words = "@Ines " * 20
+    span = TextSpan(
+        kind=SpanKind.MENTION, start=4, length=len(words) - 1, target=message(1, "Ines").sender_id
+    )
+    mention = message(50, "Maya", f"hey {words}come", spans=(span,), sent_ms=at(13, 4))
+
+    async def scenario(view: TimelineView) -> None:
+        box, y = bubble(view, mention)
+        block = box.body.blocks[0]
+        assert isinstance(block, TextBlock)
+        layout = block.shape.layout
+        ends = [
+            line.textStart() + line.textLength()
+            for line in map(layout.lineAt, range(9))
+            if line.isValid()
+        ]
+        assert len(block.pills) == sum(end > span.start for end in ends) > 1
+        pill = block.pills[0].translated(box.body_at + QPointF(0, block.y + y))
+        shown = view.grab().toImage()
+        edge = QPointF(pill.left() + 1.5, pill.center().y())
+        corner = QPointF(pill.left() + 0.5, pill.top() + 0.5)
+        assert shown.pixelColor(edge.toPoint()) == current_theme().accent
+        assert shown.pixelColor(corner.toPoint()) != current_theme().accent
+
+    with_rows(scenario, [mention])
 
 
 def test_few_emoji_are_large() -> None:
