@@ -16,6 +16,14 @@ from websockets.client import ClientProtocol
 from websockets.server import ServerProtocol
 from websockets.uri import parse_uri
 
+from engine.codec.blobs import (
+    MAX_BLOB_ANSWER_BYTES,
+    MAX_BLOB_REQUEST_BYTES,
+    decode_blob_request,
+    decode_chunk_answer,
+    decode_holdings,
+    decode_put_answer,
+)
 from engine.codec.content import (
     decode_content,
     decode_ephemeral,
@@ -439,6 +447,15 @@ DECODERS: tuple[Decoder, ...] = (
         covers=("network.discovery.announcement.read_txt",),
         largest=9_000,
     ),
+    # Files
+    _plain("blob request", decode_blob_request, "codec.blobs", MAX_BLOB_REQUEST_BYTES),
+    _plain("blob chunk", decode_chunk_answer, "codec.blobs", MAX_BLOB_ANSWER_BYTES),
+    _plain("blob put answer", decode_put_answer, "codec.blobs"),
+    Decoder(
+        name="blob holdings",
+        decode=lambda data: decode_holdings(data, 9),
+        covers=("codec.blobs.decode_holdings",),
+    ),
     # What peers seal for us
     _plain("sds message", decode_message, "codec.sds", 150 * KIB),
     _plain("mvds payload", decode_payload, "codec.mvds", 150 * KIB),
@@ -489,6 +506,7 @@ NO_DECODERS: Mapping[str, str] = {
     "peer_id_of_key": "a hash of a key that was decoded",
     "pipe.bytes_received": "says what pipes do",
     "pipe.feed": "keeps",
+    "port.take": "keeps what was decoded before",
     "push": "bytes that were decoded before",
     "put": "a key of a cache, whose length was checked",
     "refuse": "answers without reading",

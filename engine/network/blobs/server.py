@@ -1,0 +1,174 @@
+"""Serves ``/causerie/blob/1``: chunks from a shelf, and room for chunks of others if it keeps any.
+
+Texts never wait for it.  A chunk is written in pieces, with a turn of the loop and an empty queue
+to the peer before each; few requests run at once.  What one peer gets, and what it puts, is limited
+in bytes.  Counts ``blob.served``, ``.rate_limited``, ``.busy`` and the reasons of bad requests.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import assert_never
+
+from msgspec import Struct, field
+
+from engine.codec.blobs import (
+    MAX_BLOB_REQUEST_BYTES,
+    decode_blob_request,
+    encode_chunk_answer,
+    encode_holdings,
+    encode_put_answer,
+)
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
+from engine.core.blobs.requests import (
+    AskHoldings,
+    BlobRequest,
+    ChunkAnswer,
+    ChunkStatus,
+    GetChunks,
+    Holdings,
+    PutChunk,
+    PutStatus,
+)
+from engine.core.counters import Counters
+from engine.core.errors import RemoteProtocolError
+from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper, ChunkShelf
+from engine.network.libp2p.ports import Host, PeerId, Stream
+from engine.network.waku.framing import encode_frame
+from engine.network.waku.service.exchange import first_bytes, read_request
+from engine.network.waku.service.gate import GateLimits, ServiceGate
+from engine.network.waku.token_buckets import TokenBuckets
+
+PIECE_BYTES = 64 * 1024
+MIB = 1024 * 1024
+
+
+class BlobServing(Struct, frozen=True, kw_only=True):
+    """``burst_bytes`` at once, and ``bytes_per_s`` in the long run, for each peer and each way."""
+
+    burst_bytes: int = 256 * MIB
+    bytes_per_s: int = 8 * MIB
+    requests: GateLimits = field(
+        default_factory=lambda: GateLimits(
+            per_second=100, burst=400, at_once_per_peer=8, at_once=32
+        )
+    )
+    request_timeout_s: float = 15.0
+    first_byte_timeout_s: float = 15.0
+    write_timeout_s: float = 30.0
+    """For one piece to be taken."""
+
+
+class BlobServer:
+    """``shelf`` may be changed at any time; ``source`` names where a peer comes from.
+
+    With a ``keeper`` it serves from that, and takes what others put there.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        settings: BlobServing,
+        *,
+        source: Callable[[PeerId], str],
+        counters: Counters,
+        keeper: ChunkKeeper | None = None,
+    ) -> None:
+        self.shelf: ChunkShelf | None = keeper
+        self._keeper = keeper
+        self._host = host
+        self._settings = settings
+        self._source = source
+        self._counters = counters
+        self._gate = ServiceGate(settings.requests, _now_s)
+        self._sent, self._taken = (
+            TokenBuckets(
+                per_second=settings.bytes_per_s, burst=settings.burst_bytes, clock_s=_now_s
+            )
+            for _ in range(2)
+        )
+
+    def start(self) -> None:
+        """Call before the host starts."""
+        self._host.set_stream_handler(BLOB_PROTOCOL, self._handle)
+
+    async def _handle(self, stream: Stream) -> None:
+        with self._gate.enter(stream.peer_id) as admitted:
+            try:
+                request = await self._request(stream)
+                is_free = admitted and self._gate.take(stream.peer_id)
+                if not is_free:
+                    self._counters.add("blob.busy")
+                await self._answer(stream, request, is_free=is_free)
+            except RemoteProtocolError as error:
+                self._counters.add(f"blob.{error.reason}")
+                await stream.reset()
+            except TimeoutError:
+                self._counters.add("blob.timeout")
+                await stream.reset()
+
+    async def _request(self, stream: Stream) -> BlobRequest:
+        settings = self._settings
+        async with asyncio.timeout(settings.first_byte_timeout_s):
+            first = await first_bytes(stream)
+        data = await read_request(
+            stream, first, max_bytes=MAX_BLOB_REQUEST_BYTES, timeout_s=settings.request_timeout_s
+        )
+        return decode_blob_request(data)
+
+    async def _answer(self, stream: Stream, request: BlobRequest, *, is_free: bool) -> None:
+        match request:
+            case GetChunks(names=names):
+                for name in names:
+                    answer = await self._chunk(stream.peer_id, name, is_free=is_free)
+                    await self._write(stream, encode_chunk_answer(answer))
+            case PutChunk():
+                status = await self._take(stream.peer_id, request, is_free=is_free)
+                await self._write(stream, encode_put_answer(status))
+            case AskHoldings(names=names):
+                shelf = self.shelf if is_free else None
+                held = (False,) * len(names) if shelf is None else await shelf.held(names)
+                holdings = Holdings(held=held, is_keeper=self._keeper is not None)
+                await self._write(stream, encode_holdings(holdings))
+            case _:
+                assert_never(request)
+        await stream.close_write()
+
+    async def _chunk(self, peer_id: PeerId, name: ChunkName, *, is_free: bool) -> ChunkAnswer:
+        if not is_free:
+            return ChunkAnswer(ChunkStatus.BUSY)
+        if not self._sent.has_some(peer_id):
+            self._counters.add("blob.rate_limited")
+            return ChunkAnswer(ChunkStatus.TOO_MUCH)
+        sealed = None if self.shelf is None else await self.shelf.read(name)
+        if sealed is None:
+            return ChunkAnswer(ChunkStatus.MISSING)
+        self._sent.spend(peer_id, len(sealed))
+        self._counters.add("blob.served")
+        return ChunkAnswer(ChunkStatus.HERE, sealed)
+
+    async def _take(self, peer_id: PeerId, request: PutChunk, *, is_free: bool) -> PutStatus:
+        keeper = self._keeper
+        if keeper is None:
+            return PutStatus.NO_KEEPER
+        if not is_free:
+            return PutStatus.BUSY
+        if not self._taken.has_some(peer_id):
+            self._counters.add("blob.rate_limited")
+            return PutStatus.TOO_MUCH
+        self._taken.spend(peer_id, max(len(request.sealed), CHUNK_BYTES // 16))
+        status = await keeper.take(
+            request.sealed, source=self._source(peer_id), keep_days=request.keep_days
+        )
+        self._counters.add("blob.taken" if status is PutStatus.TAKEN else "blob.not_taken")
+        return status
+
+    async def _write(self, stream: Stream, payload: bytes) -> None:
+        framed = memoryview(encode_frame(payload))
+        for start in range(0, len(framed), PIECE_BYTES):
+            await asyncio.sleep(0)
+            async with asyncio.timeout(self._settings.write_timeout_s):
+                await stream.write(bytes(framed[start : start + PIECE_BYTES]))
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,283 @@
+"""The machine that gets a blob: whatever sources do, it ends, and nothing is sent twice."""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.blobs.download import (
+    Asked,
+    BlobDownload,
+    ChunkCame,
+    ChunkForged,
+    ChunkMissing,
+    ChunksEnded,
+    DownloadConfig,
+    DownloadInput,
+    HoldingsCame,
+    HoldingsFailed,
+    ListOpened,
+    SourceId,
+    SourcesChanged,
+    TimePassed,
+    Want,
+    WantChunks,
+    WantHoldings,
+)
+from engine.core.blobs.manifest import ChunkName
+from engine.core.blobs.requests import Holdings
+
+ROOT = ChunkName(b"root")
+CONFIG = DownloadConfig()
+A, B, C = (SourceId(name) for name in "ABC")
+
+
+def names(count: int) -> tuple[ChunkName, ...]:
+    return tuple(ChunkName(b"%d" % number) for number in range(count))
+
+
+def download() -> BlobDownload:
+    return BlobDownload(ROOT, shuffle=lambda _: None)
+
+
+def having(want: Want, *held: ChunkName, is_keeper: bool = False) -> HoldingsCame:
+    assert isinstance(want, WantHoldings)
+    found = tuple(name in held for name in want.names)
+    return HoldingsCame(want, Holdings(held=found, is_keeper=is_keeper))
+
+
+def listed(machine: BlobDownload, all_names: tuple[ChunkName, ...], *sources: SourceId) -> None:
+    """The list is here, and every source is asked what it holds."""
+    machine.handle(SourcesChanged(sources), now_ms=0)
+    wants = machine.handle(ListOpened(names=all_names), now_ms=0)
+    assert all(isinstance(want, WantHoldings) for want in wants)
+
+
+def test_the_list_comes_first() -> None:
+    machine = download()
+    assert machine.handle(SourcesChanged((A, B)), now_ms=0) == (
+        WantHoldings(A, (ROOT,)),
+        WantHoldings(B, (ROOT,)),
+    )
+    [get] = machine.handle(having(WantHoldings(A, (ROOT,)), ROOT), now_ms=1)
+    assert get == WantChunks(A, (ROOT,))
+    assert machine.handle(having(WantHoldings(B, (ROOT,)), ROOT), now_ms=1) == ()
+    machine.handle(ChunkCame(A, ROOT), now_ms=2)
+    assert not machine.is_complete
+    machine.handle(ListOpened(names=names(0)), now_ms=2)
+    assert machine.is_complete
+
+
+def test_what_is_here_already_is_not_asked_for() -> None:
+    machine, all_names = download(), names(6)
+    machine.handle(SourcesChanged((A,)), now_ms=0)
+    machine.handle(HoldingsFailed(WantHoldings(A, (ROOT,))), now_ms=0)
+    [want] = machine.handle(
+        ListOpened(names=all_names, here=frozenset(all_names[:4])), now_ms=10_000
+    )
+    assert want == WantHoldings(A, all_names[4:])
+    assert machine.handle(having(want, *all_names[4:]), now_ms=10_000) == (
+        WantChunks(A, all_names[4:]),
+    )
+    assert machine.here == frozenset(all_names[:4])
+
+
+def test_several_sources_at_once_and_each_chunk_from_one() -> None:
+    machine, all_names = download(), names(40)
+    listed(machine, all_names, A, B)
+    wants = [
+        *machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=1),
+        *machine.handle(having(WantHoldings(B, all_names), *all_names), now_ms=1),
+    ]
+    asked = [name for want in wants for name in want.names]
+    assert len(asked) == len(set(asked))
+    of = Counter(want.source for want in wants)
+    assert of == {A: CONFIG.requests_per_source, B: CONFIG.requests_per_source}
+
+
+def test_a_source_that_fails_rests_longer_each_time() -> None:
+    machine, all_names = download(), names(1)
+    listed(machine, all_names, A)
+    [get] = machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    now_ms, rests = 0, []
+    for _ in range(4):
+        assert isinstance(get, WantChunks)
+        assert machine.handle(ChunksEnded(want=get, failed=True), now_ms=now_ms) == ()
+        before_ms = now_ms
+        wants: tuple[Want, ...] = ()
+        while not any(isinstance(want, WantChunks) for want in wants):
+            due_ms = machine.next_deadline()
+            assert due_ms is not None
+            assert due_ms > now_ms
+            now_ms = due_ms
+            wants = machine.handle(TimePassed(), now_ms=now_ms)
+        rests.append(now_ms - before_ms)
+        get = next(want for want in wants if isinstance(want, WantChunks))
+    first_ms = CONFIG.rest_first_ms
+    assert rests == [first_ms, 2 * first_ms, 4 * first_ms, 8 * first_ms]
+
+
+def test_a_failure_is_asked_elsewhere_at_once() -> None:
+    machine, all_names = download(), names(1)
+    listed(machine, all_names, A, B)
+    [get] = machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    assert machine.handle(having(WantHoldings(B, all_names), *all_names), now_ms=0) == ()
+    assert isinstance(get, WantChunks)
+    assert machine.handle(ChunksEnded(want=get, failed=True), now_ms=5) == (
+        WantChunks(B, all_names),
+    )
+
+
+def test_one_who_forges_is_asked_no_more() -> None:
+    machine, all_names = download(), names(9)
+    listed(machine, all_names, A)
+    wants = machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    gets = [want for want in wants if isinstance(want, WantChunks)]
+    for get in gets[: CONFIG.most_forged]:
+        machine.handle(ChunkForged(A, get.names[0]), now_ms=1)
+    for get in gets:
+        assert machine.handle(ChunksEnded(want=get, failed=True), now_ms=1) == ()
+    assert machine.next_deadline() is None
+    assert machine.asked() == Asked()
+    [want] = machine.handle(SourcesChanged((A, B)), now_ms=2)
+    assert want.source == B
+
+
+def test_who_has_nothing_is_counted_and_asked_again_more_seldom() -> None:
+    machine = download()
+    wants = machine.handle(SourcesChanged((A, B)), now_ms=0)
+    assert machine.asked() == Asked(pending=2)
+    machine.handle(having(wants[0]), now_ms=0)
+    machine.handle(having(wants[1], is_keeper=True), now_ms=0)
+    assert machine.asked() == Asked(peers=1, keepers=1)
+    waits, now_ms = [], 0
+    for _ in range(8):
+        due_ms = machine.next_deadline()
+        assert due_ms is not None
+        waits.append(due_ms - now_ms)
+        now_ms = due_ms
+        for want in machine.handle(TimePassed(), now_ms=now_ms):
+            machine.handle(having(want), now_ms=now_ms)
+    assert waits == sorted(waits)
+    assert waits[-1] == CONFIG.holdings_again_cap_ms
+
+
+def test_a_busy_source_gets_its_time() -> None:
+    machine, all_names = download(), names(1)
+    listed(machine, all_names, A)
+    [get] = machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    assert isinstance(get, WantChunks)
+    machine.handle(ChunksEnded(want=get, busy=True), now_ms=0)
+    machine.handle(TimePassed(), now_ms=CONFIG.busy_ms - 1)
+    assert not machine.is_running
+    machine.handle(TimePassed(), now_ms=CONFIG.busy_ms)
+    assert machine.is_running
+
+
+def test_a_chunk_that_a_source_lacks_after_all_is_asked_elsewhere() -> None:
+    machine, all_names = download(), names(1)
+    listed(machine, all_names, A, B)
+    machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    machine.handle(having(WantHoldings(B, all_names), *all_names), now_ms=0)
+    assert machine.handle(ChunkMissing(A, all_names[0]), now_ms=1) == (WantChunks(B, all_names),)
+
+
+@pytest.mark.parametrize("count", [0, 500])
+def test_sources_are_bounded(count: int) -> None:
+    machine = download()
+    wants = machine.handle(
+        SourcesChanged(tuple(SourceId(str(number)) for number in range(count))), now_ms=0
+    )
+    assert len(wants) == min(count, CONFIG.max_sources)
+
+
+# --- a world of sources that fail, lie and are slow -----------------------------------------------
+
+
+@dataclass(slots=True)
+class World:
+    """Answers what the machine asks, later and in another order, as ``chance`` has it."""
+
+    machine: BlobDownload
+    all_names: tuple[ChunkName, ...]
+    chance: random.Random
+    liars: set[SourceId]
+    now_ms: int = 0
+    in_flight: list[Want] = field(default_factory=list)
+    sent: Counter[ChunkName] = field(default_factory=Counter)
+    forged: Counter[SourceId] = field(default_factory=Counter)
+    asked_after_lies: int = 0
+
+    def feed(self, given: DownloadInput) -> None:
+        for want in self.machine.handle(given, now_ms=self.now_ms):
+            assert len(want.names) > 0
+            if isinstance(want, WantChunks):
+                assert len(want.names) <= CONFIG.names_per_request
+                if self.forged[want.source] >= CONFIG.most_forged:
+                    self.asked_after_lies += 1
+            self.in_flight.append(want)
+        running = Counter(want.source for want in self.in_flight if isinstance(want, WantChunks))
+        assert running.total() <= CONFIG.requests
+        assert all(count <= CONFIG.requests_per_source for count in running.values())
+        asked = Counter(
+            name for want in self.in_flight if isinstance(want, WantChunks) for name in want.names
+        )
+        assert not asked or max(asked.values()) == 1, "asked of two at the same time"
+
+    def step(self, *, is_kind: bool) -> None:
+        if not self.in_flight:
+            due_ms = self.machine.next_deadline()
+            assert due_ms is not None
+            assert due_ms > self.now_ms
+            self.now_ms = due_ms
+            self.feed(TimePassed())
+            return
+        want = self.in_flight.pop(self.chance.randrange(len(self.in_flight)))
+        self.now_ms += self.chance.randrange(200)
+        fails = not is_kind and self.chance.random() < 0.3
+        if isinstance(want, WantHoldings):
+            held = (True,) * len(want.names)
+            answer = HoldingsCame(want, Holdings(held=held, is_keeper=False))
+            self.feed(HoldingsFailed(want) if fails else answer)
+        else:
+            self._answer(want, fails=fails)
+
+    def _answer(self, want: WantChunks, *, fails: bool) -> None:
+        for place, name in enumerate(want.names):
+            if fails and place == len(want.names) // 2:
+                break
+            if want.source in self.liars:
+                self.forged[want.source] += 1
+                self.feed(ChunkForged(want.source, name))
+                fails = True
+                break
+            self.sent[name] += 1
+            self.feed(ChunkCame(want.source, name))
+            if name == ROOT:
+                self.feed(ListOpened(names=self.all_names))
+        self.feed(ChunksEnded(want=want, failed=fails))
+
+
+@given(
+    st.integers(0, 40),
+    st.sets(st.sampled_from((A, B, C)), max_size=2),
+    st.randoms(use_true_random=False),
+)
+def test_it_ends_whatever_happens_and_nothing_is_sent_twice(
+    count: int, liars: set[SourceId], chance: random.Random
+) -> None:
+    all_names = names(count)
+    machine = BlobDownload(ROOT, shuffle=chance.shuffle)
+    world = World(machine, all_names, chance, liars)
+    world.feed(SourcesChanged((A, B, C)))
+    for number in range(2_000):
+        if machine.is_complete:
+            break
+        world.step(is_kind=number > 300)
+    assert machine.is_complete
+    assert machine.here == frozenset(all_names)
+    assert max(world.sent.values()) == 1
+    assert not world.asked_after_lies
