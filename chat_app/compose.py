@@ -23,6 +23,7 @@ from engine.core.ids import UnixMs
 from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.vocabulary import WireGeneration
 from engine.delivery.recorder import Recorder
+from engine.network.blobs.server import BlobServing
 from engine.network.discovery.discovery import DiscoveringTransport
 from engine.network.faults import FaultyTransport
 from engine.network.libp2p.multiaddr import parse_multiaddr
@@ -42,13 +43,16 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
+from engine.runtime.files.disk import FilesSettings
 from engine.session.pair.factory import PAIR_CONFIG
 
 NS_PER_MS = 1_000_000
 DAY_NS = 24 * 3_600 * 10**9
 MEGABYTE = 1_000_000
-KEEPING = ServiceSettings(store=StoreSettings(), archives_own_only=True)
-"""What was said in one's own conversations, for whoever missed it."""
+SERVING = ServiceSettings(blobs=BlobServing())
+"""Sealed chunks of the files on this device, to whoever knows their names."""
+KEEPING = structs.replace(SERVING, store=StoreSettings(), archives_own_only=True)
+"""Also what was said in one's own conversations, for whoever missed it."""
 
 
 class Overrides(Struct, frozen=True, kw_only=True):
@@ -74,14 +78,15 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     recorder: Recorder | None = None,
     *,
     announces_presence: Callable[[], bool] | None = None,
+    fetches_pictures_below_mb: Callable[[], int] | None = None,
     progress: Progress = unheard,
 ) -> Engine:
     """An engine that has not started yet.  The caller holds the profile's lock.
 
     ``control`` can change its network while it runs; ``recorder`` is told of deliveries.
     ``announces_presence``: whether people are told that we are online, asked each time; as the
-    settings have it if left out.  ``progress`` is told, on another thread, how far the carrying
-    over of an old profile is.
+    settings have it if left out.  ``fetches_pictures_below_mb``: the setting, likewise.
+    ``progress`` is told, on another thread, how far the carrying over of an old profile is.
     """
     chosen = overrides or Overrides()
     live = control or NetworkControl(settings.network)
@@ -106,11 +111,27 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
             now_ms=unix_now_ms,
             peers=settings.network.peers,
             mvds=mvds_config(settings.network),
+            files=files_settings(
+                directory,
+                settings,
+                fetches_pictures_below_mb or (lambda: settings.privacy.fetch_pictures_below_mb),
+            ),
             service_nodes=lambda: live.settings.service_nodes,
             recorder=recorder,
             announces_presence=announces_presence or (lambda: settings.privacy.presence),
             mentions_when_muted=lambda: settings.notifications.mentions_when_muted,
         )
+    )
+
+
+def files_settings(
+    directory: ProfileDirectory, settings: Settings, pictures_below_mb: Callable[[], int]
+) -> FilesSettings:
+    return FilesSettings(
+        chunks=directory.files,
+        opened=directory.opened_files,
+        max_bytes=settings.storage.files_megabytes * MEGABYTE,
+        pictures_below=lambda: pictures_below_mb() * MEGABYTE,
     )
 
 
@@ -151,7 +172,7 @@ def make_transport(  # noqa: PLR0913 - the last two may be left out
         RoleSettings(
             relay=replace(
                 node_settings(settings, overrides, seed),
-                services=KEEPING if keeps else ServiceSettings(),
+                services=KEEPING if keeps else SERVING,
             ),
             role=Role(settings.network.role),
             service_nodes=settings.network.service_nodes,

@@ -26,6 +26,7 @@ from engine.network.node.standalone import run_node
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.kept_chunks import KeptChunks
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import (
     ProfileDirectory,
@@ -36,6 +37,7 @@ from engine.persistence.profile_directory import (
 KEY_BYTES = 32
 _DAY_NS = 24 * 3_600 * 10**9
 _MIB = 1024 * 1024
+MEGABYTE = 1_000_000
 MAX_RELAYED_SHARDS = 64
 OTHER_FILES = 64
 """Open besides connections: archive, log, listeners, metrics, and what Python has."""
@@ -67,7 +69,8 @@ def serve(
             services=_services(options, settings.node),
         )
         peers = (*settings.network.peers, *settings.network.service_nodes)
-        asyncio.run(_serve(node, directory, peers, options, discover=discovers(settings)))
+        keeper = _keeper(directory, options, settings.node)
+        asyncio.run(_serve(node, directory, peers, options, keeper, discover=discovers(settings)))
     return 0
 
 
@@ -82,6 +85,7 @@ def _services(options: NodeOptions, room: ServingSettings) -> ServiceSettings:
         filter=every.filter if "filter" in on else None,
         lightpush=every.lightpush if "lightpush" in on else None,
         store=every.store if "store" in on else None,
+        blobs=every.blobs if "blobs" in on else None,
     )
 
 
@@ -113,11 +117,12 @@ def _allow_open_files(limits: HostLimits) -> None:
         ) from error
 
 
-async def _serve(
+async def _serve(  # noqa: PLR0913 - each is a different thing, and all are needed
     node: NodeSettings,
     directory: ProfileDirectory,
     peers: Sequence[str],
     options: NodeOptions,
+    keeper: KeptChunks | None,
     *,
     discover: bool,
 ) -> None:
@@ -148,6 +153,7 @@ async def _serve(
             stop=stop,
             peers=peers,
             archive=archive,
+            keeper=keeper,
             metrics_port=options.metrics_port,
             metrics_ready=metrics_ready,
             discover=discover,
@@ -155,6 +161,19 @@ async def _serve(
     finally:
         if archive is not None:
             await archive.close()
+
+
+def _keeper(
+    directory: ProfileDirectory, options: NodeOptions, room: ServingSettings
+) -> KeptChunks | None:
+    """Where chunks of others' files are kept.  Raises StorageError."""
+    if "blobs" not in options.services:
+        return None
+    kept = KeptChunks(
+        directory.kept_files, max_bytes=room.blobs_mb * MEGABYTE, max_days=room.blob_days
+    )
+    kept.open()
+    return kept
 
 
 async def _archive(directory: ProfileDirectory, options: NodeOptions) -> ThreadedArchive | None:

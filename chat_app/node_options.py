@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from engine.core.errors import ConfigError
 
-SERVICES: Final = ("filter", "lightpush", "store")
+SERVICES: Final = ("filter", "lightpush", "store", "blobs")
 MAX_PORT: Final = 65_535
 _MAX_DAYS: Final = 3_650
 _MAX_MIB: Final = 1024 * 1024

@@ -135,6 +135,17 @@ class ServingSettings:
         "So many devices may subscribe (filter). Up to 1 MiB waits in memory for one that reads"
         " slowly.",
     )
+    blobs_mb: int = _setting(
+        1_024,
+        Whole(1, 100_000),
+        "So many megabytes of others' files are kept (blobs), sealed. Then the oldest of whoever"
+        " put most goes first.",
+    )
+    blob_days: int = _setting(
+        30,
+        Whole(1, 3_650),
+        "They are kept for so many days at most, or fewer if their sender says.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +187,12 @@ class PrivacySettings:
         "Tell people you talk to that you are online. What you write and acknowledge shows it all"
         " the same. Without it, what they sent while you were away may take longer to come.",
     )
+    fetch_pictures_below_mb: int = _setting(
+        2,
+        Whole(0, 10),
+        "Pictures of at most so many megabytes are fetched by themselves. Whoever has them learns"
+        " that you are there. 0: fetch none before you say so.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +207,12 @@ class StorageSettings:
     )
     keep_megabytes: int = _setting(
         256, Whole(1, 100_000), "At most so much is kept for others; the oldest goes first."
+    )
+    files_megabytes: int = _setting(
+        10_000,
+        Whole(100, 1_000_000),
+        "At most so much of files beyond 96 KiB is kept in this profile, those you sent and those"
+        " you fetched.",
     )
     key: str = _setting(
         "keyring",

@@ -437,7 +437,7 @@ class ChatEngine(Protocol):
 
     @property
     def groups(self) -> Groups:
-        """Raises LocalProtocolError before there is an identity; so do the next four."""
+        """Raises LocalProtocolError before there is an identity; so do the next five."""
 
     @property
     def open_channels(self) -> OpenChannels: ...
@@ -447,6 +447,9 @@ class ChatEngine(Protocol):
 
     @property
     def timeline(self) -> Timeline: ...
+
+    @property
+    def files(self) -> Files: ...
 
     @property
     def history(self) -> History: ...

@@ -49,7 +49,10 @@ class FileView(Struct, frozen=True, kw_only=True):
     """Of a larger file: PNG or JPEG of at most 8 KiB, b"" if there is none.  Untrusted."""
     state: FileState = FileState.INLINE
     is_upload: bool = False
-    """Ours: ``done_bytes`` and ``rate`` are about what goes to nodes that keep it for others."""
+    """Ours: ``done_bytes`` and ``rate`` are about what goes to nodes that keep it for others.
+
+    It is RUNNING while they get it, and COMPLETE before and after.
+    """
     done_bytes: int = 0
     rate: int = 0
     """Bytes per second, lately; 0 unless RUNNING."""

@@ -186,7 +186,7 @@ Global___Text: _TypeAlias = Text  # noqa: Y015
 @_typing.final
 class Attachment(_message.Message):
     """A picture or another file.  Up to 96 KiB travel in `inline`.  The fields from key to thumbnail
-    describe a larger one, which travels outside the log; without `inline` it needs a newer version.
+    describe a larger one, which travels outside the log as a blob (docs/files.md).
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from engine.codec.join import decode_join
+from engine.core.blobs.manifest import ChunkName, Manifest, usable, usable_thumbnail
 from engine.core.content import (
     INSTANCE_ID_BYTES,
     MAX_CAPTION_BYTES,
@@ -205,9 +206,13 @@ def _encode_text(wire: content_pb2.Text, text: Text) -> None:
 def _encode_attachment(wire: content_pb2.Attachment, attachment: Attachment) -> None:
     wire.name = attachment.name
     wire.media_type = attachment.media_type
-    wire.size = len(attachment.data)
+    wire.size = attachment.size
     _encode_text(wire.caption, attachment.caption)
-    wire.inline = attachment.data
+    if (manifest := attachment.manifest) is None:
+        wire.inline = attachment.data
+    else:
+        wire.key, wire.root = manifest.key, manifest.root
+        wire.chunk_count, wire.thumbnail = manifest.chunk_count, manifest.thumbnail
     wire.width = attachment.width
     wire.height = attachment.height
 
@@ -372,7 +377,8 @@ def _decode_attachment(wire: content_pb2.Attachment) -> Attachment | Unsupported
 
     What it says of itself is cleaned, or believed only where it cannot lie.
     """
-    if not 1 <= len(wire.inline) <= MAX_FILE_BYTES:
+    manifest = None if wire.inline else _manifest(wire)
+    if manifest is None and not 1 <= len(wire.inline) <= MAX_FILE_BYTES:
         return Unsupported(kind="attachment")
     try:
         caption = _decode_said(wire.caption, MAX_CAPTION_BYTES)
@@ -389,7 +395,19 @@ def _decode_attachment(wire: content_pb2.Attachment) -> Attachment | Unsupported
         caption=caption,
         width=width,
         height=height,
+        manifest=manifest,
     )
+
+
+def _manifest(wire: content_pb2.Attachment) -> Manifest | None:
+    """None if it contradicts itself; who else lies is found out when the chunks come."""
+    manifest = Manifest(
+        key=wire.key,
+        root=ChunkName(wire.root),
+        size=wire.size,
+        thumbnail=usable_thumbnail(wire.thumbnail),
+    )
+    return manifest if usable(manifest, wire.chunk_count) else None
 
 
 def _decode_reaction(wire: content_pb2.Reaction) -> Reaction:

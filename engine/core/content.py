@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from engine.core.blobs.manifest import Manifest
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 
@@ -86,7 +87,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A picture or another file of 1 to MAX_FILE_BYTES bytes.
+    """A picture or another file: of 1 to MAX_FILE_BYTES bytes here, or with a manifest elsewhere.
 
     Name and media type are clean (``engine.core.file_names``) and as untrusted as the bytes.
     """
@@ -94,11 +95,17 @@ class Attachment:
     name: str
     media_type: str
     data: bytes = field(repr=False)
+    """b"" if there is a ``manifest``."""
     caption: Text = Text(text="")
     """Of 0 to MAX_CAPTION_BYTES bytes; has ``reply_to`` and mentions also without a text."""
     width: int = 0
     """Of a picture, as its author says, up to MAX_PIXELS; 0 for another file, as ``height``."""
     height: int = 0
+    manifest: Manifest | None = None
+
+    @property
+    def size(self) -> int:
+        return len(self.data) if self.manifest is None else self.manifest.size
 
 
 class Reaction(Struct, frozen=True, kw_only=True):

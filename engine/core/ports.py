@@ -35,10 +35,21 @@ from engine.core.records import (
     PairState,
     ProfileRecord,
     SpanRecord,
+    TransferRecord,
+    TransferState,
     WaitingContent,
 )
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import ChannelState, HolderEntry, Write
+
+
+class StoredTransfer(Struct, frozen=True, kw_only=True):
+    """A blob and its message; the manifest is without its thumbnail."""
+
+    conversation_id: ConversationId
+    message_id: MessageId
+    is_own: bool
+    transfer: TransferRecord
 
 
 class StoredQuote(Struct, frozen=True, kw_only=True):
@@ -273,6 +284,18 @@ class PutMessage(Struct, frozen=True, kw_only=True):
     """The bytes of ``message.file``."""
 
 
+class PutTransfer(Struct, frozen=True, kw_only=True):
+    """What becomes of the blob of a message.  Ignored for a message without one.
+
+    ``PutMessage`` with a blob that is known leaves it as it was.
+    """
+
+    conversation_id: ConversationId
+    message_id: MessageId
+    state: TransferState
+    fault: str = ""
+
+
 class PutAnnotation(Struct, frozen=True, kw_only=True):
     """Insert; one that is known already changes nothing, and so does one that counts nothing.
 
@@ -383,6 +406,7 @@ StoreWrite: TypeAlias = (
     | ApplyChannel
     | PutMessage
     | PutAnnotation
+    | PutTransfer
     | HideMessage
     | PutDelivery
     | SaveOwnSequence
@@ -525,7 +549,13 @@ class ProfileStore(Protocol):
         """Who reacted and was not muted, the earliest first.  Nobody to a retracted message."""
 
     def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
-        """The bytes of a message's file, shown or not; None if it has none or was retracted."""
+        """The bytes of a message's file, shown or not; None if it has none or was retracted.
+
+        b"" for a blob.
+        """
+
+    def transfers(self) -> list[StoredTransfer]:
+        """All blobs of messages that were neither retracted nor deleted here, in any order."""
 
     def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
         """The size of a logged message's raw bytes; 0 for any other."""

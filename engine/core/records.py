@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from engine.core.blobs.manifest import Manifest
 from engine.core.contacts import ContactState
 from engine.core.ids import (
     ChannelId,
@@ -179,6 +180,28 @@ class SpanRecord(Struct, frozen=True, kw_only=True):
     target: str
 
 
+class TransferState(StrEnum):
+    """What becomes of a blob on this device; stored."""
+
+    OFFERED = "offered"
+    """Somebody else's, and nobody here wants it yet."""
+    WANTED = "wanted"
+    """Somebody else's: to be fetched, and after a restart fetched on."""
+    OFFERING = "offering"
+    """Ours: to be put at nodes that keep it for others."""
+    PAUSED = "paused"
+    COMPLETE = "complete"
+    """All of it is here; ours also is where it should be."""
+    FAILED = "failed"
+
+
+class TransferRecord(Struct, frozen=True, kw_only=True):
+    manifest: Manifest
+    state: TransferState
+    fault: str = ""
+    """Of FAILED: an ``engine.core.problems.FileFault``."""
+
+
 class FileRecord(Struct, frozen=True, kw_only=True):
     """What is known of a file without its bytes; clean (``engine.core.file_names``)."""
 
@@ -188,6 +211,8 @@ class FileRecord(Struct, frozen=True, kw_only=True):
     width: int = 0
     """Of a picture, in pixels; 0 if it is none."""
     height: int = 0
+    transfer: TransferRecord | None = None
+    """Set if the file is a blob, which travels apart from the message."""
 
 
 class MessageRecord(Struct, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from engine.core.errors import (
 )
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
+from engine.network.blobs.port import BlobNetwork
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
@@ -78,6 +79,8 @@ class MemoryTransport:
         self._last_status = self.status()
         self.store_network: StoreNetwork | None = None
         """Set it before the start, if there are Stores."""
+        self.blob_network: BlobNetwork | None = None
+        """Set it before the start, if files can be exchanged."""
 
     @property
     def is_online(self) -> bool:
@@ -146,6 +149,9 @@ class MemoryTransport:
 
     def stores(self) -> StoreNetwork | None:
         return self.store_network
+
+    def blobs(self) -> BlobNetwork | None:
+        return self.blob_network
 
     def counters(self) -> Mapping[str, int]:
         return self._counters.snapshot()

@@ -14,6 +14,7 @@ from msgspec import Struct
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason, NodeTrouble
 from engine.core.waku import WakuMessage
+from engine.network.blobs.port import BlobNetwork
 from engine.network.stores.port import StoreNetwork
 from engine.network.waku.topics import Sharding
 
@@ -99,6 +100,9 @@ class Transport(Protocol):
 
     def stores(self) -> StoreNetwork | None:
         """How to query Store nodes; None if there are none."""
+
+    def blobs(self) -> BlobNetwork | None:
+        """How to get and give chunks of files; None if that is not possible."""
 
     def counters(self) -> Mapping[str, int]: ...
 

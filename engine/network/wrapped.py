@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
+from engine.network.blobs.port import BlobNetwork
 from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
     MessageHandler,
@@ -70,6 +71,9 @@ class WrappedTransport:
 
     def stores(self) -> StoreNetwork | None:
         return self._inner.stores()
+
+    def blobs(self) -> BlobNetwork | None:
+        return self._inner.blobs()
 
     def counters(self) -> Mapping[str, int]:
         return dict(sorted({**self._inner.counters(), **self._counters.snapshot()}.items()))

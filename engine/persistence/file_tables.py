@@ -2,15 +2,21 @@
 
 A page asks once for the names and sizes of all its files.  The bytes are the last column, on pages
 that only ``read_data`` touches.  A file goes with its message, or when its author retracts that.
+
+A blob has no bytes here: ``transfer`` says how to find it and what becomes of it.
 """
 
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
-from engine.core.records import FileRecord
+from engine.core.blobs.manifest import ChunkName, Manifest
+from engine.core.ids import ConversationId
+from engine.core.ports import StoredTransfer
+from engine.core.records import FileRecord, TransferRecord, TransferState
 from engine.persistence.many_rows import by_the_dozen, with_ids
-from engine.persistence.stored_ids import StoredId
+from engine.persistence.muted_members import DELETED
+from engine.persistence.stored_ids import StoredId, message_id_of
 
 FILE_TABLES: Final = (
     # The bytes are last: what is before them is read without touching their pages.
@@ -39,6 +45,16 @@ FILE_TABLES: Final = (
     """,
 )
 
+TRANSFER_TABLES: Final = (
+    """
+    CREATE TABLE transfer (
+      file_key INTEGER PRIMARY KEY REFERENCES file ON DELETE CASCADE,
+      key BLOB NOT NULL, root BLOB NOT NULL, state TEXT NOT NULL, fault TEXT NOT NULL,
+      thumbnail BLOB NOT NULL
+    ) STRICT
+    """,
+)
+
 _PUT: Final = """
 INSERT INTO file (conversation_key, message_id, name, media_type, size, width, height, data)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -46,11 +62,58 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
   name = excluded.name, media_type = excluded.media_type, size = excluded.size,
   width = excluded.width, height = excluded.height, data = excluded.data
 """
+_PUT_TRANSFER: Final = """
+INSERT INTO transfer (file_key, key, root, state, fault, thumbnail)
+SELECT file_key, ?, ?, ?, ?, ? FROM file WHERE conversation_key = ? AND message_id = ?
+ON CONFLICT (file_key) DO NOTHING
+"""
 FILES: Final = with_ids(
-    "SELECT message_id, name, media_type, size, width, height FROM file "
-    "WHERE conversation_key = ? AND message_id IN"
+    "SELECT f.message_id, f.name, f.media_type, f.size, f.width, f.height, "
+    "t.key, t.root, t.state, t.fault, t.thumbnail "
+    "FROM file AS f LEFT JOIN transfer AS t ON t.file_key = f.file_key "
+    "WHERE f.conversation_key = ? AND f.message_id IN"
 )
-_FileRow: TypeAlias = tuple[StoredId, str, str, int, int, int]
+
+
+class _FileRow(NamedTuple):
+    stored: StoredId
+    name: str
+    media_type: str
+    size: int
+    width: int
+    height: int
+    key: bytes | None
+    root: bytes | None
+    state: str | None
+    fault: str | None
+    thumbnail: bytes | None
+
+    def transfer(self) -> TransferRecord | None:
+        if self.key is None or self.root is None or self.state is None:
+            return None
+        return TransferRecord(
+            manifest=Manifest(
+                key=self.key,
+                root=ChunkName(self.root),
+                size=self.size,
+                thumbnail=self.thumbnail or b"",
+            ),
+            state=TransferState(self.state),
+            fault=self.fault or "",
+        )
+
+
+_TRANSFERS: Final = """
+SELECT c.conversation_id, f.message_id, m.is_own, f.size, t.key, t.root, t.state, t.fault
+FROM transfer AS t
+  JOIN file AS f ON f.file_key = t.file_key
+  JOIN conversation AS c ON c.conversation_key = f.conversation_key
+  JOIN message AS m
+    ON m.conversation_key = f.conversation_key AND m.message_id = f.message_id
+WHERE m.hidden <> ?
+  AND f.conversation_key NOT IN (SELECT conversation_key FROM removed_conversation)
+"""
+_TransferRow: TypeAlias = tuple[str, StoredId, int, int, bytes, bytes, str, str]
 
 
 def put_file(
@@ -62,6 +125,25 @@ def put_file(
 ) -> None:
     described = (file.name, file.media_type, file.size, file.width, file.height)
     connection.execute(_PUT, (conversation, message_id, *described, data))
+    if (transfer := file.transfer) is not None:
+        manifest = transfer.manifest
+        parts = (manifest.key, manifest.root, transfer.state, transfer.fault, manifest.thumbnail)
+        connection.execute(_PUT_TRANSFER, (*parts, conversation, message_id))
+
+
+def put_transfer(
+    connection: sqlite3.Connection,
+    conversation: int,
+    message_id: StoredId,
+    state: TransferState,
+    fault: str,
+) -> None:
+    """Nothing happens if there is no such blob."""
+    connection.execute(
+        "UPDATE transfer SET state = ?, fault = ? WHERE file_key = "
+        "(SELECT file_key FROM file WHERE conversation_key = ? AND message_id = ?)",
+        (state, fault, conversation, message_id),
+    )
 
 
 def forget_file(connection: sqlite3.Connection, conversation: int, message_id: StoredId) -> None:
@@ -77,14 +159,35 @@ def read_files(
 ) -> Mapping[StoredId, FileRecord]:
     found: dict[StoredId, FileRecord] = {}
     for asked in by_the_dozen(message_ids):
-        rows: list[_FileRow] = connection.execute(
-            FILES[len(asked)], (conversation, *asked)
-        ).fetchall()
-        for stored, name, media_type, size, width, height in rows:
-            found[stored] = FileRecord(
-                name=name, media_type=media_type, size=size, width=width, height=height
+        for row in map(
+            _FileRow._make, connection.execute(FILES[len(asked)], (conversation, *asked))
+        ):
+            found[row.stored] = FileRecord(
+                name=row.name,
+                media_type=row.media_type,
+                size=row.size,
+                width=row.width,
+                height=row.height,
+                transfer=row.transfer(),
             )
     return found
+
+
+def read_transfers(connection: sqlite3.Connection) -> list[StoredTransfer]:
+    rows: list[_TransferRow] = connection.execute(_TRANSFERS, (DELETED,)).fetchall()
+    return [
+        StoredTransfer(
+            conversation_id=ConversationId(conversation_id),
+            message_id=message_id_of(stored),
+            is_own=bool(is_own),
+            transfer=TransferRecord(
+                manifest=Manifest(key=key, root=ChunkName(root), size=size),
+                state=TransferState(state),
+                fault=fault,
+            ),
+        )
+        for conversation_id, stored, is_own, size, key, root, state, fault in rows
+    ]
 
 
 def read_data(

@@ -32,6 +32,21 @@ class ProfileDirectory(Struct, frozen=True):
         return self.path / "archive.db"
 
     @property
+    def files(self) -> Path:
+        """Sealed chunks of files that travel apart from their messages."""
+        return self.path / "blobs"
+
+    @property
+    def opened_files(self) -> Path:
+        """Copies that other programs show; removed at the end."""
+        return self.path / "opened"
+
+    @property
+    def kept_files(self) -> Path:
+        """Sealed chunks of others' files, which a node keeps for them."""
+        return self.path / "kept"
+
+    @property
     def key_file(self) -> Path:
         return self.path / "database.key"
 

@@ -23,8 +23,10 @@ from engine.core.ids import ConversationId
 from engine.core.ports import (
     AddCounters,
     ApplyChannel,
+    ApplyHistory,
     ApplyMvds,
     ConversationSummary,
+    HideMessage,
     PutAnnotation,
     PutDelivery,
     PutGroup,
@@ -34,15 +36,20 @@ from engine.core.ports import (
     PutNodeAddress,
     PutOpenChannel,
     PutStore,
+    PutTransfer,
     PutWaiting,
     RemoveLost,
     RemoveStore,
     RemoveWaiting,
+    SaveDraft,
+    SaveMemberMuted,
+    SaveMuted,
     SaveOwnSequence,
     SavePairAuthor,
     SavePairClock,
     SavePicture,
     SaveProfile,
+    SaveReadMark,
     SaveValue,
     StoredMessage,
     StoredPage,
@@ -112,6 +119,16 @@ EMPTY_SUMMARY: Final = ConversationSummary(
 ProfileWrite: TypeAlias = (
     SaveProfile | SavePicture | PutNodeAddress | SaveValue | AddCounters | PutStore | RemoveStore
 )
+UserWrite: TypeAlias = (
+    SaveReadMark
+    | SaveDraft
+    | SaveMuted
+    | SaveMemberMuted
+    | HideMessage
+    | PutTransfer
+    | ApplyHistory
+)
+"""Ignored for a missing conversation."""
 GroupWrite: TypeAlias = PutMember | ApplyChannel
 PairWrite: TypeAlias = (
     ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting | PutLost | RemoveLost

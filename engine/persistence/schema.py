@@ -20,13 +20,13 @@ from msgspec import Struct
 
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
-from engine.persistence.file_tables import FILE_TABLES
+from engine.persistence.file_tables import FILE_TABLES, TRANSFER_TABLES
 from engine.persistence.saved_log import INDEX_TABLES
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -497,6 +497,12 @@ def add_files(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 6")
 
 
+def add_transfers(connection: sqlite3.Connection) -> None:
+    for statement in TRANSFER_TABLES:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 7")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -513,6 +519,7 @@ MIGRATIONS: Final = (
     Migration(add_open_channels),
     Migration(keep_indexes),
     Migration(add_files),
+    Migration(add_transfers),
 )
 
 

@@ -32,6 +32,7 @@ from engine.core.ports import (
     PutNodeAddress,
     PutOpenChannel,
     PutStore,
+    PutTransfer,
     RemoveGroup,
     RemoveStore,
     SaveDraft,
@@ -45,6 +46,7 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
     StoredReactor,
+    StoredTransfer,
     StoredVersion,
     StoreWrite,
 )
@@ -95,6 +97,7 @@ from engine.persistence.rules import (
     ConversationKind,
     DataWrite,
     ProfileWrite,
+    UserWrite,
     check_kind,
     conversation_of,
     record_limit,
@@ -186,7 +189,7 @@ class SqliteProfileStore:
                 self._remove(conversation_id)
             case (
                 SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
-                | ApplyHistory()
+                | ApplyHistory() | PutTransfer()
             ):  # fmt: skip
                 self._apply_of_user(write)
             case (
@@ -223,10 +226,7 @@ class SqliteProfileStore:
             case _:
                 assert_never(write)
 
-    def _apply_of_user(
-        self,
-        write: SaveReadMark | SaveDraft | SaveMuted | SaveMemberMuted | HideMessage | ApplyHistory,
-    ) -> None:
+    def _apply_of_user(self, write: UserWrite) -> None:
         connection = self._connection
         key = profile_tables.conversation_key(connection, write.conversation_id)
         if key is None:
@@ -242,6 +242,9 @@ class SqliteProfileStore:
                 muting.save_member_muted(connection, key, participant_id, muted=muted)
             case HideMessage(message_id=message_id):
                 timeline_tables.hide_message(connection, key, message_id)
+            case PutTransfer(message_id=message_id, state=state, fault=fault):
+                stored = stored_id(message_id)
+                file_tables.put_transfer(connection, key, stored, state, fault)
             case ApplyHistory(writes=kept_writes):
                 for kept_write in kept_writes:
                     history_tables.apply_kept(connection, key, kept_write)
@@ -405,6 +408,10 @@ class SqliteProfileStore:
             if key is None:
                 return None
             return file_tables.read_data(self._connection, key, stored_id(message_id))
+
+    def transfers(self) -> list[StoredTransfer]:
+        with self._doing("read the files of messages"):
+            return file_tables.read_transfers(self._connection)
 
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int

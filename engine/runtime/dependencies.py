@@ -13,6 +13,7 @@ from engine.core.ports import ProfileStore
 from engine.core.sds.config import FloodLimits
 from engine.delivery.recorder import Recorder
 from engine.network.transport import Transport
+from engine.runtime.files.disk import FilesSettings
 from engine.runtime.own_clock import boot_time_ms
 from engine.session.pair.factory import PAIR_CONFIG
 
@@ -61,6 +62,8 @@ class EngineDependencies(Struct, frozen=True, kw_only=True):
     """Whether a message that mentions us rings in a muted conversation, too."""
     announces_presence: Callable[[], bool] = lambda: True
     """Whether people we talk to are told that we are online."""
+    files: FilesSettings | None = None
+    """Where files beyond MAX_FILE_BYTES are kept; None: they are neither sent nor fetched."""
     service_nodes: Callable[[], Sequence[str]] = tuple
     """Service nodes listed in new groups' invitations; the transport knows them already."""
 

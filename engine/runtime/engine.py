@@ -38,6 +38,8 @@ from engine.runtime.conversation_snapshots import ConversationSnapshots
 from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.event_bus import EventBus
+from engine.runtime.files.book import FileBook
+from engine.runtime.files.service import Files
 from engine.runtime.groups import Groups
 from engine.runtime.history.backfill import HistoryDependencies
 from engine.runtime.history.service import HistoryService
@@ -87,6 +89,7 @@ class Engine:
         self._history: HistoryService | None = None
         self._services: ProfileServices | None = None
         self._online = False
+        self._files = FileBook()
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -113,6 +116,8 @@ class Engine:
         if self._history is not None:
             await self._history.stop()
         await self._conversations.stop()
+        if self._services is not None:
+            await self._services.files.stop()
         await self._maintenance.stop()
         if self._transport is not None:
             await self._transport.stop()
@@ -142,6 +147,7 @@ class Engine:
             counters=self._counters,
             recorder=self._parts.recorder,
             mentions_when_muted=self._parts.mentions_when_muted,
+            files=self._files,
             stores_reachable=history.reachable,
             ask_store=history.ask,
             hear_echo=self._clock_watch.hear,
@@ -156,11 +162,13 @@ class Engine:
             flood=self._parts.flood,
             announces_presence=self._parts.announces_presence,
             mvds=self._parts.mvds,
+            files=self._parts.files,
         )
         self._services = services = make_profile_services(
             beginning, self._conversations, context, history, self._maintenance
         )
         await services.load()
+        services.files.start()
         if self._recording is not None:
             self._maintenance.own(self._recording.run(context))
         self._maintenance.own(services.inbox.run())
@@ -214,7 +222,10 @@ class Engine:
         return self._event_bus.subscribe(listener)
 
     def _publish(self, event: EngineEvent) -> None:
-        self._event_bus.publish(event)
+        shown = self._files.event_as_shown(event)
+        self._event_bus.publish(shown)
+        if self._services is not None:
+            self._services.files.hear(shown)
 
     def _status_changed(self, status: TransportStatus) -> None:
         online = status.level is not TransportLevel.OFFLINE
@@ -244,6 +255,10 @@ class Engine:
     @property
     def timeline(self) -> Timeline:
         return self._started_services.timeline
+
+    @property
+    def files(self) -> Files:
+        return self._started_services.files
 
     @property
     def history(self) -> HistoryService:

@@ -67,6 +67,19 @@ def usable_file(  # noqa: PLR0913 - one per fact of the file
         raise InputError(InputFlaw.FILE_EMPTY)
     if len(data) > MAX_FILE_BYTES:
         raise InputError(InputFlaw.FILE_TOO_LARGE, given=len(data), limit=MAX_FILE_BYTES)
+    return usable_attachment(name, media_type, caption, data=data, width=width, height=height)
+
+
+def usable_attachment(  # noqa: PLR0913 - one per fact of the file
+    name: str,
+    media_type: str,
+    caption: Text,
+    *,
+    data: bytes = b"",
+    width: int,
+    height: int,
+) -> Attachment:
+    """Without ``data``, for a manifest that is still to be made."""
     cleaned = clean_file_name(name.encode("utf-8", "replace").decode())
     if not cleaned:
         raise InputError(InputFlaw.FILE_NAME)

@@ -10,6 +10,8 @@ from engine.core.records import ProfileRecord
 from engine.core.sds.config import FloodLimits
 from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
+from engine.runtime.files.disk import FilesSettings
+from engine.runtime.files.service import Files
 from engine.runtime.groups import Groups
 from engine.runtime.history.service import HistoryService
 from engine.runtime.maintenance import Maintenance
@@ -36,6 +38,7 @@ class ProfileStart(Struct, frozen=True, kw_only=True):
     flood: FloodLimits = field(default_factory=FloodLimits)
     announces_presence: Callable[[], bool] = lambda: True
     mvds: MvdsConfig = PAIR_CONFIG
+    files: FilesSettings | None = None
 
 
 class ProfileServices(Struct, frozen=True, kw_only=True):
@@ -45,6 +48,7 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
     open_channels: OpenChannels
     people: People
     timeline: Timeline
+    files: Files
     history: HistoryService
     inbox: RequestInbox
     context: RunnerContext
@@ -111,12 +115,21 @@ def make_profile_services(
         contacts=lambda: len(conversations.pairs()),
         announces=begin.announces_presence,
     )
+    files = Files(
+        context,
+        conversations,
+        book=context.files,
+        settings=begin.files,
+        entropy=begin.entropy,
+        online=begin.online,
+    )
     people = People(contacts, conversations, context, maintenance)
     return ProfileServices(
         groups=Groups(groups, conversations, context, maintenance),
         open_channels=OpenChannels(channels, conversations, context, maintenance),
         people=people,
-        timeline=Timeline(context, conversations, people, history),
+        timeline=Timeline(context, conversations, people, history, files.look_at),
+        files=files,
         history=history,
         inbox=RequestInbox(people, begin.identity, context.counters),
         context=context,

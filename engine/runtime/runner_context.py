@@ -12,6 +12,7 @@ from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.files.book import FileBook
 from engine.runtime.load_order import LoadOrder
 from engine.runtime.own_clock import OwnClock
 from engine.session.transitions import EchoHeard
@@ -36,5 +37,7 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     """Receives clock echoes, with the member's name."""
     mentions_when_muted: Callable[[], bool] = lambda: True
     """Whether a message that mentions us rings in a muted conversation, too."""
+    files: FileBook = field(default_factory=FileBook)
+    """How far the files are that travel apart from their messages."""
     recorder: Recorder | None = None
     """Set if the user records deliveries."""

@@ -6,8 +6,10 @@ read from the database.
 
 import json
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+
+from msgspec import structs
 
 from engine.answers import (
     PAGE_SIZE,
@@ -39,6 +41,7 @@ from engine.events import (
     MessageChanged,
     MessageKind,
     MessageRemoved,
+    MessageView,
     TimelineChanged,
 )
 from engine.history_views import LostView
@@ -90,7 +93,11 @@ class Timeline:
         conversations: Conversations,
         people: People,
         history: HistoryService,
+        shows: Callable[[Sequence[MessageView]], None] = lambda _messages: None,
     ) -> None:
+        """``shows`` is told of the messages of each page."""
+        self._shows = shows
+        self._files = context.files
         self._store = context.store
         self._storage = context.storage
         self._load_order = context.load_order
@@ -138,6 +145,8 @@ class Timeline:
         data = await self._storage.run(self._store.file_data, conversation_id, message_id)
         if data is None:
             raise CommandError(CommandRefusal.NO_FILE)
+        if row.record.file is not None and row.record.file.transfer is not None:
+            raise CommandError(CommandRefusal.TOO_LARGE_TO_SHOW)
         return data
 
     async def _say(self, conversation_id: ConversationId, body: Text | Attachment) -> MessageId:
@@ -346,7 +355,7 @@ class Timeline:
         size = await self._storage.run(store.logged_size, conversation_id, message_id)
         by, members = row.record.repaired_by, runner.members
         return MessageInfo(
-            message=message_view(row, members, self._own_id, runner.record),
+            message=self._files.shown(message_view(row, members, self._own_id, runner.record)),
             received_ms=row.record.received_ms,
             arrival=Arrival(row.record.arrival),
             repaired_by="" if by is None else name_of(by, members),
@@ -414,7 +423,10 @@ class Timeline:
         return self._conversations.runner(conversation_id)
 
     def _view(self, page: StoredPage, runner: ConversationRunner) -> TimelinePage:
-        return page_view(page, runner.members, self._own_id, runner.record)
+        view = page_view(page, runner.members, self._own_id, runner.record)
+        shown = tuple(map(self._files.shown, view.messages))
+        self._shows(shown)
+        return structs.replace(view, messages=shown)
 
 
 def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | None]) -> str:

@@ -10,6 +10,8 @@ In a pair the state is the stored one, since the other acknowledges each message
 
 from collections.abc import Collection, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from engine.answers import HolderView, ReactorView, TimelinePage, VersionView
 from engine.core.ids import (
     DeliveryState,
@@ -27,7 +29,7 @@ from engine.core.ports import (
     StoredReactor,
     StoredVersion,
 )
-from engine.core.problems import FailureReason
+from engine.core.problems import FailureReason, FileFault, FileProblem
 from engine.core.records import (
     ContactRecord,
     DeliveryRecord,
@@ -36,6 +38,8 @@ from engine.core.records import (
     MessageRecord,
     OpenChannelRecord,
     SpanRecord,
+    TransferRecord,
+    TransferState,
 )
 from engine.core.sds.vocabulary import HolderEntry
 from engine.core.shown_text import with_names, without_marks
@@ -56,13 +60,22 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
-from engine.file_views import FileView
+from engine.file_views import FileState, FileView
 from engine.session.contract import ConversationRecord
 from engine.session.open.rows import stranger_name
 
 QUOTED_CHARACTERS = 280
 ACKNOWLEDGED = "acknowledged"
 """The source for a pair: the other acknowledged the message."""
+
+FILE_STATES = {
+    TransferState.OFFERED: FileState.OFFERED,
+    TransferState.WANTED: FileState.WAITING,
+    TransferState.OFFERING: FileState.COMPLETE,
+    TransferState.PAUSED: FileState.PAUSED,
+    TransferState.COMPLETE: FileState.COMPLETE,
+    TransferState.FAILED: FileState.FAILED,
+}
 
 Members = Mapping[ParticipantId, MemberRecord]
 
@@ -97,17 +110,30 @@ def message_view(
         retracted=stored.retracted,
         forwarded=record.forwarded and not stored.retracted,
         mentions_me=record.mentions_me,
-        file=None if record.file is None else file_view(record.file),
+        file=None if record.file is None else file_view(record.file, is_own=record.is_own),
     )
 
 
-def file_view(file: FileRecord) -> FileView:
-    return FileView(
+def file_view(file: FileRecord, *, is_own: bool = False) -> FileView:
+    shown = FileView(
         name=file.name,
         media_type=file.media_type,
         size=file.size,
         width=file.width,
         height=file.height,
+    )
+    return shown if file.transfer is None else _blob_view(shown, file.transfer, is_own=is_own)
+
+
+def _blob_view(file: FileView, transfer: TransferRecord, *, is_own: bool) -> FileView:
+    """As it is stored; ``engine.runtime.files`` knows how far it is at the moment."""
+    fault = transfer.fault if transfer.state is TransferState.FAILED else ""
+    return replace(
+        file,
+        thumbnail=transfer.manifest.thumbnail,
+        state=FILE_STATES[transfer.state],
+        is_upload=is_own,
+        problem=FileProblem(fault=FileFault(fault)) if fault else None,
     )
 
 

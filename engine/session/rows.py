@@ -9,6 +9,7 @@ from typing import NamedTuple, assert_never
 
 from msgspec.structs import replace
 
+from engine.core.blobs.manifest import Manifest
 from engine.core.content import (
     ANNOTATION_KINDS,
     Annotation,
@@ -31,7 +32,14 @@ from engine.core.content import (
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.markup import find_spans
-from engine.core.records import AnnotationRecord, FileRecord, MessageRecord, SpanRecord
+from engine.core.records import (
+    AnnotationRecord,
+    FileRecord,
+    MessageRecord,
+    SpanRecord,
+    TransferRecord,
+    TransferState,
+)
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
 FILE = "file"
@@ -110,7 +118,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
         mentions_me=said is not None and not is_own and own_id in said.mentions,
         arrival=way.arrival,
         repaired_by=way.repaired_by,
-        file=_file_of(content.body),
+        file=_file_of(content.body, is_own=is_own),
     )
 
 
@@ -125,16 +133,22 @@ def _said_in(body: Body) -> Text | None:
             return None
 
 
-def _file_of(body: Body) -> FileRecord | None:
+def _file_of(body: Body, *, is_own: bool) -> FileRecord | None:
     if not isinstance(body, Attachment):
         return None
     return FileRecord(
         name=body.name,
         media_type=body.media_type,
-        size=len(body.data),
+        size=body.size,
         width=body.width,
         height=body.height,
+        transfer=None if body.manifest is None else _transfer_of(body.manifest, is_own=is_own),
     )
+
+
+def _transfer_of(manifest: Manifest, *, is_own: bool) -> TransferRecord:
+    state = TransferState.OFFERING if is_own else TransferState.OFFERED
+    return TransferRecord(manifest=manifest, state=state)
 
 
 def data_of(body: Body) -> bytes:

@@ -25,7 +25,10 @@ from engine.network.waku.filter.client import FilterAnswer, FilterClient
 from engine.network.waku.topics import Sharding
 
 BAD: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
-    (["--services", "filter,relay"], ["--services", "'relay'", "filter, lightpush, store", "none"]),
+    (
+        ["--services", "filter,relay"],
+        ["'relay'", "filter, lightpush, store, blobs", "none"],
+    ),
     (["--services", ""], ["--services", "''"]),
     (["--ws-port", "70000"], ["--ws-port", "'70000'", "0 to 65535"]),
     (["--metrics-port", "x"], ["--metrics-port", "'x'"]),
@@ -50,7 +53,7 @@ def test_bad_options_are_one_line_that_names_them(
 @pytest.mark.parametrize(
     ("arguments", "services"),
     [
-        ((), {"filter", "lightpush", "store"}),
+        ((), {"filter", "lightpush", "store", "blobs"}),
         (("--services", "store,filter"), {"filter", "store"}),
         (("--services", "none"), set()),
     ],
@@ -80,10 +83,12 @@ def test_a_node_says_where_it_listens_and_serves_what_it_was_told(
                 text = page.read().decode()
             assert "causerie_connected_peers 0\n" in text
             assert ("causerie_archive_messages" in text) == ("store" in services)
+            assert ("causerie_kept_blob_chunks 0\n" in text) == ("blobs" in services)
         finally:
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 0
     assert (place / "archive.db").exists() == ("store" in services)
+    assert (place / "kept").exists() == ("blobs" in services)
 
 
 # --- how much room there is ---------------------------------------------------------------------

@@ -67,6 +67,8 @@ mvds_wire = "draft"
 [node]
 devices = 1100
 subscribers = 1000
+blobs_mb = 50
+blob_days = 3
 [appearance]
 theme = "high-contrast"
 text_size = 150
@@ -77,10 +79,12 @@ mentions_when_muted = false
 [privacy]
 typing = false
 presence = false
+fetch_pictures_below_mb = 0
 [storage]
 key = "file"
 keep_days = 7
 keep_megabytes = 100
+files_megabytes = 500
 [log]
 level = "debug"
 max_bytes = 20000
@@ -168,6 +172,10 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("notifications", "preview = 1", "true or false"),
         ("notifications", 'enabled = "yes"', "true or false"),
         ("notifications", "mentions_when_muted = 1", "true or false"),
+        ("node", "blobs_mb = 0", "a whole number from 1 to 100000"),
+        ("node", "blob_days = 0", "a whole number from 1 to 3650"),
+        ("privacy", "fetch_pictures_below_mb = 11", "a whole number from 0 to 10"),
+        ("storage", "files_megabytes = 9", "a whole number from 100 to 1000000"),
         ("privacy", "typing = 1", "true or false"),
         ("privacy", 'presence = "no"', "true or false"),
         ("storage", 'key = "cloud"', '"keyring" or "file"'),

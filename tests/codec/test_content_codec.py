@@ -16,6 +16,7 @@ from engine.codec.content import (
     encode_content,
     encode_ephemeral,
 )
+from engine.core.blobs.manifest import MAX_BLOB_BYTES, MAX_CHUNKS, ChunkName, Manifest
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.content import (
     MAX_CAPTION_BYTES,
@@ -384,6 +385,72 @@ def test_other_files_need_a_newer_version(
     """Versions before files took all of them, so that refusing one would leave a gap."""
     body = content_pb2.Body(attachment=malformed)
     assert decode(wire(body)).body == Unsupported(kind="attachment")
+
+
+BLOB = content_pb2.Attachment(
+    name="film.mkv",
+    media_type="video/x-matroska",
+    size=300_000,
+    key=bytes(range(32)),
+    root=b"r" * 32,
+    chunk_count=2,
+    thumbnail=b"\xff\xd8\xffsmall",
+)
+
+
+@pytest.mark.parametrize("decode", [decode_content, decode_pair_content])
+def test_a_larger_file_says_where_to_find_it(decode: Callable[[bytes], Content]) -> None:
+    manifest = Manifest(
+        key=bytes(range(32)),
+        root=ChunkName(b"r" * 32),
+        size=300_000,
+        thumbnail=b"\xff\xd8\xffsmall",
+    )
+    expected = Attachment(
+        name="film.mkv", media_type="video/x-matroska", data=b"", manifest=manifest
+    )
+    read = decode(wire(content_pb2.Body(attachment=BLOB)))
+    assert read.body == expected
+    assert expected.size == 300_000
+    is_pair = decode is decode_pair_content
+    said = replace(content(expected), lamport_timestamp=1) if is_pair else content(expected)
+    assert decode(encode_content(said)).body == expected
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"size": 0, "chunk_count": 0},
+        {"size": 2**63},
+        {"size": MAX_BLOB_BYTES + 1, "chunk_count": MAX_CHUNKS + 1},
+        {"chunk_count": 3},
+        {"key": b"short"},
+        {"root": bytes(31)},
+        {"caption": content_pb2.Text(text="x" * (MAX_CAPTION_BYTES + 1))},
+    ],
+)
+def test_a_manifest_that_cannot_be_meant_needs_a_newer_version(lie: dict[str, object]) -> None:
+    lying = content_pb2.Attachment()
+    lying.CopyFrom(BLOB)
+    for name, value in lie.items():
+        if isinstance(value, content_pb2.Text):
+            lying.caption.CopyFrom(value)
+        else:
+            setattr(lying, name, value)
+    body = content_pb2.Body(attachment=lying)
+    assert decode_content(wire(body)).body == Unsupported(kind="attachment")
+
+
+def test_what_a_manifest_says_of_its_file_is_cleaned() -> None:
+    lying = content_pb2.Attachment()
+    lying.CopyFrom(BLOB)
+    lying.name, lying.media_type = "../../\u202egnp.exe", "x; y"
+    lying.thumbnail = b"<svg/>"
+    read = decode_content(wire(content_pb2.Body(attachment=lying))).body
+    assert isinstance(read, Attachment)
+    assert (read.name, read.media_type) == ("gnp.exe", ANY_FILE)
+    assert read.manifest is not None
+    assert read.manifest.thumbnail == b""
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from engine.core.ports import (
     StoredPage,
     StoredQuote,
     StoredReactor,
+    StoredTransfer,
     StoredVersion,
 )
 from engine.core.records import (
@@ -38,6 +39,7 @@ from engine.core.records import (
     MemberRecord,
     MessageRecord,
     OwnSequence,
+    TransferState,
 )
 from engine.core.sds.floods import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
 from engine.core.sds.forks import Fork, PutFork
@@ -302,12 +304,35 @@ class MemoryConversation:
         message_id = record.position.message_id
         self._data[message_id] = data
         old = self._messages.get(message_id)
+        if record.file and record.file.transfer and old and old.file and old.file.transfer:
+            record = replace(record, file=replace(record.file, transfer=old.file.transfer))
         self._messages[message_id] = record
         if old is not None and self._is_visible(old):
             self._take_out(_place_of_row(old))
         if self._is_visible(record):
             insort(self._places, _place_of_row(record))
         self.annotations.row_came(record)
+
+    def put_transfer(self, message_id: MessageId, state: TransferState, fault: str) -> None:
+        record = self._messages.get(message_id)
+        if record is not None and record.file is not None and record.file.transfer is not None:
+            transfer = replace(record.file.transfer, state=state, fault=fault)
+            file = replace(record.file, transfer=transfer)
+            self._messages[message_id] = replace(record, file=file)
+
+    def transfers(self) -> list[StoredTransfer]:
+        return [
+            StoredTransfer(
+                conversation_id=record.conversation_id,
+                message_id=message_id,
+                is_own=record.is_own,
+                transfer=replace(transfer, manifest=replace(transfer.manifest, thumbnail=b"")),
+            )
+            for message_id, record in self._messages.items()
+            if message_id not in self._hidden
+            and (file := self.annotations.original(record).file) is not None
+            and (transfer := file.transfer) is not None
+        ]
 
     def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
         if muted:

@@ -27,6 +27,7 @@ from engine.core.ports import (
     PutNodeAddress,
     PutOpenChannel,
     PutStore,
+    PutTransfer,
     RemoveGroup,
     RemoveStore,
     SaveDraft,
@@ -40,6 +41,7 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
     StoredReactor,
+    StoredTransfer,
     StoredVersion,
     StoreWrite,
 )
@@ -65,6 +67,7 @@ from engine.persistence.rules import (
     ConversationRow,
     DataWrite,
     ProfileWrite,
+    UserWrite,
     check_kind,
     check_picture,
     conversation_of,
@@ -127,6 +130,7 @@ class MemoryProfileStore:
                     SaveProfile() | PutNodeAddress() | SaveValue() | AddCounters()
                     | SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted()
                     | HideMessage() | PutStore() | RemoveStore() | ApplyHistory()
+                    | PutTransfer()
                 ):  # fmt: skip
                     pass
                 case _:
@@ -167,7 +171,7 @@ class MemoryProfileStore:
                 self._conversations.pop(conversation_id, None)
             case (
                 SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
-                | ApplyHistory()
+                | ApplyHistory() | PutTransfer()
             ):  # fmt: skip
                 self._apply_of_user(write)
             case (
@@ -198,10 +202,7 @@ class MemoryProfileStore:
             case _:
                 assert_never(write)
 
-    def _apply_of_user(
-        self,
-        write: SaveReadMark | SaveDraft | SaveMuted | SaveMemberMuted | HideMessage | ApplyHistory,
-    ) -> None:
+    def _apply_of_user(self, write: UserWrite) -> None:
         conversation = self._conversations.get(write.conversation_id)
         if conversation is None:
             return
@@ -216,6 +217,8 @@ class MemoryProfileStore:
                 conversation.set_member_muted(participant_id, muted=muted)
             case HideMessage(message_id=message_id):
                 conversation.hide_message(message_id)
+            case PutTransfer(message_id=message_id, state=state, fault=fault):
+                conversation.put_transfer(message_id, state, fault)
             case ApplyHistory(writes=kept_writes):
                 for kept_write in kept_writes:
                     conversation.history.apply(kept_write)
@@ -354,6 +357,13 @@ class MemoryProfileStore:
     def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
         conversation = self._conversations.get(conversation_id)
         return conversation.file_data(message_id) if conversation else None
+
+    def transfers(self) -> list[StoredTransfer]:
+        return [
+            transfer
+            for conversation in self._conversations.values()
+            for transfer in conversation.transfers()
+        ]
 
     def set_aside(
         self, conversation_id: ConversationId, sender_id: ParticipantId, /, *, limit: int

@@ -2,8 +2,21 @@
 
 import sqlite3
 
+from msgspec import structs
+
+from engine.core.blobs.manifest import ChunkName, Manifest
 from engine.core.ids import DeliveryState, MessageId
-from engine.core.ports import ProfileStore, PutGroup, RemoveGroup, SaveReadMark, StoredMessage
+from engine.core.ports import (
+    HideMessage,
+    ProfileStore,
+    PutGroup,
+    PutMessage,
+    PutTransfer,
+    RemoveGroup,
+    SaveReadMark,
+    StoredMessage,
+)
+from engine.core.records import TransferRecord, TransferState
 from engine.core.sds.vocabulary import RemoveFromLog
 from engine.persistence import annotation_reads, file_tables, timeline_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -113,6 +126,58 @@ def test_nothing_of_a_file_is_left_in_the_tables(
     while store.clear_removed():
         pass
     assert files() == 0
+
+
+def blob(name: str = "m", lamport_timestamp: int = 1, *, is_own: bool = False) -> PutMessage:
+    put = row(lamport_timestamp, name, kind="file", data=b"", is_own=is_own)
+    file = put.message.file
+    assert file is not None
+    manifest = Manifest(
+        key=b"k" * 32, root=ChunkName(b"r" * 32), size=10**6, thumbnail=b"\xff\xd8\xffsmall"
+    )
+    state = TransferState.OFFERING if put.message.is_own else TransferState.OFFERED
+    transfer = TransferRecord(manifest=manifest, state=state)
+    record = structs.replace(file, size=10**6, transfer=transfer)
+    return structs.replace(put, message=structs.replace(put.message, file=record))
+
+
+def told(store: ProfileStore) -> dict[str, tuple[str, str]]:
+    return {one.message_id: (one.transfer.state, one.transfer.fault) for one in store.transfers()}
+
+
+def test_a_blob_says_how_to_find_it_and_what_became_of_it(with_conversation: ProfileStore) -> None:
+    store, put = with_conversation, blob()
+    store.apply([put, blob("own", 2, is_own=True), row(3, "n", kind="file")])
+    assert shown(store).record == put.message
+    assert store.file_data(GROUP, M) == b""
+    assert told(store) == {"m": ("offered", ""), "own": ("offering", "")}
+    [one] = [each for each in store.transfers() if each.message_id == "m"]
+    assert (one.conversation_id, one.is_own) == (GROUP, False)
+    assert one.transfer.manifest == Manifest(key=b"k" * 32, root=ChunkName(b"r" * 32), size=10**6)
+    failed = PutTransfer(
+        conversation_id=GROUP, message_id=M, state=TransferState.FAILED, fault="not_as_said"
+    )
+    store.apply([failed, structs.replace(failed, message_id=MessageId("n"))])
+    store.apply([structs.replace(failed, message_id=MessageId("unknown"))])
+    store.apply([put])
+    file = shown(store).record.file
+    assert file is not None
+    assert file.transfer is not None
+    assert (file.transfer.state, file.transfer.fault) == ("failed", "not_as_said")
+    assert told(store)["m"] == ("failed", "not_as_said")
+
+
+def test_a_blob_goes_with_its_message(with_conversation: ProfileStore) -> None:
+    store = with_conversation
+    store.apply([blob(), blob("o", 3)])
+    store.apply([retraction(4, "r", "m")])
+    assert told(store).keys() == {"o"}
+    store.apply([HideMessage(conversation_id=GROUP, message_id=MessageId("o"))])
+    assert not told(store)
+    store.apply([blob("p", 5)])
+    store.apply([RemoveGroup(conversation_id=GROUP)])
+    assert not told(store)
+    store.apply([PutTransfer(conversation_id=GROUP, message_id=M, state=TransferState.PAUSED)])
 
 
 def test_a_page_does_not_read_the_bytes(

@@ -56,6 +56,7 @@ from engine.events import (
 from engine.file_views import FileView
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_channels import ScriptedOpenChannels
+from tests.ui.scripted_files import ScriptedFiles
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
 
@@ -99,6 +100,7 @@ class Changes(TypedDict, total=False):
 
 class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine):
     def __init__(self, *, name: str | None = "Ines") -> None:
+        self.blobs = ScriptedFiles()
         self.listeners: list[Listener] = []
         self.own: IdentityView | None = None if name is None else self._identity(name)
         self.views: dict[ConversationId, ConversationView] = {}
@@ -137,6 +139,10 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
     @property
     def timeline(self) -> Timeline:
         return self
+
+    @property
+    def files(self) -> ScriptedFiles:
+        return self.blobs
 
     @property
     def history(self) -> History:

@@ -25,6 +25,7 @@ from engine.core.errors import (
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.problems import NodeFailed, NodeFault, NodeTrouble, PeerRefusal, unreachable
 from engine.core.waku import WakuMessage
+from engine.network.blobs.asking import HostBlobs
 from engine.network.edge.health import EdgeHealth, edge_level
 from engine.network.edge.running import EdgeParts, RunningEdge
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
@@ -302,6 +303,10 @@ class EdgeNode:
 
     def stores(self) -> HostStores:
         return HostStores(self.hosts, self._settings.sharding)
+
+    def blobs(self) -> HostBlobs:
+        """Nobody can dial it, and its service nodes want no chunks: nothing is served."""
+        return HostBlobs(self.hosts, lambda _: None)
 
     def hosts(self) -> tuple[Host, ...]:
         return () if self._up is None else (self._up.host,)

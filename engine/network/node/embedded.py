@@ -29,6 +29,7 @@ from engine.core.errors import (
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.problems import PeerRefusal
 from engine.core.waku import WakuMessage
+from engine.network.blobs.asking import HostBlobs
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.dialing import is_mistaken
 from engine.network.libp2p.host import TcpHost
@@ -55,6 +56,7 @@ from engine.network.waku.relay.relay import WakuRelay
 from engine.network.waku.topics import Sharding
 
 if TYPE_CHECKING:
+    from engine.network.blobs.port import ChunkKeeper, ChunkShelf
     from engine.network.waku.store.intake import Archive
 
     OpenArchive = Callable[[], Awaitable[Archive]]
@@ -79,23 +81,27 @@ def tcp_host(settings: NodeSettings, listen: str) -> Host:
 class EmbeddedNode:
     """See ``engine.network.transport.Transport`` for the contract of each method."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
         self,
         settings: NodeSettings,
         *,
         archive: "Archive | None" = None,
         open_archive: "OpenArchive | None" = None,
+        keeper: "ChunkKeeper | None" = None,
         make_host: HostFactory = tcp_host,
         random: Random | None = None,
     ) -> None:
         """``archive`` is for the Store service; the caller opens and closes it.
 
         ``open_archive`` instead opens one at the start, and the node closes it at the end.  If the
-        disk refuses, the node runs without an archive and keeps nothing for others.
+        disk refuses, the node runs without an archive and keeps nothing for others.  ``keeper``:
+        where it keeps chunks of others' files; the caller opens and closes it.
         """
         self._settings = settings
         self._archive = archive
         self._open_archive = open_archive
+        self._keeper = keeper
+        self._shelf: ChunkShelf | None = None
         self._make_host = make_host
         self._random = random or SystemRandom()
         self._counters = Counters()
@@ -195,7 +201,10 @@ class EmbeddedNode:
         services = self._settings.services
         if self._open_archive is not None and self._archive is None:
             services = replace(services, store=None)
-        return NodeServices(around, services, self._archive)
+        made = NodeServices(around, services, self._archive, self._keeper)
+        if self._keeper is None:
+            made.serve_chunks(self._shelf)
+        return made
 
     async def stop(self) -> None:
         host, relay, services = self._host, self._relay, self._services
@@ -319,6 +328,14 @@ class EmbeddedNode:
 
     def stores(self) -> HostStores:
         return HostStores(self.hosts, self._settings.sharding)
+
+    def blobs(self) -> HostBlobs:
+        return HostBlobs(self.hosts, self.serve_chunks)
+
+    def serve_chunks(self, shelf: "ChunkShelf | None") -> None:
+        self._shelf = shelf
+        if self._services is not None:
+            self._services.serve_chunks(shelf)
 
     def hosts(self) -> tuple[Host, ...]:
         return () if self._host is None else (self._host,)

@@ -26,6 +26,7 @@ from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
+from engine.network.blobs.asking import HostBlobs
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.ports import Host, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
@@ -383,6 +384,9 @@ class RoleTransport:
 
     def stores(self) -> HostStores:
         return HostStores(self._hosts, self._settings.relay.sharding)
+
+    def blobs(self) -> HostBlobs:
+        return HostBlobs(self._hosts, self._relay.serve_chunks)
 
     def _hosts(self) -> tuple[Host, ...]:
         """The running hosts, that of the edge role first."""

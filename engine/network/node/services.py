@@ -36,6 +36,8 @@ from engine.network.waku.sources import Sources
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
 
 if TYPE_CHECKING:
+    from engine.network.blobs.port import ChunkKeeper, ChunkShelf
+    from engine.network.blobs.server import BlobServer, BlobServing
     from engine.network.waku.filter.server import FilterServer, FilterSettings
     from engine.network.waku.lightpush.server import LightpushSettings, Published
     from engine.network.waku.store.intake import Archive, ArchiveIntake, IntakeSettings
@@ -53,6 +55,8 @@ class ServiceSettings(Struct, frozen=True, kw_only=True):
     store: "StoreSettings | None" = None
     intake: "IntakeSettings | None" = None
     """Limits of the archive's intake; None: the defaults."""
+    blobs: "BlobServing | None" = None
+    """Chunks of files: those on this device, or with a keeper those of others."""
     archives_own_only: bool = False
     """Archive only messages that passed the precheck of the node's own subscribers.  Otherwise
     archive all that it relays."""
@@ -60,12 +64,14 @@ class ServiceSettings(Struct, frozen=True, kw_only=True):
 
 def all_services(*, subscribers: int | None = None) -> ServiceSettings:
     """``subscribers``: peers that filter serves; None: as many as it usually does."""
+    from engine.network.blobs.server import BlobServing
     from engine.network.waku.filter.server import FilterSettings
     from engine.network.waku.lightpush.server import LightpushSettings
     from engine.network.waku.store.server import StoreSettings
 
     usual = FilterSettings()
     return ServiceSettings(
+        blobs=BlobServing(),
         filter=usual if subscribers is None else replace(usual, max_peers=subscribers),
         lightpush=LightpushSettings(),
         store=StoreSettings(),
@@ -93,7 +99,11 @@ class NodeServices:
     """Create new for every start of a node.  Raises ConfigError for a Store without an archive."""
 
     def __init__(
-        self, around: ServiceContext, settings: ServiceSettings, archive: "Archive | None"
+        self,
+        around: ServiceContext,
+        settings: ServiceSettings,
+        archive: "Archive | None",
+        keeper: "ChunkKeeper | None" = None,
     ) -> None:
         self._around = around
         self._settings = settings
@@ -104,11 +114,14 @@ class NodeServices:
         self._seen = SeenCache(ttl_ms=_SEEN_TTL_MS, max_entries=_MAX_SEEN)
         self._filter = _filter_server(around, settings)
         self._intake = _archive_intake(around, settings, archive)
+        self._blobs = self._blob_server(keeper)
 
     def start(self) -> None:
         """Call before the host starts, so that no peer is missed."""
         around, settings = self._around, self._settings
         self._metadata.start()
+        if self._blobs is not None:
+            self._blobs.start()
         if self._filter is not None:
             self._filter.start()
         if settings.lightpush is not None:
@@ -170,6 +183,25 @@ class NodeServices:
             await self._filter.wait_for_room()
         if self._intake is not None:
             await self._intake.wait_for_room(self._source(brought_by))
+
+    def serve_chunks(self, shelf: "ChunkShelf | None") -> None:
+        """Of the files on this device.  A node that keeps chunks of others serves only those."""
+        if self._blobs is not None:
+            self._blobs.shelf = shelf
+
+    def _blob_server(self, keeper: "ChunkKeeper | None") -> "BlobServer | None":
+        if self._settings.blobs is None:
+            return None
+        from engine.network.blobs.server import BlobServer
+
+        around = self._around
+        return BlobServer(
+            around.host,
+            self._settings.blobs,
+            source=lambda peer_id: self._sources.of(peer_id).network,
+            counters=around.counters,
+            keeper=keeper,
+        )
 
     async def _query(
         self, intake: "ArchiveIntake", query: ArchiveQuery, asked_by: PeerId

@@ -15,6 +15,7 @@ from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.metrics import Measured, MetricsServer
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.store.intake import Archive
+from engine.persistence.kept_chunks import KeptChunks
 
 ALARMING: Final = (
     "store.dropped_queue_full",
@@ -34,21 +35,22 @@ async def run_node(  # noqa: PLR0913 - each is a different thing, and all are ne
     stop: asyncio.Event,
     peers: Sequence[str] = (),
     archive: Archive | None = None,
+    keeper: KeptChunks | None = None,
     metrics_port: int | None = None,
     metrics_ready: Callable[[int], None] = lambda _port: None,
     discover: bool = False,
 ) -> None:
     """Run until ``stop`` is set; ``ready`` gets the addresses.  Raises TransportError.
 
-    The caller owns ``archive`` and closes it.  ``metrics_port`` None: no metrics.  ``discover``:
-    announce the node on the local network, and find others.
+    The caller owns ``archive`` and closes it; ``keeper`` is open.  ``metrics_port`` None: no
+    metrics.  ``discover``: announce the node on the local network, and find others.
     """
-    node = EmbeddedNode(settings, archive=archive)
+    node = EmbeddedNode(settings, archive=archive, keeper=keeper)
     node.add_peers(peers)
     found = Counters()
     async with AsyncExitStack() as running:
         if metrics_port is not None:
-            metrics = MetricsServer(metrics_port, lambda: _measure(node, archive, found))
+            metrics = MetricsServer(metrics_port, lambda: _measure(node, archive, keeper, found))
             await metrics.start()
             running.push_async_callback(metrics.stop)
             metrics_ready(metrics.port)
@@ -63,7 +65,9 @@ async def run_node(  # noqa: PLR0913 - each is a different thing, and all are ne
         await stop.wait()
 
 
-async def _measure(node: EmbeddedNode, archive: Archive | None, found: Counters) -> Measured:
+async def _measure(
+    node: EmbeddedNode, archive: Archive | None, keeper: KeptChunks | None, found: Counters
+) -> Measured:
     gauges = dict(node.gauges())
     status = node.status()
     counters = {
@@ -73,6 +77,9 @@ async def _measure(node: EmbeddedNode, archive: Archive | None, found: Counters)
         "network.bytes_in": status.bytes_in,
         "network.bytes_out": status.bytes_out,
     }
+    if keeper is not None:
+        gauges["kept_blob_chunks"] = keeper.chunks
+        gauges["kept_blob_bytes"] = keeper.used_bytes
     if archive is not None:
         try:
             statistics = await archive.statistics()

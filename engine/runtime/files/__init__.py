@@ -1,0 +1,1 @@
+"""Files that travel apart from their messages: kept, fetched, offered, opened."""

@@ -1,0 +1,90 @@
+"""The blobs of a profile's messages: what became of each, and how far the running ones are.
+
+``FileBook`` is asked by whatever shows a message, so that a row that is read from the disk shows
+what is true at the moment.
+"""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from engine.core.ids import ConversationId, MessageId
+from engine.core.ports import StoredTransfer
+from engine.core.problems import FileProblem
+from engine.core.records import TransferState
+from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageView
+from engine.file_views import FileState, FileView
+from engine.runtime.files.transfer import Rate, Transfer
+
+FileKey: TypeAlias = tuple[ConversationId, MessageId]
+
+
+@dataclass(slots=True)
+class Blob:
+    """One blob.  ``transfer`` is set while one runs."""
+
+    stored: StoredTransfer
+    transfer: Transfer | None = None
+    problem: FileProblem | None = None
+    """Of a failure, with more than is stored."""
+    rate: Rate = field(default_factory=Rate)
+    base: FileView | None = None
+    """Its view without what changes."""
+    shown: tuple[FileState, FileProblem | None] | None = None
+    """What was told of it last."""
+
+    @property
+    def key(self) -> FileKey:
+        return self.stored.conversation_id, self.stored.message_id
+
+    @property
+    def state(self) -> TransferState:
+        return self.stored.transfer.state
+
+    def file_state(self) -> FileState:
+        match self.state:
+            case TransferState.WANTED:
+                is_waiting = self.transfer is None or self.transfer.problem is not None
+                return FileState.WAITING if is_waiting else FileState.RUNNING
+            case TransferState.OFFERING:
+                is_running = self.transfer is not None and self.transfer.is_running
+                return FileState.RUNNING if is_running else FileState.COMPLETE
+            case state:
+                return FileState(state)
+
+    def file_problem(self) -> FileProblem | None:
+        if self.transfer is not None:
+            return self.transfer.problem
+        return self.problem if self.state is TransferState.FAILED else None
+
+
+class FileBook:
+    def __init__(self) -> None:
+        self.blobs: dict[FileKey, Blob] = {}
+
+    def shown(self, message: MessageView) -> MessageView:
+        """The message with its file as it is at the moment."""
+        file = message.file
+        if file is None or file.state is FileState.INLINE:
+            return message
+        blob = self.blobs.get((message.conversation_id, message.message_id))
+        return message if blob is None else replace(message, file=self.view(blob, file))
+
+    def view(self, blob: Blob, file: FileView) -> FileView:
+        state, transfer = blob.file_state(), blob.transfer
+        done = 0 if transfer is None else transfer.done_bytes
+        if blob.state is TransferState.COMPLETE:
+            done = file.size
+        return replace(
+            file,
+            state=state,
+            done_bytes=done,
+            rate=blob.rate.add(done) if state is FileState.RUNNING else 0,
+            problem=blob.file_problem() or (file.problem if transfer is None else None),
+        )
+
+    def event_as_shown(self, event: EngineEvent) -> EngineEvent:
+        if isinstance(event, MessageAdded | MessageChanged):
+            return replace(event, message=self.shown(event.message))
+        return event

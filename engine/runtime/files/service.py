@@ -1,0 +1,460 @@
+"""The files of messages that travel apart from them.  Implements ``engine.api.Files``.
+
+What becomes of a blob is stored with its message, so a transfer goes on after a restart.  Messages
+are heard of by the events of the engine itself, however they came: a blob is offered, a small
+picture is wanted at once, and what was retracted or deleted takes its chunks with it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from msgspec import structs
+
+from engine.core.blobs.manifest import ChunkName, Manifest, usable_thumbnail
+from engine.core.content import MAX_FILE_BYTES, Mention
+from engine.core.entropy import Entropy
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    CryptoError,
+    InputError,
+    InputFlaw,
+    LocalProtocolError,
+    StorageError,
+    StorageFault,
+)
+from engine.core.ids import ConversationId, MessageId
+from engine.core.ports import PutTransfer, StoredMessage
+from engine.core.problems import FileFault, FileProblem
+from engine.core.records import OpenChannelRecord, TransferState
+from engine.events import (
+    ConversationRemoved,
+    EngineEvent,
+    MessageAdded,
+    MessageChanged,
+    MessageRemoved,
+    MessageView,
+    TimelineChanged,
+)
+from engine.file_views import FileProgressed, FileState
+from engine.network.owned_tasks import OwnedTasks
+from engine.runtime.conversations import Conversations
+from engine.runtime.files.book import Blob, FileBook, FileKey
+from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size
+from engine.runtime.files.transfer import Around, Download, Rate, Transfer, Upload
+from engine.runtime.input_checks import usable_attachment, usable_caption
+from engine.runtime.runner_context import RunnerContext
+from engine.runtime.views import message_view
+from engine.session.inputs import Say
+
+MAX_READ_BYTES: Final = 10 * 1024 * 1024
+MAX_REQUESTS: Final = 16
+"""Of all transfers at once."""
+MAX_PICTURES_WANTED: Final = 256
+TOLD_EVERY_S: Final = 0.25
+KEY_BYTES: Final = 32
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Files:
+    """``start`` before the first command; ``stop`` at the end."""
+
+    def __init__(  # noqa: PLR0913 - keyword-only: everything that is injected
+        self,
+        context: RunnerContext,
+        conversations: Conversations,
+        *,
+        book: FileBook,
+        settings: FilesSettings | None,
+        entropy: Entropy,
+        online: Callable[[], bool],
+    ) -> None:
+        """Without ``settings`` there is no room for blobs, and none is sent or fetched."""
+        self._store = context.store
+        self._storage = context.storage
+        self._own_id = context.own_id
+        self._publish = context.publish
+        self._conversations = conversations
+        self._book = book
+        self._settings = settings
+        self._entropy = entropy
+        self._online = online
+        self._network = context.transport.blobs()
+        self._disk = None if settings is None else BlobDisk(settings)
+        self._gate = asyncio.Semaphore(MAX_REQUESTS)
+        self._tasks = OwnedTasks(context.counters, failed="files.task_failed")
+        self._running: dict[FileKey, asyncio.Task[None]] = {}
+        self._ready = asyncio.Event()
+        self._unavailable: StorageError | None = None
+        self._news = asyncio.Event()
+        """Messages came, changed or went, and the book may be out of date."""
+        self._pictures: dict[FileKey, None] = {}
+        """To be fetched by themselves."""
+        self._begun = asyncio.Event()
+        self._turn = asyncio.Lock()
+        """Held while what becomes of a blob changes."""
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        if self._disk is not None:
+            self._tasks.spawn(self._run(self._disk))
+
+    async def stop(self) -> None:
+        if self._network is not None:
+            self._network.serve(None)
+        await self._tasks.cancel_all()
+        if self._disk is not None:
+            await self._disk.close()
+
+    async def _run(self, disk: BlobDisk) -> None:
+        try:
+            found = await disk.open()
+            await self._load()
+        except StorageError as error:
+            _LOGGER.warning("files of messages are not available", extra={"fault": error.fault})
+            self._unavailable = error
+            return
+        finally:
+            self._ready.set()
+        if self._network is not None:
+            self._network.serve(disk)
+        self._tasks.spawn(self._tell_progress())
+        await disk.sweep(found, self._manifests())
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                await self._load()
+                await self._fetch_pictures()
+            except StorageError:
+                _LOGGER.warning("what became of a file was not noted; the next start does")
+
+    async def _load(self) -> None:
+        """Take over what is stored: what is new, and what is gone."""
+        stored = await self._storage.run(self._store.transfers)
+        known = {(one.conversation_id, one.message_id): one for one in stored}
+        for key in [key for key in self._book.blobs if key not in known]:
+            await self._forget(key)
+        for key, one in known.items():
+            if key not in self._book.blobs:
+                self._book.blobs[key] = blob = Blob(stored=one)
+                self._begin(blob)
+
+    def _manifests(self, *, without: Iterable[FileKey] = ()) -> list[Manifest]:
+        left_out = set(without)
+        return [
+            blob.stored.transfer.manifest
+            for key, blob in self._book.blobs.items()
+            if key not in left_out
+        ]
+
+    # --- what happens to messages ---------------------------------------------------------------
+
+    def hear(self, event: EngineEvent) -> None:
+        """Told of every event of the engine."""
+        match event:
+            case MessageAdded(message=message) | MessageChanged(message=message):
+                key = (message.conversation_id, message.message_id)
+                is_blob = message.file is not None and message.file.state is not FileState.INLINE
+                if is_blob != (key in self._book.blobs):
+                    self._news.set()
+                if isinstance(event, MessageAdded):
+                    self.look_at((message,))
+            case MessageRemoved() | ConversationRemoved() | TimelineChanged():
+                self._news.set()
+            case _:
+                pass
+
+    def look_at(self, messages: Iterable[MessageView]) -> None:
+        """Messages came or are shown: small pictures among them are fetched."""
+        if self._settings is None:
+            return
+        most = self._settings.pictures_below()
+        for message in messages:
+            file = message.file
+            is_offered = file is not None and file.state is FileState.OFFERED
+            if file is None or not is_offered or not file.width or file.size > most:
+                continue
+            if len(self._pictures) < MAX_PICTURES_WANTED:
+                self._pictures[message.conversation_id, message.message_id] = None
+                self._news.set()
+
+    async def _fetch_pictures(self) -> None:
+        wanted, self._pictures = self._pictures, {}
+        for key in wanted:
+            blob = self._book.blobs.get(key)
+            if blob is not None and blob.state is TransferState.OFFERED:
+                await self._set(blob, TransferState.WANTED)
+
+    async def _forget(self, key: FileKey) -> None:
+        blob = self._book.blobs.get(key)
+        if blob is None or self._disk is None:
+            return
+        await self._end(blob)
+        kept = self._manifests(without=(key,))
+        self._book.blobs.pop(key, None)
+        await self._disk.remove([blob.stored.transfer.manifest], kept)
+
+    # --- commands -------------------------------------------------------------------------------
+
+    async def send(  # noqa: PLR0913 - one keyword per fact of the file
+        self,
+        conversation_id: ConversationId,
+        path: str,
+        *,
+        name: str,
+        media_type: str,
+        caption: str = "",
+        mentions: Sequence[Mention] = (),
+        reply_to: MessageId | None = None,
+        thumbnail: bytes = b"",
+        width: int = 0,
+        height: int = 0,
+    ) -> MessageId:
+        runner = self._conversations.runner(conversation_id)
+        if isinstance(runner.record, OpenChannelRecord):
+            raise LocalProtocolError("an open channel carries no files")
+        said = replace(usable_caption(caption, mentions), reply_to=reply_to)
+        body = usable_attachment(name, media_type, said, width=width, height=height)
+        place = Path(path)
+        size = await asyncio.to_thread(_size_of, place)
+        check_size(size)
+        if self._disk is None:
+            raise InputError(InputFlaw.FILE_TOO_LARGE, given=size, limit=MAX_FILE_BYTES)
+        disk = await self._usable_disk()
+        manifest = await disk.seal(place, self._entropy.random_bytes(KEY_BYTES))
+        try:
+            offered = structs.replace(manifest, thumbnail=usable_thumbnail(thumbnail))
+            message_id = await runner.do(Say(replace(body, manifest=offered)))
+        except BaseException:
+            await disk.remove([manifest], self._manifests())
+            raise
+        if message_id is None:
+            raise LocalProtocolError("a message without an id")
+        return message_id
+
+    async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        blob = await self._blob(conversation_id, message_id)
+        if blob.stored.is_own:
+            await self._set(blob, TransferState.OFFERING)
+        elif blob.state is not TransferState.COMPLETE:
+            await self._set(blob, TransferState.WANTED)
+
+    async def pause(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        blob = await self._blob(conversation_id, message_id)
+        if blob.state in {TransferState.WANTED, TransferState.OFFERING}:
+            await self._set(blob, TransferState.PAUSED)
+
+    async def cancel(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        blob = await self._blob(conversation_id, message_id)
+        if blob.stored.is_own:
+            await self._set(blob, TransferState.COMPLETE)
+            return
+        await self._set(blob, TransferState.OFFERED)
+        kept = self._manifests(without=(blob.key,))
+        await (await self._usable_disk()).remove([blob.stored.transfer.manifest], kept)
+
+    async def save_as(
+        self, conversation_id: ConversationId, message_id: MessageId, path: str
+    ) -> None:
+        blob, disk = await self._complete(conversation_id, message_id)
+        try:
+            await disk.write_to(blob.stored.transfer.manifest, Path(path))
+        except (StorageError, CryptoError) as error:
+            raise await self._unreadable(blob, error) from error
+
+    async def read(
+        self,
+        conversation_id: ConversationId,
+        message_id: MessageId,
+        *,
+        limit: int = MAX_READ_BYTES,
+    ) -> bytes:
+        blob, disk = await self._complete(conversation_id, message_id)
+        manifest = blob.stored.transfer.manifest
+        if manifest.size > min(limit, MAX_READ_BYTES):
+            raise CommandError(CommandRefusal.TOO_LARGE_TO_SHOW)
+        try:
+            return await disk.data(manifest)
+        except (StorageError, CryptoError) as error:
+            raise await self._unreadable(blob, error) from error
+
+    async def open_path(self, conversation_id: ConversationId, message_id: MessageId) -> str:
+        blob, disk = await self._complete(conversation_id, message_id)
+        row = await self._row(blob)
+        if row is None or row.record.file is None:
+            raise CommandError(CommandRefusal.NO_FILE)
+        try:
+            manifest = blob.stored.transfer.manifest
+            return str(await disk.open_copy(manifest, row.record.file.name))
+        except (StorageError, CryptoError) as error:
+            raise await self._unreadable(blob, error) from error
+
+    async def _unreadable(self, blob: Blob, error: StorageError | CryptoError) -> StorageError:
+        """What to raise; the row says, too, if a part of the file is gone."""
+        if isinstance(error, StorageError) and error.fault is not StorageFault.DAMAGED:
+            return error
+        await self._set(blob, TransferState.FAILED, FileProblem(fault=FileFault.NOT_HERE))
+        return StorageError("a part of the file is gone", StorageFault.DAMAGED)
+
+    async def _blob(self, conversation_id: ConversationId, message_id: MessageId) -> Blob:
+        """Raises CommandError."""
+        self._conversations.runner(conversation_id)
+        await self._usable_disk()
+        key = (conversation_id, message_id)
+        if key not in self._book.blobs:
+            await self._load()
+        blob = self._book.blobs.get(key)
+        if blob is None:
+            raise CommandError(CommandRefusal.NO_FILE)
+        return blob
+
+    async def _complete(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> tuple[Blob, BlobDisk]:
+        blob = await self._blob(conversation_id, message_id)
+        if not blob.stored.is_own and blob.state is not TransferState.COMPLETE:
+            raise CommandError(CommandRefusal.NOT_COMPLETE)
+        return blob, await self._usable_disk()
+
+    async def _usable_disk(self) -> BlobDisk:
+        if self._disk is None:
+            raise CommandError(CommandRefusal.NO_FILE)
+        await self._ready.wait()
+        if self._unavailable is not None:
+            raise self._unavailable
+        return self._disk
+
+    # --- transfers ------------------------------------------------------------------------------
+
+    async def _set(
+        self, blob: Blob, state: TransferState, problem: FileProblem | None = None
+    ) -> None:
+        """Store what becomes of it, begin or end its transfer, and tell."""
+        async with self._turn:
+            await self._end(blob)
+            fault = "" if problem is None else problem.fault
+            conversation_id, message_id = blob.key
+            write = PutTransfer(
+                conversation_id=conversation_id, message_id=message_id, state=state, fault=fault
+            )
+            await self._storage.run(self._store.apply, [write])
+            transfer = structs.replace(blob.stored.transfer, state=state, fault=fault)
+            blob.stored = structs.replace(blob.stored, transfer=transfer)
+            blob.problem = problem
+            self._begin(blob)
+            await self._tell(blob)
+
+    def _begin(self, blob: Blob) -> None:
+        known = self._book.blobs.get(blob.key)
+        if self._disk is None or self._network is None or known is not blob:
+            return
+        manifest = blob.stored.transfer.manifest
+        around = Around(
+            disk=self._disk,
+            network=self._network,
+            online=self._online,
+            shuffle=self._shuffle,
+            gate=self._gate,
+        )
+        match blob.state:
+            case TransferState.WANTED:
+                transfer: Transfer = Download(manifest, around)
+            case TransferState.OFFERING:
+                transfer = Upload(manifest, around)
+            case _:
+                return
+        blob.transfer = transfer
+        blob.rate = Rate()
+        self._running[blob.key] = self._tasks.spawn(self._transfer(blob, transfer))
+        self._begun.set()
+
+    async def _transfer(self, blob: Blob, transfer: Transfer) -> None:
+        try:
+            problem = await transfer.run()
+        except ChatError as error:
+            fault = error.fault if isinstance(error, StorageError) else None
+            problem = FileProblem(fault=FileFault.STORAGE, storage=fault)
+        # It ends here: what follows must not wait for its end.
+        self._running.pop(blob.key, None)
+        blob.transfer = None
+        state = TransferState.COMPLETE if problem is None else TransferState.FAILED
+        await self._set(blob, state, problem)
+
+    async def _end(self, blob: Blob) -> None:
+        task = self._running.pop(blob.key, None)
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        blob.transfer = None
+
+    def _shuffle(self, names: list[ChunkName]) -> None:
+        for place in range(len(names) - 1, 0, -1):
+            other = int(self._entropy.random_unit() * (place + 1))
+            names[place], names[other] = names[other], names[place]
+
+    # --- what is told ---------------------------------------------------------------------------
+
+    async def _row(self, blob: Blob) -> StoredMessage | None:
+        conversation_id, message_id = blob.key
+        return await self._storage.run(self._store.message, conversation_id, message_id)
+
+    async def _view(self, blob: Blob) -> MessageView | None:
+        row = await self._row(blob)
+        try:
+            runner = self._conversations.runner(blob.stored.conversation_id)
+        except CommandError:
+            return None
+        if row is None or row.record.file is None:
+            return None
+        return message_view(row, runner.members, self._own_id, runner.record)
+
+    async def _tell(self, blob: Blob) -> None:
+        view = await self._view(blob)
+        blob.shown = (blob.file_state(), blob.file_problem())
+        if view is not None:
+            self._publish(MessageChanged(message=view))
+
+    async def _tell_progress(self) -> None:
+        told: dict[FileKey, int] = {}
+        while True:
+            if not self._running:
+                self._begun.clear()
+                await self._begun.wait()
+            await asyncio.sleep(TOLD_EVERY_S)
+            for key in list(self._running):
+                blob = self._book.blobs.get(key)
+                if blob is None or blob.transfer is None:
+                    continue
+                if blob.shown != (blob.file_state(), blob.file_problem()):
+                    await self._tell(blob)
+                elif told.get(key) != blob.transfer.done_bytes:
+                    told[key] = blob.transfer.done_bytes
+                    await self._tell_how_far(blob)
+
+    async def _tell_how_far(self, blob: Blob) -> None:
+        if blob.base is None:
+            view = await self._view(blob)
+            blob.base = None if view is None else view.file
+        if blob.base is not None:
+            conversation_id, message_id = blob.key
+            file = self._book.view(blob, blob.base)
+            self._publish(
+                FileProgressed(conversation_id=conversation_id, message_id=message_id, file=file)
+            )
+
+
+def _size_of(path: Path) -> int:
+    """Raises StorageError with ``FILE_NOT_READ``."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(reason, StorageFault.FILE_NOT_READ, reason) from error

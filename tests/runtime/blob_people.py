@@ -1,0 +1,209 @@
+"""Engines on real nodes and a real disk, which send each other files beyond 96 KiB."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec import structs
+
+from engine.core.blobs.manifest import ChunkName
+from engine.core.blobs.requests import Holdings, PutStatus
+from engine.core.errors import TransportError, TransportFault
+from engine.core.ids import ConversationId, MessageId
+from engine.events import EngineEvent, MessageAdded, MessageChanged
+from engine.file_views import FileState, FileView
+from engine.network.blobs.port import BlobNetwork, ChunkShelf, OnChunk
+from engine.network.blobs.server import BlobServing
+from engine.network.libp2p.ports import PeerId
+from engine.network.memory import MemoryNetwork
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.services import ServiceSettings
+from engine.network.node.settings import NodeSettings
+from engine.network.transport import Transport
+from engine.network.wrapped import WrappedTransport
+from engine.persistence.kept_chunks import KeptChunks
+from engine.runtime.engine import Engine, SavedTransport
+from engine.runtime.files.disk import FilesSettings
+from tests.runtime.conftest import Person
+
+MIB = 1024 * 1024
+
+
+class BadBlobs:
+    """Every so many requests break off, after the peer has worked for them."""
+
+    def __init__(self, inner: BlobNetwork, chance: Callable[[], bool]) -> None:
+        self._inner = inner
+        self._chance = chance
+        self.broken = 0
+        self.got_bytes = 0
+
+    def peers(self) -> tuple[PeerId, ...]:
+        return self._inner.peers()
+
+    async def holdings(self, peer_id: PeerId, names: Sequence[ChunkName], /) -> Holdings:
+        held = await self._inner.holdings(peer_id, names)
+        self._maybe_break()
+        return held
+
+    async def get(self, peer_id: PeerId, names: Sequence[ChunkName], on_chunk: OnChunk, /) -> None:
+        some = names[: len(names) // 2] if self._chance() else names
+        if some:
+            await self._inner.get(peer_id, some, on_chunk)
+        if len(some) < len(names):
+            self._break()
+
+    async def put(self, peer_id: PeerId, sealed: bytes, /, *, keep_days: int) -> PutStatus:
+        status = await self._inner.put(peer_id, sealed, keep_days=keep_days)
+        self._maybe_break()
+        return status
+
+    def serve(self, shelf: ChunkShelf | None, /) -> None:
+        self._inner.serve(shelf)
+
+    def _maybe_break(self) -> None:
+        if self._chance():
+            self._break()
+
+    def _break(self) -> None:
+        self.broken += 1
+        raise TransportError("the stream was reset", TransportFault.LOST)
+
+
+class BadTransport(WrappedTransport):
+    def __init__(self, inner: EmbeddedNode, chance: Callable[[], bool]) -> None:
+        super().__init__(inner)
+        self.bad = BadBlobs(inner.blobs(), chance)
+
+    def blobs(self) -> BlobNetwork:
+        return self.bad
+
+
+class FilePerson(Person):
+    """``resets``: the share of requests for blobs that break off."""
+
+    def __init__(  # noqa: PLR0913 - keyword-only: what some test is about
+        self,
+        name: str,
+        place: Path,
+        *,
+        resets: float = 0.0,
+        serves: bool = True,
+        max_bytes: int = 10**9,
+        pictures_below: int = 0,
+    ) -> None:
+        super().__init__(name, place, MemoryNetwork())
+        self.chunks = place / f"{name}.blobs"
+        self.node: EmbeddedNode | None = None
+        self.bad: BadBlobs | None = None
+        self._resets = resets
+        self._serves = serves
+        self._random = random.Random(name)
+        self.pictures_below = pictures_below
+        self.parts = structs.replace(
+            self.parts,
+            make_transport=self._transport,
+            files=FilesSettings(
+                chunks=self.chunks,
+                opened=place / f"{name}.opened",
+                max_bytes=max_bytes,
+                pictures_below=lambda: self.pictures_below,
+            ),
+        )
+        self._renew()
+
+    def _renew(self) -> None:
+        self.told.clear()
+        self.engine = Engine(self.parts)
+        self.engine.subscribe(self._hear)
+
+    def _transport(self, saved: SavedTransport) -> Transport:
+        serving = ServiceSettings(blobs=BlobServing() if self._serves else None)
+        settings = NodeSettings(network_key=saved.network_key, services=serving)
+        self.node = EmbeddedNode(settings)
+        made = BadTransport(self.node, lambda: self._random.random() < self._resets)
+        self.bad = made.bad
+        return made
+
+    async def restart(self) -> None:
+        """As after a crash: what was not durable is gone."""
+        await self.engine.stop()
+        self._renew()
+        await self.engine.start()
+
+    def addresses(self) -> Sequence[str]:
+        assert self.node is not None
+        return self.node.addresses()
+
+    async def send(
+        self, place: ConversationId, path: Path, *, media_type: str = "application/octet-stream"
+    ) -> MessageId:
+        return await self.engine.files.send(place, str(path), name=path.name, media_type=media_type)
+
+    async def until_file(
+        self, message_id: MessageId, wanted: Callable[[FileView], bool]
+    ) -> FileView:
+        def found(event: EngineEvent) -> bool:
+            return (
+                isinstance(event, MessageAdded | MessageChanged)
+                and event.message.message_id == message_id
+                and event.message.file is not None
+                and wanted(event.message.file)
+            )
+
+        event = await self.until(found)
+        assert isinstance(event, MessageAdded | MessageChanged)
+        assert event.message.file is not None
+        return event.message.file
+
+    async def until_state(self, message_id: MessageId, state: FileState) -> FileView:
+        return await self.until_file(message_id, lambda file: file.state is state)
+
+    async def shown(self, place: ConversationId, message_id: MessageId) -> FileView:
+        page = await self.engine.timeline.latest_page(place)
+        [message] = [each for each in page.messages if each.message_id == message_id]
+        assert message.file is not None
+        return message.file
+
+
+def random_file(place: Path, size: int, name: str = "film.bin") -> Path:
+    path = place / name
+    path.write_bytes(random.Random(size).randbytes(size))
+    return path
+
+
+@asynccontextmanager
+async def people(*made: FilePerson) -> AsyncIterator[ConversationId]:
+    """A group of them, created by the first."""
+    try:
+        for one in made:
+            await one.start()
+        first, *others = made
+        group = await first.engine.groups.create("Friends")
+        link = await first.engine.groups.make_invite_link(group)
+        for one in others:
+            await one.engine.groups.join(link)
+        for one in others:
+            async with asyncio.timeout(60):
+                while not one.node or not one.node.blobs().peers():  # noqa: ASYNC110 - no event
+                    await asyncio.sleep(0.01)
+        yield group
+    finally:
+        for one in made:
+            await one.engine.stop()
+
+
+@asynccontextmanager
+async def keeping_node(place: Path, *, max_bytes: int = 10**9) -> AsyncIterator[EmbeddedNode]:
+    """A node that keeps chunks of others."""
+    kept = KeptChunks(place / "kept", max_bytes=max_bytes, max_days=30)
+    kept.open()
+    settings = NodeSettings(network_key=b"n" * 32, services=ServiceSettings(blobs=BlobServing()))
+    node = EmbeddedNode(settings, keeper=kept)
+    await node.start()
+    try:
+        yield node
+    finally:
+        await node.stop()

@@ -1,0 +1,309 @@
+"""Files beyond 96 KiB between engines on real nodes: sent, fetched, resumed, kept, refused."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES, MAX_READ_BYTES
+from engine.core.errors import (
+    CommandError,
+    CommandRefusal,
+    InputError,
+    InputFlaw,
+    LocalProtocolError,
+    StorageError,
+    StorageFault,
+)
+from engine.core.ids import ChannelId, ContentTopic
+from engine.core.problems import FileFault, FileProblem
+from engine.core.records import ChannelName
+from engine.file_views import FileProgressed, FileState, FileView
+from tests.runtime.blob_people import MIB, FilePerson, keeping_node, people, random_file
+from tests.runtime.test_engine_annotations import shown
+
+SIZE = MIB + 12_345
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def failing_with(fault: FileFault) -> Callable[[FileView], bool]:
+    return lambda file: file.problem is not None and file.problem.fault is fault
+
+
+def content(path: str | Path) -> tuple[bytes, int]:
+    """Its bytes, and its permissions."""
+    return Path(path).read_bytes(), Path(path).stat().st_mode & 0o777
+
+
+async def test_a_file_goes_from_one_to_another(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    data = path.read_bytes()
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, path)
+        ours = await alice.shown(group, sent)
+        assert (ours.state, ours.is_upload, ours.size) == (FileState.COMPLETE, True, SIZE)
+        offered = await bob.until_state(sent, FileState.OFFERED)
+        assert (offered.name, offered.size, offered.done_bytes) == ("film.bin", SIZE, 0)
+        with pytest.raises(CommandError) as not_yet:
+            await bob.engine.files.read(group, sent)
+        assert not_yet.value.refusal is CommandRefusal.NOT_COMPLETE
+        await bob.engine.files.fetch(group, sent)
+        done = await bob.until_state(sent, FileState.COMPLETE)
+        assert (done.done_bytes, done.problem) == (SIZE, None)
+        for person in (alice, bob):
+            assert await person.engine.files.read(group, sent) == data
+        target = tmp_path / "saved.bin"
+        target.write_bytes(b"older")
+        await bob.engine.files.save_as(group, sent, str(target))
+        assert target.read_bytes() == data
+        opened = await bob.engine.files.open_path(group, sent)
+        assert content(opened) == (data, 0o600)
+        assert opened.endswith("film.bin")
+        for chunk in bob.chunks.iterdir():
+            sealed, mode = content(chunk)
+            assert mode == 0o600
+            assert data[:64] not in sealed
+        with pytest.raises(CommandError) as too_large:
+            await bob.engine.files.read(group, sent, limit=SIZE - 1)
+        assert too_large.value.refusal is CommandRefusal.TOO_LARGE_TO_SHOW
+        with pytest.raises(StorageError) as unwritable:
+            await bob.engine.files.save_as(group, sent, str(tmp_path / "none" / "x"))
+        assert unwritable.value.fault is StorageFault.FILE_NOT_WRITTEN
+    assert not (tmp_path / "Bob.opened").exists(), "open copies go at the end"
+
+
+async def test_the_second_gets_it_from_the_first_when_the_sender_is_gone(tmp_path: Path) -> None:
+    alice, bob, carol = (FilePerson(name, tmp_path) for name in ("Alice", "Bob", "Carol"))
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob, carol) as group:
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        await carol.until_state(sent, FileState.OFFERED)
+        assert carol.node is not None
+        carol.node.add_peers(bob.addresses())
+        await alice.engine.stop()
+        await carol.engine.files.fetch(group, sent)
+        await carol.until_state(sent, FileState.COMPLETE)
+        assert await carol.engine.files.read(group, sent) == path.read_bytes()
+
+
+async def test_bad_requests_and_restarts_only_take_longer(tmp_path: Path) -> None:
+    """A fifth of all requests breaks off, and everybody begins anew twice."""
+    alice = FilePerson("Alice", tmp_path)
+    bob, carol = (FilePerson(name, tmp_path, resets=0.2) for name in ("Bob", "Carol"))
+    path = random_file(tmp_path, 2 * MIB + 1)
+    async with people(alice, bob, carol) as group:
+        sent = await alice.send(group, path)
+        for person in (bob, carol):
+            await person.until_state(sent, FileState.OFFERED)
+            await person.engine.files.fetch(group, sent)
+        for person in (bob, alice, carol):
+            for _ in range(2):
+                await person.restart()
+        for person in (bob, carol):
+            assert person.node is not None
+            person.node.add_peers(alice.addresses())
+            while (await person.shown(group, sent)).state is not FileState.COMPLETE:
+                await person.until_state(sent, FileState.COMPLETE)
+            assert await person.engine.files.read(group, sent) == path.read_bytes()
+
+
+async def test_a_node_keeps_it_while_the_sender_is_away(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with keeping_node(tmp_path) as node, people(alice, bob) as group:
+        assert alice.node is not None
+        assert bob.node is not None
+        alice.node.add_peers(node.addresses())
+        sent = await alice.send(group, path)
+        kept = await alice.until_file(sent, lambda file: file.done_bytes == SIZE)
+        assert (kept.is_upload, kept.state, kept.problem) == (True, FileState.COMPLETE, None)
+        await bob.until_state(sent, FileState.OFFERED)
+        await alice.engine.stop()
+        bob.node.add_peers(node.addresses())
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert await bob.engine.files.read(group, sent) == path.read_bytes()
+
+
+async def test_without_anybody_to_ask_the_row_says_so(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path, serves=False), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with people(bob, alice) as group:
+        sent = await alice.send(group, path)
+        await alice.until_file(sent, failing_with(FileFault.NOBODY_KEEPS_IT))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        alone = await bob.until_file(sent, failing_with(FileFault.NEEDS_SERVICE_NODE))
+        assert alone.state is FileState.WAITING
+        carol = FilePerson("Carol", tmp_path)
+        await carol.start()
+        try:
+            assert bob.node is not None
+            bob.node.add_peers(carol.addresses())
+            nobody = await bob.until_file(sent, failing_with(FileFault.NOBODY_HAS_IT))
+            assert nobody.problem == FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
+        finally:
+            await carol.engine.stop()
+
+
+async def test_pause_and_cancel(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        files = bob.engine.files
+        await files.fetch(group, sent)
+        await files.pause(group, sent)
+        assert (await bob.shown(group, sent)).state in {FileState.PAUSED, FileState.COMPLETE}
+        await files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert list(bob.chunks.iterdir())
+        await files.cancel(group, sent)
+        assert (await bob.shown(group, sent)).state is FileState.OFFERED
+        assert not list(bob.chunks.iterdir())
+        await alice.engine.files.pause(group, sent)
+        assert (await alice.shown(group, sent)).state is FileState.PAUSED
+        await alice.engine.files.cancel(group, sent)
+        assert (await alice.shown(group, sent)).state is FileState.COMPLETE
+        assert list(alice.chunks.iterdir()), "others may fetch it still"
+
+
+async def test_what_is_retracted_or_deleted_takes_its_bytes_with_it(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = [
+            await alice.send(group, random_file(tmp_path, SIZE + n, f"{n}.bin")) for n in range(2)
+        ]
+        for one in sent:
+            await bob.until_state(one, FileState.OFFERED)
+            await bob.engine.files.fetch(group, one)
+            await bob.until_state(one, FileState.COMPLETE)
+        half = len(list(bob.chunks.iterdir())) // 2
+        await bob.engine.timeline.delete_locally(group, sent[0])
+        await alice.engine.timeline.retract(group, sent[1])
+        await bob.until(shown(lambda message: message.retracted))
+        await alice.restart()
+        await bob.restart()
+        with pytest.raises(CommandError):
+            await bob.engine.files.fetch(group, sent[1])
+        assert not list(bob.chunks.iterdir())
+        assert len(list(alice.chunks.iterdir())) == half
+
+
+async def test_small_pictures_are_fetched_by_themselves(tmp_path: Path) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    bob = FilePerson("Bob", tmp_path, pictures_below=SIZE)
+    carol = FilePerson("Carol", tmp_path)
+    async with people(alice, bob, carol) as group:
+        sent = await alice.engine.files.send(
+            group,
+            str(random_file(tmp_path, SIZE)),
+            name="sea.png",
+            media_type="image/png",
+            caption="The sea",
+            thumbnail=PNG,
+            width=4000,
+            height=3000,
+        )
+        done = await bob.until_state(sent, FileState.COMPLETE)
+        assert (done.thumbnail, done.width, done.height) == (PNG, 4000, 3000)
+        await carol.until_state(sent, FileState.OFFERED)
+        carol.pictures_below = SIZE
+        await carol.shown(group, sent)
+        await carol.until_state(sent, FileState.COMPLETE)
+
+
+async def test_a_full_disk_is_said_and_harms_nothing_else(tmp_path: Path) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    bob = FilePerson("Bob", tmp_path, max_bytes=MIB)
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        failed = await bob.until_state(sent, FileState.FAILED)
+        assert failed.problem == FileProblem(
+            fault=FileFault.STORAGE, storage=StorageFault.FILES_FULL
+        )
+        with pytest.raises(StorageError) as full:
+            await bob.send(group, path)
+        assert full.value.fault is StorageFault.FILES_FULL
+        await bob.engine.timeline.send_text(group, "Still here")
+        await alice.until(shown(lambda message: message.text == "Still here"))
+
+
+async def test_what_is_damaged_is_fetched_again(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        largest = max(bob.chunks.iterdir(), key=lambda each: each.stat().st_size)
+        largest.write_bytes(b"damaged")
+        with pytest.raises(StorageError) as damaged:
+            await bob.engine.files.read(group, sent)
+        assert damaged.value.fault is StorageFault.DAMAGED
+        await bob.until_file(sent, failing_with(FileFault.NOT_HERE))
+        bob.told.clear()
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert await bob.engine.files.read(group, sent) == path.read_bytes()
+        shutil.rmtree(alice.chunks)
+        with pytest.raises(StorageError):
+            await alice.engine.files.read(group, sent)
+        await alice.until_file(sent, failing_with(FileFault.NOT_HERE))
+
+
+async def test_files_that_cannot_be_sent(tmp_path: Path) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    huge = tmp_path / "huge.bin"
+    with huge.open("wb") as file:
+        file.truncate(MAX_LARGE_FILE_BYTES + 1)
+    empty = tmp_path / "empty.bin"
+    empty.touch()
+    async with people(alice) as group:
+        for path, flaw in ((huge, InputFlaw.FILE_TOO_LARGE), (empty, InputFlaw.FILE_EMPTY)):
+            with pytest.raises(InputError) as refused:
+                await alice.send(group, path)
+            assert refused.value.flaw is flaw
+        for unreadable in (tmp_path / "none.bin", tmp_path):
+            with pytest.raises((StorageError, InputError)):
+                await alice.send(group, unreadable)
+        channel = await alice.engine.open_channels.join(
+            ChannelName(
+                channel_id=ChannelId("0"),
+                content_topic=ContentTopic("/toy-chat/2/huilong/proto"),
+                cluster_id=alice.engine.open_channels.cluster_id(),
+            ),
+            label="",
+            nick="Alice",
+        )
+        with pytest.raises(LocalProtocolError):
+            await alice.send(channel, random_file(tmp_path, SIZE))
+        text = await alice.engine.timeline.send_text(group, "No file")
+        with pytest.raises(CommandError):
+            await alice.engine.files.fetch(group, text)
+        assert not list(alice.chunks.iterdir())
+
+
+async def test_a_file_over_the_limit_of_reading_is_not_read(tmp_path: Path) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    async with people(alice) as group:
+        sent = await alice.send(group, random_file(tmp_path, MAX_READ_BYTES + 1))
+        with pytest.raises(CommandError) as too_large:
+            await alice.engine.files.read(group, sent, limit=2 * MAX_READ_BYTES)
+        assert too_large.value.refusal is CommandRefusal.TOO_LARGE_TO_SHOW
+        with pytest.raises(CommandError) as elsewhere:
+            await alice.engine.timeline.file_data(group, sent)
+        assert elsewhere.value.refusal is CommandRefusal.TOO_LARGE_TO_SHOW
+        progress = [event for event in alice.told if isinstance(event, FileProgressed)]
+        assert all(event.file.done_bytes <= event.file.size for event in progress)
+        assert MAX_FILE_BYTES < MAX_READ_BYTES

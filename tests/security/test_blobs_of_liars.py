@@ -1,0 +1,122 @@
+"""Files beyond 96 KiB of members who lie about them, and of peers who send something else."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
+from engine.core.content import Attachment
+from engine.core.ids import ConversationId, MessageId
+from engine.core.problems import FileFault, FileProblem
+from engine.crypto.blobs import name_of, seal_chunk, seal_names
+from engine.file_views import FileState
+from engine.session.inputs import Say
+from tests.runtime.blob_people import MIB, FilePerson, people, random_file
+from tests.runtime.test_engine_annotations import shown
+from tests.runtime.test_engine_blobs import failing_with
+
+KEY = bytes(range(32))
+SIZE = CHUNK_BYTES + 9
+
+
+def put(person: FilePerson, sealed: bytes) -> ChunkName:
+    name = name_of(sealed)
+    (person.chunks / name.hex()).write_bytes(sealed)
+    return name
+
+
+def chunks(person: FilePerson, *lengths: int) -> list[ChunkName]:
+    return [
+        put(person, seal_chunk(KEY, index, bytes(length)))
+        for index, length in enumerate(lengths, 1)
+    ]
+
+
+def too_short(person: FilePerson) -> ChunkName:
+    return put(person, seal_names(KEY, chunks(person, CHUNK_BYTES, 1)))
+
+
+def too_few(person: FilePerson) -> ChunkName:
+    return put(person, seal_names(KEY, chunks(person, CHUNK_BYTES)))
+
+
+def exchanged(person: FilePerson) -> ChunkName:
+    return put(person, seal_names(KEY, chunks(person, CHUNK_BYTES, 9)[::-1]))
+
+
+def under_another_key(person: FilePerson) -> ChunkName:
+    return put(person, seal_names(bytes(32), chunks(person, CHUNK_BYTES, 9)))
+
+
+def no_list(person: FilePerson) -> ChunkName:
+    return put(person, b"This is no list of names.")
+
+
+async def announce(
+    person: FilePerson, group: ConversationId, root: ChunkName, size: int = SIZE
+) -> MessageId:
+    manifest = Manifest(key=KEY, root=root, size=size)
+    file = Attachment(name="a.bin", media_type="x/y", data=b"", manifest=manifest)
+    message_id = await person.engine.runner(group).do(Say(file))
+    assert message_id is not None
+    return message_id
+
+
+@pytest.mark.parametrize("lie", [too_short, too_few, exchanged, under_another_key, no_list])
+async def test_a_file_that_is_not_what_was_announced_is_refused(
+    tmp_path: Path, lie: Callable[[FilePerson], ChunkName]
+) -> None:
+    mallory, bob = FilePerson("Mallory", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(mallory, bob) as group:
+        sent = await announce(mallory, group, lie(mallory))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        failed = await bob.until_state(sent, FileState.FAILED)
+        assert failed.problem == FileProblem(fault=FileFault.NOT_AS_SAID)
+        await bob.engine.timeline.send_text(group, "Still here")
+        await mallory.until(shown(lambda message: message.text == "Still here"))
+
+
+async def test_what_never_was_says_who_was_asked(tmp_path: Path) -> None:
+    mallory, bob = FilePerson("Mallory", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(mallory, bob) as group:
+        sent = await announce(mallory, group, ChunkName(bytes(32)), 100 * MIB)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        nobody = await bob.until_file(sent, failing_with(FileFault.NOBODY_HAS_IT))
+        assert nobody.problem == FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
+
+
+class LyingShelf:
+    """Says that it has everything, and sends something else."""
+
+    def __init__(self) -> None:
+        self.lies = 0
+
+    async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
+        return (True,) * len(names)
+
+    async def read(self, name: ChunkName, /) -> bytes:
+        del name
+        self.lies += 1
+        return b"something else than that"
+
+
+async def test_a_peer_that_sends_wrong_chunks_is_found_out_and_others_are_asked(
+    tmp_path: Path,
+) -> None:
+    alice, mallory, bob = (FilePerson(name, tmp_path) for name in ("Alice", "Mallory", "Bob"))
+    path = random_file(tmp_path, MIB)
+    async with people(alice, mallory, bob) as group:
+        assert mallory.node is not None
+        assert bob.node is not None
+        shelf = LyingShelf()
+        mallory.node.blobs().serve(shelf)
+        bob.node.add_peers(mallory.addresses())
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert await bob.engine.files.read(group, sent) == path.read_bytes()
+        assert shelf.lies <= 16, "two lies end it, and what was asked for by then"

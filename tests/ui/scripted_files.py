@@ -1,0 +1,71 @@
+"""The files of a scripted engine: notes what was asked, and writes what a test gave.
+
+What a message's file looks like, a test says itself by a row.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.api import MAX_READ_BYTES, Mention
+from engine.core.ids import ConversationId, MessageId
+
+
+class ScriptedFiles:
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        """Command and message id; of ``send`` the path."""
+        self.data: dict[MessageId, bytes] = {}
+
+    async def send(  # noqa: PLR0913 - as in ``engine.api``
+        self,
+        conversation_id: ConversationId,
+        path: str,
+        *,
+        name: str,
+        media_type: str,
+        caption: str = "",
+        mentions: Sequence[Mention] = (),
+        reply_to: MessageId | None = None,
+        thumbnail: bytes = b"",
+        width: int = 0,
+        height: int = 0,
+    ) -> MessageId:
+        del conversation_id, name, media_type, caption, mentions, reply_to
+        del thumbnail, width, height
+        self.asked.append(("send", path))
+        return MessageId(f"file {len(self.asked)}")
+
+    async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        del conversation_id
+        self.asked.append(("fetch", message_id))
+
+    async def pause(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        del conversation_id
+        self.asked.append(("pause", message_id))
+
+    async def cancel(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        del conversation_id
+        self.asked.append(("cancel", message_id))
+
+    async def save_as(
+        self, conversation_id: ConversationId, message_id: MessageId, path: str
+    ) -> None:
+        del conversation_id
+        self.asked.append(("save_as", message_id))
+        Path(path).write_bytes(self.data[message_id])  # noqa: ASYNC240 - a test's small file
+
+    async def read(
+        self,
+        conversation_id: ConversationId,
+        message_id: MessageId,
+        *,
+        limit: int = MAX_READ_BYTES,
+    ) -> bytes:
+        del conversation_id
+        self.asked.append(("read", message_id))
+        return self.data[message_id][:limit]
+
+    async def open_path(self, conversation_id: ConversationId, message_id: MessageId) -> str:
+        del conversation_id
+        self.asked.append(("open_path", message_id))
+        return f"/opened/{message_id}"
