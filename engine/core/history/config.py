@@ -14,6 +14,7 @@ from engine.core.waku_store import MAX_PAGE_MESSAGES
 SECOND_MS: Final = 1_000
 SECOND_NS: Final = 10**9
 MINUTE_NS: Final = 60 * SECOND_NS
+MINUTE_MS: Final = 60 * SECOND_MS
 MIB: Final = 1024 * 1024
 
 
@@ -76,6 +77,17 @@ class HistoryConfig(Struct, frozen=True, kw_only=True):
     continues."""
     max_dependency_windows: int = 16
     """Windows in which missing dependencies must lie that hash lookups do not find."""
+    dependency_pages: int = 50
+    """Of one Store for one of these windows.  A Store that has more is left out of them for
+    ``dependency_rest_ms``, while there are others."""
+    dependency_rest_ms: int = 60 * MINUTE_MS
+    dependency_period_ms: int = 5 * MINUTE_MS
+    dependency_asks: int = 200
+    dependency_bytes: int = 16 * MIB
+    """What these windows may take within a period, at all Stores.  Anybody can name messages that
+    do not exist, and a Store can answer for ever."""
+    max_dependency_periods: int = 3
+    """Periods that one of these windows may use up."""
     retry_ms: int = 5 * SECOND_MS
     """Doubled with each attempt without progress; half of it is random."""
     longest_retry_ms: int = 5 * 60 * SECOND_MS

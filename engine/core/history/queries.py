@@ -105,11 +105,15 @@ class HistoryMessage(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True, kw_only=True):
-    """An answer.  ``refused``: a reason for each entry left out; no cursor = the last page."""
+    """An answer.  ``refused``: a reason for each entry left out; no cursor = the last page.
+
+    ``size``: its bytes, of what was left out, too.
+    """
 
     messages: tuple[HistoryMessage, ...] = ()
     cursor: Cursor | None = None
     refused: tuple[str, ...] = ()
+    size: int = 0
 
 
 class Refusal(Struct, frozen=True):

@@ -30,6 +30,8 @@ class WindowRequest:
     not_before_ms: UnixMs | None = None
     retries: int = 0
     continuations: int = 0
+    periods: int = 0
+    """In how many the budget for dependencies ended with it."""
     given_up: bool = False
     asked_from_ns: int = 0
     """How far it had come when the current query started."""
@@ -124,18 +126,30 @@ class WindowRequests:
             if request.given_up or request.retries:
                 request.revive()
 
-    def due(self, now_ms: UnixMs) -> WindowRequest | None:
-        """The request to query next."""
-        longest_ms = self._longest_ms
-        return next((w for w in self._requests if w.is_due(now_ms, longest_ms=longest_ms)), None)
+    def due(self, now_ms: UnixMs, *, dependencies_from_ms: UnixMs) -> WindowRequest | None:
+        """The request to query next; none for dependencies before that time."""
+        waiting = Purpose.DEPENDENCY if now_ms < dependencies_from_ms else None
+        return next(
+            (
+                request
+                for request in self._requests
+                if request.purpose is not waiting
+                and request.is_due(now_ms, longest_ms=self._longest_ms)
+            ),
+            None,
+        )
 
-    def next_ms(self) -> UnixMs | None:
+    def next_ms(self, *, dependencies_from_ms: UnixMs) -> UnixMs | None:
+        """When a request that waits is due."""
         times = [
-            request.not_before_ms
+            max(
+                request.not_before_ms or UnixMs(0),
+                dependencies_from_ms if request.purpose is Purpose.DEPENDENCY else UnixMs(0),
+            )
             for request in self._requests
-            if request.not_before_ms is not None and not request.given_up
+            if not request.given_up
         ]
-        return min(times, default=None)
+        return min((at_ms for at_ms in times if at_ms), default=None)
 
     def _sort(self) -> None:
         self._requests.sort(

@@ -12,22 +12,23 @@ Progress is handed out to be made durable, so a window survives a crash.  Repeat
 session recognises known messages.  It also opens messages and checks that they are genuine.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.entropy import RandomUnit
 from engine.core.history.config import HistoryConfig
+from engine.core.history.dependencies import DependencyBudget
 from engine.core.history.merging import StoresQuery
-from engine.core.history.pages import Place
 from engine.core.history.progress import (
     DropProgress,
     HistoryWrite,
     Progress,
     Purpose,
     SaveProgress,
-    StoreRef,
     ms_of,
     ns_of,
     rest_ns,
@@ -49,6 +50,7 @@ from engine.core.history.queries import (
     HistoryInput,
     HistoryTransition,
     HoldChanged,
+    Page,
     PressureChanged,
     Query,
     QueryEnded,
@@ -116,6 +118,7 @@ class HistoryScheduler:
         self._counters = counters if counters is not None else Counters()
         self._requests = WindowRequests(progress, config=config)
         self._lookups = HashLookups(config=config)
+        self._dependency_budget = DependencyBudget(config)
         self._candidates: tuple[Candidate, ...] = ()
         self._ask_ids = count(1)
         self._query_ids = count(1)
@@ -148,7 +151,9 @@ class HistoryScheduler:
             case WindowCancelled(purpose=purpose):
                 self._window_cancelled(purpose, step)
             case Answered() | DeadlineReached():
+                self._charge(input_, step)
                 self._pass_on(input_, step)
+                self._interrupt_what_takes_too_much(step)
             case _:
                 assert_never(input_)
         self._start_what_is_due(step)
@@ -159,7 +164,8 @@ class HistoryScheduler:
         queries = (self._window, self._lookup)
         due = [query.next_deadline() for query in queries if query is not None]
         if self._candidates and self._window is None:
-            due.append(self._requests.next_ms())
+            again_ms = self._dependency_budget.again_ms()
+            due.append(self._requests.next_ms(dependencies_from_ms=again_ms))
         return min((at_ms for at_ms in due if at_ms is not None), default=None)
 
     @property
@@ -232,6 +238,27 @@ class HistoryScheduler:
             if query is not None:
                 self._feed(query, input_, step)
 
+    # --- what windows for dependencies take ---
+
+    def _charge(self, input_: Answered | DeadlineReached, step: _Step) -> None:
+        """Answers to lookups that come meanwhile count as well."""
+        if self.running is Purpose.DEPENDENCY and isinstance(input_, Answered):
+            size = input_.outcome.size if isinstance(input_.outcome, Page) else 0
+            self._dependency_budget.spend(step.now_ms, size=size)
+
+    def _interrupt_what_takes_too_much(self, step: _Step) -> None:
+        request = self._running_window
+        if request is None or request.purpose is not Purpose.DEPENDENCY:
+            return
+        if step.now_ms >= self._dependency_budget.again_ms():
+            return
+        self._counters.add("history.dependencies_over_budget")
+        self._cancel_window(step)
+        request.periods += 1
+        if request.periods >= self._config.max_dependency_periods:
+            self._requests.remove(request)  # The session asks again.
+            step.events.append(GaveUp(purpose=request.purpose, end=End.TOO_MANY_PAGES, reason=""))
+
     # --- queries ---
 
     def _feed(self, query: StoresQuery, input_: QueryInput, step: _Step) -> None:
@@ -239,6 +266,8 @@ class HistoryScheduler:
 
     def _take(self, query: StoresQuery, transition: HistoryTransition, step: _Step) -> None:
         step.asks += transition.asks
+        if query is self._window and self.running is Purpose.DEPENDENCY:
+            self._dependency_budget.spend(step.now_ms, asks=len(transition.asks))
         step.abandoned += transition.abandoned
         step.events += transition.events
         for event in transition.events:
@@ -264,12 +293,22 @@ class HistoryScheduler:
         if self._lookup is not None or not len(self._lookups):
             return False
         query = ByHash(hashes=self._lookups.take())
-        self._lookup = self._new_query(query)
+        self._lookup = StoresQuery(
+            next(self._query_ids),
+            query,
+            self._candidates,
+            config=self._config,
+            random_unit=self._random_unit,
+            ask_ids=self._ask_ids,
+        )
         self._begin(self._lookup, query, Purpose.DEPENDENCY, step)
         return True
 
     def _start_window(self, step: _Step) -> bool:
-        request = None if self._window is not None else self._requests.due(step.now_ms)
+        if self._window is not None:
+            return False
+        again_ms = self._dependency_budget.again_ms()
+        request = self._requests.due(step.now_ms, dependencies_from_ms=again_ms)
         if request is None:
             return False
         start_ns, end_ns = rest_ns(request.progress, overlap_ns=self._config.overlap_ns)
@@ -281,26 +320,22 @@ class HistoryScheduler:
             end_ns=end_ns,
         )
         places, request.places = request.places, {}
-        self._running_window, self._window, self._held = (
-            request,
-            self._new_query(query, places),
-            False,
-        )
-        self._begin(self._window, query, request.purpose, step)
-        return True
-
-    def _new_query(
-        self, query: Query, places: Mapping[StoreRef, Place] | None = None
-    ) -> StoresQuery:
-        return StoresQuery(
+        config, candidates = self._config, self._candidates
+        if request.purpose is Purpose.DEPENDENCY:
+            config = replace(config, max_pages=config.dependency_pages)
+            candidates = self._dependency_budget.stores(candidates, step.now_ms)
+        self._running_window, self._held = request, False
+        self._window = StoresQuery(
             next(self._query_ids),
             query,
-            self._candidates,
-            config=self._config,
+            candidates,
+            config=config,
             random_unit=self._random_unit,
             ask_ids=self._ask_ids,
             places=places,
         )
+        self._begin(self._window, query, request.purpose, step)
+        return True
 
     def _begin(self, machine: StoresQuery, query: Query, purpose: Purpose, step: _Step) -> None:
         step.events.append(QueryStarted(query_id=machine.query_id, purpose=purpose, query=query))
@@ -326,6 +361,8 @@ class HistoryScheduler:
         if request is None:
             return
         request.places = {} if window is None else window.places()
+        if request.purpose is Purpose.DEPENDENCY:
+            self._dependency_budget.ended(ended.notes, step.now_ms)
         if ended.end is End.COMPLETE and request.is_done:
             self._done(request, step)
         elif ended.end is not End.CANCELLED:

@@ -174,7 +174,7 @@ def _page_of_v3(page: StorePage) -> Outcome:
         for item in page.messages
         if item.message is not None and item.pubsub_topic is not None
     )
-    return Page(messages=messages, cursor=page.cursor, refused=page.refused)
+    return Page(messages=messages, cursor=page.cursor, refused=page.refused, size=page.size)
 
 
 def _page_of_v2(page: HistoryPage, query: HistoryQuery) -> Outcome:
@@ -186,4 +186,4 @@ def _page_of_v2(page: HistoryPage, query: HistoryQuery) -> Outcome:
     messages = tuple(
         HistoryMessage(message_hash(topic, message), message, topic) for message in page.messages
     )
-    return Page(messages=messages, cursor=page.cursor, refused=page.refused)
+    return Page(messages=messages, cursor=page.cursor, refused=page.refused, size=page.size)

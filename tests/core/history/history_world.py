@@ -69,13 +69,19 @@ class World:
         assert isinstance(self.machine, StoresQuery)
         return self.take(self.machine.handle(input_, now_ms=self.now_ms))
 
-    def step(self) -> bool:
-        """Whether anything was still to come."""
+    def next_ms(self) -> UnixMs | None:
+        """When anything is still to come."""
         while self._due and self._due[0][2].ask_id in self._abandoned:
             heappop(self._due)
         deadline_ms = self.machine.next_deadline()
-        if not self._due and deadline_ms is None:
+        answer_ms = UnixMs(self._due[0][0]) if self._due else None
+        return min((at_ms for at_ms in (deadline_ms, answer_ms) if at_ms is not None), default=None)
+
+    def step(self) -> bool:
+        """Whether anything was still to come."""
+        if self.next_ms() is None:
             return False
+        deadline_ms = self.machine.next_deadline()
         if self._due and (deadline_ms is None or self._due[0][0] <= deadline_ms):
             at_ms, _, ask = heappop(self._due)
             self.now_ms = UnixMs(max(self.now_ms, at_ms))

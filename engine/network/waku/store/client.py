@@ -55,13 +55,14 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
 
 
 class StorePage(Struct, frozen=True, kw_only=True):
-    """``refused``: one reason for each entry that was left out."""
+    """``refused``: one reason for each entry that was left out.  ``size``: bytes of the answer."""
 
     status_code: int
     status_desc: str = ""
     messages: tuple[StoredMessage, ...] = ()
     cursor: WakuHash | None = None
     refused: tuple[str, ...] = ()
+    size: int = 0
 
     @property
     def succeeded(self) -> bool:
@@ -73,6 +74,7 @@ class HistoryPage(Struct, frozen=True, kw_only=True):
     messages: tuple[WakuMessage, ...] = ()
     cursor: HistoryIndex | None = None
     refused: tuple[str, ...] = ()
+    size: int = 0
 
     @property
     def succeeded(self) -> bool:
@@ -89,9 +91,8 @@ class StoreClient:
     async def query(self, peer_id: PeerId, request: StoreQueryRequest) -> StorePage:
         """Version 3.  Raises TransportError, or RemoteProtocolError for a malformed answer."""
         encoded = encode_store_request(request)
-        response = decode_store_response(
-            await ask(self._host, peer_id, STORE_QUERY_PROTOCOL, encoded, self._limits)
-        )
+        answer = await ask(self._host, peer_id, STORE_QUERY_PROTOCOL, encoded, self._limits)
+        response = decode_store_response(answer)
         if response.status_code != StoreStatus.SUCCESS:
             return StorePage(status_code=response.status_code, status_desc=response.status_desc)
         if response.request_id != request.request_id:
@@ -107,14 +108,14 @@ class StoreClient:
             messages=messages,
             cursor=response.pagination_cursor,
             refused=refused,
+            size=len(answer),
         )
 
     async def query_history(self, peer_id: PeerId, query: HistoryQuery) -> HistoryPage:
         """2.0.0-beta4.  Raises TransportError, or RemoteProtocolError for a malformed answer."""
         encoded = encode_history_query(query)
-        response = decode_history_response(
-            await ask(self._host, peer_id, LEGACY_STORE_PROTOCOL, encoded, self._limits)
-        )
+        answer = await ask(self._host, peer_id, LEGACY_STORE_PROTOCOL, encoded, self._limits)
+        response = decode_history_response(answer)
         if response.error != HistoryError.NONE:
             return HistoryPage(error=response.error)
         if response.request_id != query.request_id:
@@ -135,6 +136,7 @@ class StoreClient:
             messages=tuple(messages),
             cursor=response.cursor,
             refused=tuple(refused),
+            size=len(answer),
         )
 
 
