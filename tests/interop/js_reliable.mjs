@@ -2,8 +2,8 @@
 // command per line in, one answer per line out.
 //
 // usage: node js_reliable.mjs NODE_MODULES
-// What the network loses on the way to it is decided between the node's filter and the channel: the
-// channel gets the node's own functions, and one of them hears less.
+// What the network loses is decided between the node and the channel: the channel gets the node's own
+// functions, and one of them hears less, and one of them sends less without saying so.
 import { createInterface } from "node:readline";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -31,17 +31,27 @@ function drawn(seed) {
   };
 }
 
-function losing(filter, loss, seed) {
-  const random = drawn(seed);
-  const subscribe = filter.subscribe.bind(filter);
-  filter.subscribe = (decoders, hear) =>
+const count = (name) => (counts[name] = (counts[name] ?? 0) + 1);
+
+let deaf = false;
+let pushed;
+
+function losing(loss, seed) {
+  const [inward, outward] = [drawn(seed), drawn(seed + 1_000)];
+  const subscribe = node.filter.subscribe.bind(node.filter);
+  node.filter.subscribe = (decoders, hear) =>
     subscribe(decoders, (message) => {
-      if (random() < loss) {
-        counts.lost = (counts.lost ?? 0) + 1;
-        return undefined;
-      }
+      if (deaf || inward() < loss) return void count("lostInward");
       return hear(message);
     });
+  const send = node.lightPush.send.bind(node.lightPush);
+  node.lightPush.send = async (encoder, message, options) => {
+    const lost = outward() < loss;
+    if (lost) count("lostOutward");
+    const result = lost ? { successes: [], failures: [] } : await send(encoder, message, options);
+    pushed?.();
+    return result;
+  };
 }
 
 const commands = {
@@ -61,7 +71,7 @@ const commands = {
   async join({ topic, channelId, senderId, loss, seed, options }) {
     const encoder = node.createEncoder({ contentTopic: topic });
     const decoder = node.createDecoder({ contentTopic: topic });
-    if (loss > 0) losing(node.filter, loss, seed);
+    losing(loss, seed);
     channel = await sdk.ReliableChannel.create(node, channelId, senderId, encoder, decoder, {
       ...options,
       autoStart: false,
@@ -69,15 +79,19 @@ const commands = {
     const sds = channel.messageChannel;
     sds.addEventListener("sds:in:message-delivered", ({ detail }) => delivered.push(detail));
     for (const name of ["sds:in:sync-received", "sds:out:sync-sent", "sds:error-task"]) {
-      sds.addEventListener(name, () => (counts[name] = (counts[name] ?? 0) + 1));
+      sds.addEventListener(name, () => count(name));
     }
     for (const name of ["message-acknowledged", "message-possibly-acknowledged"]) {
-      channel.addEventListener(name, () => (counts[name] = (counts[name] ?? 0) + 1));
+      channel.addEventListener(name, () => count(name));
     }
     return { started: await channel.start(), pubsubTopic: encoder.pubsubTopic };
   },
+  // Answered once the node has it, or the network has lost it.
   async say({ payload }) {
-    return { messageId: channel.send(bytes(payload)) };
+    const gone = new Promise((resolve) => (pushed = resolve));
+    const messageId = channel.send(bytes(payload));
+    await gone;
+    return { messageId };
   },
   async look() {
     return { delivered, counts };

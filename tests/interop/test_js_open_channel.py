@@ -1,9 +1,10 @@
 """Untouched ``ReliableChannel``s of js-waku and our applications in one open channel, two of each.
 
 They meet over a node of ours.  The engines are whole: sockets, disks, Stores.  Only the network is
-disturbed: each of the four loses a fifth of what comes.  One of ours keeps to js-waku's numbers and
-one to ours.  js-waku's own intervals are set shorter through its options, or the test would take
-half an hour; its code is not changed.
+disturbed: of what each of the four sends a fifth never gets to the node, and of what the node sends
+to each a fifth never comes; nobody is told.  One of ours keeps to js-waku's numbers and one to
+ours.  js-waku's own intervals are set shorter through its options, or the test would take half an
+hour; its code is not changed.
 """
 
 import asyncio
@@ -17,16 +18,20 @@ import pytest
 
 from engine.codec.open_content import message_id_of_content
 from engine.codec.sds import decode_message
-from engine.core.faults import FaultPlan, FaultSpec
+from engine.core.faults import FaultPlan, FaultSpec, SeededRandom
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, MessageId, ParticipantId
 from engine.core.records import ChannelName, OpenPace
+from engine.core.waku import WakuMessage
 from engine.events import MessageAdded, MessageChanged, MessageRemoved
 from engine.network.faults import FaultyTransport
+from engine.network.transport import Receipt, Transport
+from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
+from engine.network.wrapped import WrappedTransport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.sim.judge import Observation, causal_violations
 from tests.interop.js_waku import JsWaku, js_reliable
-from tests.runtime.history.history_stage import KEY, Person, StoreNode, until_stored
+from tests.runtime.history.history_stage import KEY, Person, StoreNode, until
 
 NAME = ChannelName(
     channel_id=ChannelId("general"),
@@ -43,6 +48,27 @@ QUICK = {
     "processTaskMinElapseMs": 100,
 }
 """A tenth of js-waku's own intervals."""
+
+
+class Uplink(WrappedTransport):
+    """Loses what is sent, and says that the node has it."""
+
+    def __init__(self, inner: Transport, spec: FaultSpec, name: str) -> None:
+        super().__init__(inner)
+        self._spec = spec
+        self._random = SeededRandom(spec.seed, f"{name} up")
+        self.gone = 0
+        """How much was sent or lost."""
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        if self._random() < self._spec.loss:
+            self._counters.add("faults.lost_outward")
+            topic = self.sharding.pubsub_topic(message.content_topic)
+            receipt = Receipt(waku_hash=message_hash(topic, message), peers=1)
+        else:
+            receipt = await super().publish(message)
+        self.gone += 1
+        return receipt
 
 
 def observation(person: Person, channel: ConversationId) -> Observation:
@@ -70,6 +96,7 @@ class Room:
         self._place, self._spec = place, spec
         self.node = StoreNode(place, "node")
         self.ours: list[Person] = []
+        self.uplinks: dict[str, Uplink] = {}
         self.js: list[JsWaku] = []
         self.said: list[str] = []
 
@@ -80,8 +107,7 @@ class Room:
         (websocket,) = [each for each in self.node.node.addresses() if "/ws/" in each]
         for name, pace in (("Ann", OpenPace.JS_WAKU), ("Bob", OpenPace.CAUSERIE)):
             person = Person(name, self._place, peers=(tcp,))
-            plan = FaultPlan(self._spec, name)
-            person.wrap = partial(FaultyTransport, plan=plan)
+            person.wrap = partial(self._disturbed, name)
             await person.start()
             stack.push_async_callback(person.stop)
             self.channel = await person.engine.open_channels.join(
@@ -93,6 +119,10 @@ class Room:
             js = await stack.enter_async_context(js_reliable())
             await self._join(js, number, websocket)
             self.js.append(js)
+
+    def _disturbed(self, name: str, inner: Transport) -> Transport:
+        self.uplinks[name] = Uplink(inner, self._spec, name)
+        return FaultyTransport(self.uplinks[name], FaultPlan(self._spec, name))
 
     async def _join(self, js: JsWaku, number: int, address: str) -> None:
         sharding = Sharding()
@@ -115,21 +145,24 @@ class Room:
         assert joined["pubsubTopic"] == sharding.pubsub_topic(NAME.content_topic)
 
     async def say(self, who: int, text: str) -> None:
+        """Returns once the node has it, or the network has lost it."""
         self.said.append(text)
         if who < len(self.ours):
-            await self.ours[who].engine.timeline.send_text(self.channel, text)
+            person = self.ours[who]
+            uplink = self.uplinks[person.name]
+            before = uplink.gone
+            await person.engine.timeline.send_text(self.channel, text)
+            await until(lambda: uplink.gone > before)
         else:
             await self.js[who - len(self.ours)].ask("say", payload=text)
 
     async def talk(self, each: int, seed: int) -> None:
-        """All four, in turns that the seed draws, each once the node has the one before."""
+        """All four, in turns that the seed draws, each once the one before has been sent."""
         random = Random(seed)
         turns = [who for who in range(4) for _ in range(each)]
         random.shuffle(turns)
         for number, who in enumerate(turns):
-            before = await self.node.messages()
             await self.say(who, f"{number} by {who}")
-            await until_stored(self.node, before + 1)
 
     async def until_ours_are_complete(self) -> None:
         for person in self.ours:
@@ -194,7 +227,13 @@ async def lossy(place: Path, seed: int) -> None:
         for person in room.ours:
             log = [text for _, _, text in await person.log(room.channel)]
             assert sorted(log) == sorted(room.said)
-            assert person.engine.counters().get("faults.lost", 0) > 0
+            counted = person.engine.counters()
+            assert counted["faults.lost"] > 0
+            assert counted["faults.lost_outward"] > 0
+        for js in room.js:
+            counts = (await js.ask("look"))["counts"]
+            assert counts["lostInward"] > 0
+            assert counts["lostOutward"] > 0
     assert room.violations() == 0
 
 
