@@ -4,6 +4,7 @@ Pages, buckets and chunks are tiny here, so that every message soon becomes an o
 the same is done to an index of the usual sizes, where all stay young.
 """
 
+import gc
 import tracemalloc
 from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator
@@ -307,6 +308,7 @@ def _bytes_of_an_old_message() -> float:
         for row in old_rows(many):
             log.insert(_entry(row))
             if len(log) in {few, many}:
+                gc.collect()
                 sizes[len(log)], _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
