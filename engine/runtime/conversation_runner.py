@@ -48,7 +48,7 @@ from engine.events import (
 )
 from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.commit_batch import CommitBatch
-from engine.runtime.event_publisher import EventPublisher
+from engine.runtime.event_publisher import EventPublisher, in_log_order
 from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
 from engine.runtime.publish_queue import PublishQueue
 from engine.runtime.recorded_queries import record_batch, record_copy
@@ -476,7 +476,7 @@ class ConversationRunner:
         self, session: Session, batch: CommitBatch, rows: Mapping[MessageId, StoredMessage]
     ) -> None:
         """Publish events; many rows in small groups, letting other tasks run in between."""
-        notes = batch.notes
+        notes = in_log_order(batch.notes, rows)
         if len(notes) <= TOLD_TOGETHER:
             self._publisher.tell(session, notes, rows)
             return

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.ports import ConversationSummary, StoredAnnotation, StoredMessage
 from engine.core.records import ContactRecord, OpenChannelRecord
 from engine.events import (
@@ -91,6 +91,33 @@ class RecentRings:
         if len(self._last_ms) > MAX_RUNG:
             self._last_ms.popitem(last=False)
         return True
+
+
+def in_log_order(notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> list[Note]:
+    """What concerns rows, as those follow each other in the log; before it the rest.
+
+    ``rows`` are as they are after all of ``notes``, so in another order a message could be told of
+    in its place before what it depends on is.
+    """
+    others: list[Note] = []
+    placed: list[tuple[Position, bool, Note]] = []
+    for note in notes:
+        row_id = _row_of(note)
+        if row_id is None or row_id not in rows:
+            others.append(note)
+        else:
+            placed.append((rows[row_id].record.position, not isinstance(note, RowAdded), note))
+    return [*others, *(note for *_, note in sorted(placed, key=lambda each: each[:2]))]
+
+
+def _row_of(note: Note) -> MessageId | None:
+    match note:
+        case RowAdded(message_id=message_id) | RowChanged(message_id=message_id):
+            return message_id
+        case AnnotationAdded(annotation=annotation):
+            return annotation.target_id
+        case _:
+            return None
 
 
 class EventPublisher:
@@ -279,26 +306,22 @@ class EventPublisher:
     def tell_rows(self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]) -> None:
         """Publish the rows that ``notes`` name."""
         publish = self._context.publish
-        added: set[MessageId] = set()
-        changed: dict[MessageId, None] = {}
+        told: set[MessageId] = set()
         for note in notes:
-            if isinstance(note, RowAdded) and note.message_id in rows:
-                added.add(note.message_id)
-                view = self._message_view(rows[note.message_id])
-                publish(MessageAdded(message=view, notify=note.notify and self._rings(view)))
-            elif isinstance(note, RowChanged):
-                changed[note.message_id] = None
-            elif isinstance(note, AnnotationAdded):
-                changed[note.annotation.target_id] = None
+            if isinstance(note, AnnotationAdded):
                 self._hear(note, rows.get(note.annotation.target_id))
-            elif isinstance(note, RowRemoved):
-                removed = MessageRemoved(
-                    conversation_id=self._conversation_id, message_id=note.message_id
-                )
-                publish(removed)
-        for message_id in changed:
-            if message_id in rows and message_id not in added:
-                publish(MessageChanged(message=self._message_view(rows[message_id])))
+            if isinstance(note, RowRemoved):
+                conversation_id, message_id = self._conversation_id, note.message_id
+                publish(MessageRemoved(conversation_id=conversation_id, message_id=message_id))
+            row_id = _row_of(note)
+            if row_id is None or row_id not in rows or row_id in told:
+                continue
+            told.add(row_id)
+            view = self._message_view(rows[row_id])
+            if isinstance(note, RowAdded):
+                publish(MessageAdded(message=view, notify=note.notify and self._rings(view)))
+            else:
+                publish(MessageChanged(message=view))
 
     def tell_concerned(
         self, notes: Sequence[Note], rows: Mapping[MessageId, StoredMessage]

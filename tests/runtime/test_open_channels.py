@@ -17,12 +17,14 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.records import ChannelName, OpenFormat, OpenPace
-from engine.core.sds.vocabulary import Message
+from engine.core.sds.config import SdsConfig
+from engine.core.sds.vocabulary import HistoryEntry, Message
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import ArchiveQuery
 from engine.events import (
     ConversationAdded,
     ConversationRemoved,
+    GapUpdated,
     MessageAdded,
     MessageChanged,
     MessageKind,
@@ -88,12 +90,16 @@ async def publish(met: Met, message: Message) -> None:
     )
 
 
-def from_stranger(content: bytes, *, sender: str = "Mallory", lamport: int = 1) -> Message:
+def from_stranger(
+    content: bytes, *after: bytes, sender: str = "Mallory", lamport: int = 1
+) -> Message:
+    history = tuple(HistoryEntry(message_id=message_id_of_content(each)) for each in after)
     return Message(
         sender_id=ParticipantId(sender),
         message_id=message_id_of_content(content),
         channel_id=GENERAL.channel_id,
         lamport_timestamp=lamport,
+        causal_history=history,
         content=content,
     )
 
@@ -244,6 +250,29 @@ async def test_content_that_is_no_text_leaves_no_gap(tmp_path: Path) -> None:
     kinds = [row.kind for row in page.messages]
     assert MessageKind.UNSUPPORTED in kinds
     assert await met.bob.engine.timeline.gap(met.channel) is None
+    await met.stop()
+
+
+async def test_what_comes_together_is_told_in_causal_order(tmp_path: Path) -> None:
+    """One that is shown among what waits, and one that came after it, for the same message."""
+    met = await meet(tmp_path)
+    ann, lamport = met.ann, met.ann.now_ms()
+
+    def told(*, waiting: bool) -> list[str]:
+        return [
+            event.message.text
+            for event in ann.told
+            if isinstance(event, MessageAdded | MessageChanged) and event.message.waiting is waiting
+        ]
+
+    await publish(met, from_stranger(b"second", b"first", lamport=lamport + 1))
+    await ann.until(lambda: any(isinstance(event, GapUpdated) for event in ann.told))
+    ann.passed_ms += SdsConfig().show_waiting_ms
+    await publish(met, from_stranger(b"third", b"second", lamport=lamport + 2))
+    await ann.until(lambda: told(waiting=True) == ["second"])
+    await publish(met, from_stranger(b"first", lamport=lamport))
+    await ann.until(lambda: len(told(waiting=False)) == 3)
+    assert told(waiting=False) == ["first", "second", "third"]
     await met.stop()
 
 
