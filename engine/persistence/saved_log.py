@@ -15,6 +15,7 @@ import secrets
 import sqlite3
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 from zlib import crc32
@@ -152,7 +153,8 @@ FROM log_late AS late CROSS JOIN log_entry AS l
   ON l.conversation_key = late.conversation_key
   AND l.lamport_timestamp = late.lamport_timestamp AND l.message_id = late.message_id
 {_NAMES}
-WHERE late.conversation_key = ? ORDER BY l.lamport_timestamp, l.message_id
+WHERE late.conversation_key = ? AND (l.lamport_timestamp, l.message_id) < (?, ?)
+ORDER BY l.lamport_timestamp, l.message_id
 """
 _LATE_COUNT: Final = "SELECT count(*) FROM log_late WHERE conversation_key = ?"
 
@@ -220,7 +222,7 @@ def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, l
         _save_pages(connection, conversation, log, head, more=more)
         if not more:
             _save_buckets(connection, conversation, log, head)
-            _read_late(connection, conversation, log)
+            _read_late(connection, conversation, log, head)
     except _DamagedError:
         log.clear()
         log.distrusted = True
@@ -229,13 +231,19 @@ def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, l
     return more
 
 
-def _read_late(connection: sqlite3.Connection, conversation: int, log: LogTable) -> None:
-    """Add what came late."""
+def _read_late(
+    connection: sqlite3.Connection, conversation: int, log: LogTable, head: _Head
+) -> None:
+    """Add what came late: messages before the last one in pages, and not in them."""
     late: tuple[int] = connection.execute(_LATE_COUNT, (conversation,)).fetchone()
     before = len(log)
-    log.add_rows(connection.execute(_LATE, (conversation,)))
+    log.add_rows(connection.execute(_LATE, (conversation, head.last_lamport, head.last_message_id)))
     if len(log) - before != late[0]:
         raise _DamagedError
+    for row in range(before, len(log)):
+        place = log.place(row)
+        if log.place(bisect_left(range(head.rows), place, key=log.place)) == place:
+            raise _DamagedError
 
 
 def _read_head(connection: sqlite3.Connection, conversation: int) -> _Head:
@@ -251,6 +259,8 @@ def _make_fit(
     connection: sqlite3.Connection, conversation: int, head: _Head, log: LogTable
 ) -> None:
     """Leave the pages from where a message left the log, or where too many came late."""
+    if head.rows % log.page_rows or not 0 <= head.rows_found <= head.rows:
+        raise _DamagedError
     if head.rows:
         groups = -(-head.rows // (TOGETHER * log.page_rows))
         usable = _fitting(connection, conversation, head, groups)
@@ -305,14 +315,14 @@ def _cut(
     head.last_lamport, head.last_message_id = row or (-1, b"")
     head.removed_from = None
     head.form = FORM
-    if head.rows_found > head.rows:
+    if not 0 <= head.rows_found <= head.rows:
         head.rows_found = 0
     if not groups:
         connection.execute("DELETE FROM log_author WHERE conversation_key = ?", (conversation,))
     connection.execute(
-        "DELETE FROM log_late "
-        "WHERE conversation_key = ? AND (lamport_timestamp, message_id) > (?, ?)",
-        (conversation, head.last_lamport, head.last_message_id),
+        "DELETE FROM log_late WHERE conversation_key = ? "
+        "AND (? = 0 OR (lamport_timestamp, message_id) > (?, ?))",
+        (conversation, groups, head.last_lamport, head.last_message_id),
     )
     _put_head(connection, conversation, head)
 

@@ -241,7 +241,20 @@ def test_many_that_came_late_are_taken_in(store: Store) -> None:
         "UPDATE log_buckets SET checksum = 1",
         "UPDATE log_buckets SET number = 99 WHERE number = 1",
         "UPDATE log_index SET hash_key = zeroblob(16)",
+        "UPDATE log_index SET rows = -4",
+        "UPDATE log_index SET rows = 13",
+        "UPDATE log_index SET rows_found = -4",
+        "UPDATE log_index SET rows_found = 9999",
         "INSERT INTO log_late VALUES (1, 50, x'00')",
+        "INSERT INTO log_late VALUES (1, -5, x'00')",
+        """
+        INSERT INTO log_late SELECT conversation_key, lamport_timestamp, message_id FROM log_entry
+        WHERE lamport_timestamp = 500
+        """,
+        """
+        INSERT INTO log_late SELECT conversation_key, lamport_timestamp, message_id FROM log_entry
+        WHERE lamport_timestamp = 1000
+        """,
     ],
 )
 def test_what_is_damaged_is_made_again_and_that_is_told(store: Store, change: str) -> None:
