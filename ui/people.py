@@ -307,8 +307,10 @@ def adding_words(preview: ContactPreview | None) -> str:
             words = tr("Ask {name}")
         case ContactState.ASKING:
             words = tr("Accept {name}")
-        case _:
+        case ContactState.ASKED | ContactState.ACCEPTED | ContactState.BLOCKED:
             words = tr("Open {name}")
+        case _:
+            assert_never(preview.known)
     return words.format(name=one_line(preview.name, 30)).rstrip()
 
 

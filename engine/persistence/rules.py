@@ -15,7 +15,7 @@ code.
 """
 
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import LocalProtocolError, StorageError
@@ -183,8 +183,10 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
             require_kind(kind, ConversationKind.PAIR)
         case PutLost() | RemoveLost():
             require_kind(kind, ConversationKind.PAIR)
-        case _:
+        case PutMessage() | PutAnnotation() | PutDelivery() | SaveOwnSequence():
             pass
+        case _:
+            assert_never(write)
 
 
 def require_kind(kind: ConversationKind, needed: ConversationKind) -> None:

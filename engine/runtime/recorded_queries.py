@@ -7,9 +7,10 @@ once it is over, after the messages it fetched.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from typing import assert_never
 
 from engine.core.history.queries import ByHash, QueryEnded, QueryStarted
-from engine.core.records import ContactRecord, OpenChannelRecord
+from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.delivery.contract import Protocol
 from engine.delivery.recorder import Recorder
 from engine.delivery.row_builder import Copy, Which
@@ -25,8 +26,10 @@ def which_is(record: ConversationRecord) -> Which:
             return Which(record.conversation_id, Protocol.MVDS)
         case OpenChannelRecord():
             return Which(record.conversation_id, Protocol.SDS, record.sender_id)
-        case _:
+        case GroupRecord():
             return Which(record.conversation_id, Protocol.SDS)
+        case _:
+            assert_never(record)
 
 
 def record_batch(recorder: Recorder, record: ConversationRecord, batch: CommitBatch) -> None:

@@ -9,6 +9,7 @@ In a pair the state is the stored one, since the other acknowledges each message
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import assert_never
 
 from msgspec.structs import replace
 
@@ -34,6 +35,7 @@ from engine.core.records import (
     ContactRecord,
     DeliveryRecord,
     FileRecord,
+    GroupRecord,
     MemberRecord,
     MessageRecord,
     OpenChannelRecord,
@@ -246,8 +248,10 @@ def _delivery(
             return pair_delivery_view(said.delivery, members, own_id)
         case OpenChannelRecord():
             return open_delivery_view(said.delivery, said.holders)
-        case _:
+        case GroupRecord() | None:
             return delivery_view(said.delivery, said.holders, members, own_id, sent_ms=sent_ms)
+        case _:
+            assert_never(about)
 
 
 def delivery_view(

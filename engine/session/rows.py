@@ -129,8 +129,13 @@ def _said_in(body: Body) -> Text | None:
             return body
         case Attachment(caption=caption):
             return caption
-        case _:
+        case (
+            Created() | Join() | Leave() | Profile() | ContactRequest() | ContactAnswer()
+            | ProfileUpdate() | Reaction() | Edit() | Retraction() | Unsupported()
+        ):  # fmt: skip
             return None
+        case _:
+            assert_never(body)
 
 
 def _file_of(body: Body, *, is_own: bool) -> FileRecord | None:
@@ -208,8 +213,13 @@ def retargeted(body: Body, replaced: Mapping[MessageId, MessageId]) -> Body:
         case Edit():
             target_id = replaced.get(body.target_id, body.target_id)
             return dataclasses.replace(body, target_id=target_id)
-        case _:
+        case (
+            Text() | Attachment() | Created() | Join() | Leave() | Profile() | ContactRequest()
+            | ContactAnswer() | ProfileUpdate() | Unsupported()
+        ):  # fmt: skip
             return body
+        case _:
+            assert_never(body)
 
 
 def spans_in(said: Text) -> tuple[SpanRecord, ...]:

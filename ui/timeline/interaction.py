@@ -4,6 +4,8 @@ Every message has the same four ways to its actions: buttons in the row, the con
 the same menu by keyboard on the focused row, and the screen reader through that focus.
 """
 
+from typing import assert_never
+
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -296,7 +298,9 @@ class TimelineInteraction:
 
     # buttons in rows ----------------------------------------------------------------------------
 
-    def _press(self, button: RowButton, key: RowKey, message: MessageView | None) -> None:
+    def _press(  # noqa: C901 - one case per button
+        self, button: RowButton, key: RowKey, message: MessageView | None
+    ) -> None:
         match button:
             case RowButton.FETCH:
                 self._requests.fetch_missing()
@@ -320,8 +324,10 @@ class TimelineInteraction:
             case RowButton.UNFOLD if message is not None:
                 self._scene.unfold(message.message_id)
                 self._canvas.refresh()
+            case RowButton.RESEND | RowButton.DISCARD | RowButton.UNFOLD:
+                pass  # The message has gone.
             case _:
-                pass
+                assert_never(button)
 
     def _copy_code(self, message: MessageView, start: int | None) -> None:
         """One block, or all of them."""

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import assert_never
 
 from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt, QTextBoundaryFinder
@@ -265,8 +266,10 @@ def _format(kind: SpanKind, theme: Theme, *, is_own: bool) -> QTextCharFormat | 
             form.setProperty(QTextFormat.Property.FontPixelSize, font.pixelSize())
             form.setBackground(theme.code)
             form.setForeground(theme.ink)
-        case _:
+        case SpanKind.CODE_BLOCK | SpanKind.ITEM | SpanKind.LARGE | SpanKind.HIDDEN:
             return None
+        case _:
+            assert_never(kind)
     return form
 
 

@@ -9,7 +9,7 @@ Streams, clocks, keys and the authenticity of messages are handled elsewhere.
 """
 
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -376,8 +376,10 @@ def starts(input_: HistoryInput) -> bool:
             return bool(candidates)
         case WindowWanted() | DependenciesMissing() | DeadlineReached():
             return True
-        case _:
+        case PressureChanged() | WindowCancelled() | Answered():
             return False
+        case _:
+            assert_never(input_)
 
 
 # --- what follows from an input -----------------------------------------------------------------

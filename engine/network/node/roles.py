@@ -16,7 +16,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -198,8 +198,10 @@ class RoleTransport:
                 return (
                     [self._relay, edge] if edge is not None and edge in self._up else [self._relay]
                 )
-            case _:
+            case Role.AUTO | Role.EDGE:
                 return [self._edge_node()]
+            case _:
+                assert_never(self._role)
 
     def _edge_node(self) -> "EdgeNode":
         if self._edge is None:
