@@ -8,11 +8,11 @@ exactly as a group's.  Runs inside the store's transaction.
 import sqlite3
 from typing import Final
 
-from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId, Position, UnixMs
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.ports import PutOpenChannel
 from engine.core.records import OpenChannelRecord, OpenFormat, OpenPace
-from engine.persistence.profile_tables import add_conversation, find_conversation
-from engine.persistence.rules import ConversationKind, initial_clock, require_kind
+from engine.persistence.profile_tables import add_channel, put_conversation
+from engine.persistence.stored_ids import mark_of
 
 _PUT: Final = """
 INSERT INTO open_channel (conversation_key, channel_id, content_topic, cluster_id, shard, sender_id,
@@ -33,20 +33,9 @@ ORDER BY conversation_key
 
 def put_open_channel(connection: sqlite3.Connection, write: PutOpenChannel) -> None:
     channel = write.channel
-    known = find_conversation(connection, channel.conversation_id)
-    if known is None:
-        key = add_conversation(connection, channel)
-        connection.execute(
-            "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (?, ?)",
-            (key, initial_clock(write)),
-        )
-    else:
-        key, kind = known
-        require_kind(kind, ConversationKind.OPEN)
-        connection.execute(
-            "UPDATE conversation SET name = ?, created_ms = ? WHERE conversation_key = ?",
-            (channel.name, channel.created_ms, key),
-        )
+    key, is_new = put_conversation(connection, channel)
+    if is_new:
+        add_channel(connection, key, write)
     connection.execute(
         _PUT,
         (
@@ -79,9 +68,7 @@ def read_open_channels(connection: sqlite3.Connection) -> list[OpenChannelRecord
             created_ms=UnixMs(created_ms),
             muted=bool(muted),
             draft=draft,
-            read_up_to=None
-            if read_lamport is None
-            else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+            read_up_to=mark_of(read_lamport, read_message_id),
         )
         for (
             conversation_id,

@@ -21,8 +21,9 @@ from engine.core.ports import (
 )
 from engine.core.records import ContactRecord, LostRange, PairState, WaitingContent
 from engine.persistence.mvds_tables import apply_mvds_write
-from engine.persistence.profile_tables import add_conversation, find_conversation
-from engine.persistence.rules import ConversationKind, PairWrite, check_picture, require_kind
+from engine.persistence.profile_tables import put_conversation
+from engine.persistence.rules import PairWrite, check_picture
+from engine.persistence.stored_ids import mark_of
 
 _PUT_CONTACT: Final = """
 INSERT INTO contact VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -49,17 +50,9 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 
 def put_contact(connection: sqlite3.Connection, contact: ContactRecord) -> None:
     check_picture(contact.picture)
-    known = find_conversation(connection, contact.conversation_id)
-    if known is None:
-        key = add_conversation(connection, contact)
+    key, is_new = put_conversation(connection, contact)
+    if is_new:
         connection.execute("INSERT INTO pair_clock VALUES (?, 0)", (key,))
-    else:
-        key, kind = known
-        require_kind(kind, ConversationKind.PAIR)
-        connection.execute(
-            "UPDATE conversation SET name = ?, created_ms = ? WHERE conversation_key = ?",
-            (contact.name, contact.created_ms, key),
-        )
     connection.execute(
         _PUT_CONTACT,
         (
@@ -90,9 +83,7 @@ def read_contacts(connection: sqlite3.Connection) -> list[ContactRecord]:
             last_seen_ms=last_seen_ms,
             muted=bool(muted),
             draft=draft,
-            read_up_to=None
-            if read_lamport is None
-            else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+            read_up_to=mark_of(read_lamport, read_message_id),
         )
         for (
             conversation_id,

@@ -5,7 +5,7 @@ store's transaction; small tables, read whole.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from engine.core.errors import StorageError, StorageFault
@@ -14,10 +14,9 @@ from engine.core.ids import (
     InstanceId,
     MessageId,
     ParticipantId,
-    Position,
     UnixMs,
 )
-from engine.core.ports import PutGroup, PutNodeAddress
+from engine.core.ports import PutGroup, PutNodeAddress, PutOpenChannel
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.persistence.rules import (
     MAX_NODE_ADDRESSES,
@@ -28,6 +27,7 @@ from engine.persistence.rules import (
     kind_of,
     require_kind,
 )
+from engine.persistence.stored_ids import mark_of
 
 # Only the first insert sets since when a member is known.
 _PUT_MEMBER: Final = """
@@ -120,26 +120,26 @@ def require_conversation(
     return found
 
 
-def add_conversation(connection: sqlite3.Connection, record: ConversationRow) -> int:
-    """Add the row that all kinds of conversations share, and an empty timeline."""
+def _of_groups(record: ConversationRow) -> tuple[bytes, UnixMs, str]:
+    """The columns admin_public_key, created_ms and service_nodes."""
+    if isinstance(record, GroupRecord):
+        return record.admin_public_key, record.created_ms, "\n".join(record.service_nodes)
+    return b"", record.created_ms, ""
+
+
+def _add_conversation(connection: sqlite3.Connection, record: ConversationRow) -> int:
+    """With an empty timeline."""
     kind = kind_of(record)
-    admin_public_key, nodes = (
-        (record.admin_public_key, record.service_nodes)
-        if isinstance(record, GroupRecord)
-        else (b"", ())
-    )
     (key,) = connection.execute(
-        "INSERT INTO conversation (conversation_id, kind, name, admin_public_key, created_ms, "
-        "muted, draft, service_nodes) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING conversation_key",
+        "INSERT INTO conversation (conversation_id, kind, name, muted, draft, admin_public_key, "
+        "created_ms, service_nodes) VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING conversation_key",
         (
             record.conversation_id,
             _STORED_KINDS.get(kind, kind),
             record.name,
-            admin_public_key,
-            record.created_ms,
             record.muted,
             record.draft,
-            "\n".join(nodes),
+            *_of_groups(record),
         ),
     ).fetchone()
     mark = record.read_up_to
@@ -150,38 +150,36 @@ def add_conversation(connection: sqlite3.Connection, record: ConversationRow) ->
     return int(key)
 
 
-def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
-    group = write.group
-    known = find_conversation(connection, group.conversation_id)
+def put_conversation(connection: sqlite3.Connection, record: ConversationRow) -> tuple[int, bool]:
+    """Add or change the row that all kinds share: its key, and whether it is new."""
+    known = find_conversation(connection, record.conversation_id)
     if known is None:
-        key = add_conversation(connection, group)
-        _put_epochs(connection, key, group.epoch_keys)
-        connection.execute(
-            "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (?, ?)",
-            (key, initial_clock(write)),
-        )
-        return
+        return _add_conversation(connection, record), True
     key, kind = known
-    require_kind(kind, ConversationKind.GROUP)
+    require_kind(kind, kind_of(record))
     connection.execute(
         "UPDATE conversation SET name = ?, admin_public_key = ?, created_ms = ?, "
         "service_nodes = ? WHERE conversation_key = ?",
-        (
-            group.name,
-            group.admin_public_key,
-            group.created_ms,
-            "\n".join(group.service_nodes),
-            key,
-        ),
+        (record.name, *_of_groups(record), key),
     )
+    return key, False
+
+
+def add_channel(connection: sqlite3.Connection, key: int, write: PutGroup | PutOpenChannel) -> None:
+    connection.execute(
+        "INSERT INTO channel (conversation_key, lamport_timestamp) VALUES (?, ?)",
+        (key, initial_clock(write)),
+    )
+
+
+def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
+    key, is_new = put_conversation(connection, write.group)
+    if is_new:
+        add_channel(connection, key, write)
     connection.execute("DELETE FROM epoch WHERE conversation_key = ?", (key,))
-    _put_epochs(connection, key, group.epoch_keys)
-
-
-def _put_epochs(connection: sqlite3.Connection, key: int, epoch_keys: Sequence[bytes]) -> None:
     connection.executemany(
         "INSERT INTO epoch VALUES (?, ?, ?)",
-        [(key, place, epoch_key) for place, epoch_key in enumerate(epoch_keys)],
+        [(key, place, epoch_key) for place, epoch_key in enumerate(write.group.epoch_keys)],
     )
 
 
@@ -214,9 +212,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             created_ms=UnixMs(created_ms),
             muted=bool(muted),
             draft=draft,
-            read_up_to=None
-            if read_lamport is None
-            else Position(lamport_timestamp=read_lamport, message_id=read_message_id),
+            read_up_to=mark_of(read_lamport, read_message_id),
             service_nodes=tuple(service_nodes.splitlines()),
         )
         for (

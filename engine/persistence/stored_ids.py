@@ -46,6 +46,13 @@ def position_of(lamport_timestamp: int, stored: StoredId) -> Position:
     return Position(lamport_timestamp=lamport_timestamp, message_id=message_id_of(stored))
 
 
+def mark_of(lamport_timestamp: int | None, message_id: MessageId | None) -> Position | None:
+    """The read mark that two columns of ``timeline`` hold, if there is one."""
+    if lamport_timestamp is None or message_id is None:
+        return None
+    return Position(lamport_timestamp=lamport_timestamp, message_id=message_id)
+
+
 def stored_order(position: Position) -> tuple[int, bool, MessageId]:
     """A key that sorts positions as their columns do."""
     message_id = position.message_id

@@ -24,6 +24,7 @@ from engine.persistence.rules import FILE_KIND, SAID_KINDS
 from engine.persistence.short_keys import participant_keys
 from engine.persistence.stored_ids import (
     StoredId,
+    mark_of,
     position_of,
     stored_id,
     stored_ids,
@@ -232,13 +233,11 @@ def save_read_mark(connection: sqlite3.Connection, conversation: int, up_to: Pos
 
 
 def read_mark(connection: sqlite3.Connection, conversation: int) -> Position | None:
-    lamport, message_id = connection.execute(
+    mark: tuple[int | None, MessageId | None] = connection.execute(
         "SELECT read_lamport, read_message_id FROM timeline WHERE conversation_key = ?",
         (conversation,),
     ).fetchone()
-    if lamport is None:
-        return None
-    return Position(lamport_timestamp=lamport, message_id=message_id)
+    return mark_of(*mark)
 
 
 def _counted_rows(

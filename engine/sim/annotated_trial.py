@@ -65,7 +65,6 @@ class AnnotatedWorld:
     texts: list[tuple[MessageId, ParticipantId]] = field(init=False, default_factory=list)
     """All that were said, whether they came anywhere or not, with their authors."""
     said: Counter[str] = field(init=False, default_factory=Counter)
-    crashes: int = 0
 
     def __post_init__(self) -> None:
         loss = random_loss(self.seed)
@@ -149,7 +148,8 @@ class AnnotatedWorld:
         for _ in range(CRASHES):
             name = names[random.between(0, MEMBERS - 1)]
             at_ms = random.between(START_MS, end_ms)
-            self._crash(name, at_ms, down_ms=random.between(500, 30_000))
+            down_ms = random.between(500, 30_000)
+            self.network.plan_crash(name, self.people[name], at_ms, down_ms=down_ms)
         for _ in range(PARTITIONS):
             middle = random.between(1, MEMBERS - 1)
             at_ms = random.between(START_MS, end_ms)
@@ -157,20 +157,6 @@ class AnnotatedWorld:
             self.network.at(UnixMs(at_ms), _partition(*islands))
             self.network.at(UnixMs(at_ms + random.between(2_000, 60_000)), SimNetwork.heal)
         self.network.at(UnixMs(end_ms + 60_000), SimNetwork.heal)
-
-    def _crash(self, name: str, at_ms: int, *, down_ms: int) -> None:
-        def die(network: SimNetwork) -> None:
-            if network.is_up(name):
-                self.crashes += 1
-                network.crash(name)
-
-        def restart(network: SimNetwork) -> None:
-            if not network.is_up(name):
-                self.people[name].restart(now_ms=network.now_ms)
-                network.add(name, self.people[name])
-
-        self.network.at(UnixMs(at_ms), die)
-        self.network.at(UnixMs(at_ms + down_ms), restart)
 
     # --- what came of it ---
 
@@ -286,7 +272,7 @@ def annotated_trial(seed: int) -> AnnotatedOutcome:
     return AnnotatedOutcome(
         seed=seed,
         loss=random_loss(seed),
-        crashes=world.crashes,
+        crashes=world.network.crashes,
         said=dict(sorted(world.said.items())),
         early=world.early(),
         verdict=verdict,

@@ -89,7 +89,7 @@ def hostile_trial(
     return HostileOutcome(
         seed=seed,
         loss=world.loss,
-        crashes=world.crashes,
+        crashes=world.network.crashes,
         replayed=world.relay.replayed,
         forked=len([*_forked(honest[0])]),
         phantoms=max(len(each.seen.lost) for each in honest),

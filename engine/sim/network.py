@@ -50,6 +50,11 @@ class SimParticipant(Protocol):
     def next_deadline(self) -> UnixMs | None: ...
 
 
+class RestartingParticipant(SimParticipant, Protocol):
+    def restart(self, *, now_ms: UnixMs) -> None:
+        """The process died; only what was written remains."""
+
+
 Action: TypeAlias = Callable[["SimNetwork"], None]
 
 
@@ -75,6 +80,8 @@ class SimNetwork:
         self.traffic = Traffic()
         self.overhear: Callable[[str, bytes], None] | None = None
         """Called for every broadcast with sender and bytes."""
+        self.crashes = 0
+        """Of participants that start again."""
         self._spec = spec
         self._participants: dict[str, SimParticipant] = {}
         self._plans: dict[tuple[str, str], FaultPlan] = {}
@@ -95,6 +102,24 @@ class SimNetwork:
         """It disappears with everything in transit to it, until it is added again."""
         del self._participants[name]
         self._wake.pop(name, None)
+
+    def plan_crash(
+        self, name: str, participant: RestartingParticipant, at_ms: int, *, down_ms: int
+    ) -> None:
+        """Kill it at a time, if it runs then, and start it again from its disk."""
+
+        def die(network: SimNetwork) -> None:
+            if network.is_up(name):
+                network.crashes += 1
+                network.crash(name)
+
+        def restart(network: SimNetwork) -> None:
+            if not network.is_up(name):
+                participant.restart(now_ms=network.now_ms)
+                network.add(name, participant)
+
+        self.at(UnixMs(at_ms), die)
+        self.at(UnixMs(at_ms + down_ms), restart)
 
     def is_up(self, name: str) -> bool:
         return name in self._participants

@@ -55,7 +55,7 @@ def trial(seed: int, *, members: int = MEMBERS, messages: int = MESSAGES) -> Out
     return Outcome(
         seed=seed,
         loss=world.loss,
-        crashes=world.crashes,
+        crashes=world.network.crashes,
         cut_off=network.traffic.cut_off,
         healed_after_ms=network.now_ms - end_ms,
         verdict=verdict,

@@ -34,7 +34,6 @@ class World:
     people: dict[str, ChannelParticipant] = field(init=False)
     messages: int = 0
     """Messages sent so far."""
-    crashes: int = 0
     false_claims: int = 0
     """Certain holders that did not hold the message when they were named."""
     texts: dict[str, list[bytes]] = field(init=False, default_factory=dict)
@@ -89,20 +88,7 @@ class World:
     # --- what befalls them ---
 
     def crash(self, name: str, at_ms: int, *, down_ms: int) -> None:
-        """Kill a member and start it again from its disk."""
-
-        def die(network: SimNetwork) -> None:
-            if network.is_up(name):
-                self.crashes += 1
-                network.crash(name)
-
-        def restart(network: SimNetwork) -> None:
-            if not network.is_up(name):
-                self.people[name].restart(now_ms=network.now_ms)
-                network.add(name, self.people[name])
-
-        self.network.at(UnixMs(at_ms), die)
-        self.network.at(UnixMs(at_ms + down_ms), restart)
+        self.network.plan_crash(name, self.people[name], at_ms, down_ms=down_ms)
 
     def befall(self, end_ms: int, *, crashes: int, partitions: int) -> None:
         """Plan crashes and partitions up to ``end_ms``; after it, all members run, connected."""
