@@ -18,10 +18,6 @@ def icon_path(name: str) -> Path:
     return path
 
 
-def icon_names() -> tuple[str, ...]:
-    return tuple(sorted(path.stem for path in _ICONS.glob("*.svg")))
-
-
 def app_icon_path() -> Path:
     """The program's own sign as SVG, in its own colours."""
     return _HERE / "icon.svg"

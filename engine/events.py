@@ -302,7 +302,6 @@ class AnnotationView(Struct, frozen=True, kw_only=True):
     message_id: MessageId
     """Its own, as content of the conversation."""
     target_id: MessageId
-    target_is_own: bool
     target_text: str
     """The beginning of what the message says now; "" if it is not here."""
     sender_id: ParticipantId

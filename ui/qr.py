@@ -42,10 +42,6 @@ class QrCode(QWidget):
     def _rows(self) -> tuple[bytes, ...]:
         return qr_rows(self._text)
 
-    @property
-    def has_code(self) -> bool:
-        return bool(self._rows)
-
     def _module(self) -> int:
         wanted = current_theme().metrics.scaled(self._side)
         return max(2, wanted // (len(self._rows) + 2 * _QUIET))

@@ -8,7 +8,6 @@ network is not used, and a link of one's own is not recognised.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from engine.codec.contact_link import read_contact_link, write_contact_link
 from engine.codec.invite import read_invite, write_invite
@@ -18,8 +17,6 @@ from engine.core.ids import UnixMs
 from engine.core.invite import Invite
 from engine.crypto.identity import Identity, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode_contact_link(

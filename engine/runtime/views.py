@@ -215,7 +215,6 @@ def annotation_view(annotation: StoredAnnotation, members: Members) -> Annotatio
         kind=AnnotationKind(annotation.kind),
         message_id=annotation.message_id,
         target_id=annotation.target_id,
-        target_is_own=annotation.target.is_own,
         target_text=_beginning(annotation.target, members),
         sender_id=annotation.sender_id,
         sender_name=name_of(annotation.sender_id, members),

@@ -344,7 +344,7 @@ def test_the_picker_alone_says_what_was_picked() -> None:
             alone = EmojiPicker(UiSettings(), it.window)
             got: list[str] = []
             alone.picked.connect(got.append)
-            alone.open_beside(it.window.pane.header)
+            alone.open_at(it.window.pane.header.rect())
             it.write("joy")
             it.press(Key.Key_Return)
             assert got == ["😂"]

@@ -67,7 +67,6 @@ def annotation(row: MessageView) -> AnnotationView:
         kind=AnnotationKind.REACTION,
         message_id=MessageId("reaction"),
         target_id=row.message_id,
-        target_is_own=row.is_own,
         target_text=row.text,
         sender_id=member("Maya").participant_id,
         sender_name="Maya",

@@ -8,7 +8,7 @@ search, Tab stays inside.
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -253,10 +253,6 @@ class EmojiPicker(Card):
         theme_changed.connect(self._place)
 
     # --- opening and closing ----------------------------------------------------------------------
-
-    def open_beside(self, widget: QWidget) -> None:
-        at = widget.mapTo(self._window, QPoint(0, 0))
-        self.open_at(QRect(at, widget.size()))
 
     def open_at(self, anchor: QRect) -> None:
         """``anchor``: what it stands above or below, in the window's coordinates.

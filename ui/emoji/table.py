@@ -19,7 +19,6 @@ SKIN_TONES: Final = ("", "\U0001f3fb", "\U0001f3fc", "\U0001f3fd", "\U0001f3fe",
 MAX_FOUND: Final = 200
 _LIGHT = SKIN_TONES[1]
 _COLUMNS: Final = 5
-_COLUMNS_WITH_TONES: Final = 7
 
 
 class Emoji(Struct, frozen=True):

@@ -20,7 +20,6 @@ from ui.timeline.buttons import advance, strong
 from ui.translate import tr
 
 QUOTE_BAR = 3
-QUOTE_LINES = 2
 MORE_CHIP = "…"
 """Stands for all reactions that have no chip of their own."""
 _MAX_NAME = 64

@@ -221,7 +221,7 @@ class SdsChannel:
     def gaps(self) -> tuple[Gap, ...]:
         """What is missing, by place; if there are very many gaps, the last ones are merged."""
         missing = self._parts.missing
-        places = missing.places(self._parts.config.gap_event_entries)
+        places = missing.places(self._parts.config.max_gaps)
         beyond = len(missing) - sum(len(entries) for _, entries in places)
         placed = sum(place is not None for place, _ in places)
         ends = [*(place for place, _ in places[1:placed]), None, None][: len(places)]

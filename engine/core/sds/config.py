@@ -102,7 +102,8 @@ class SdsConfig(Struct, frozen=True, kw_only=True):
     lost_if_old_after_ms: int = HOUR_MS
     """Online time for dependencies of a message that was older than ``lost_after_ms`` when it came:
     anyone who has them had that time already."""
-    gap_event_entries: int = 64
+    max_gaps: int = 64
+    """How many gaps are told apart; the last ones are merged."""
 
     # --- repair (SDS-R) ---
     repair_t_min_ms: int = 30 * SECOND_MS

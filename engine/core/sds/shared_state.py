@@ -323,14 +323,7 @@ class SharedState:
         if step.gap_changed:
             self.store.gap_changed(step.now_ms)
         if step.gap_changed or self.news_of_start:
-            shown = islice(self.missing.wanted(), self.config.gap_event_entries)
-            step.events.append(
-                GapChanged(
-                    missing=tuple(shown),
-                    waiting=len(self.incoming),
-                    missing_total=len(self.missing),
-                )
-            )
+            step.events.append(GapChanged(waiting=len(self.incoming)))
         self.news_of_start = False
 
     def tell_of_clock_put_right(self, step: Step) -> None:

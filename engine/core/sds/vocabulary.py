@@ -428,15 +428,10 @@ class EphemeralReceived(Struct, frozen=True, kw_only=True):
 
 
 class GapChanged(Struct, frozen=True, kw_only=True):
-    """What is missing now, and how many messages wait for it.  Empty ``missing`` = gap closed.
+    """Other messages are missing than before: ask ``SdsChannel.gaps``."""
 
-    ``missing`` names those missing longest, at most 64 of ``missing_total``.
-    """
-
-    missing: tuple[MissingEntry, ...]
     waiting: int
-    missing_total: int = 0
-    """The total number missing; back-pressure on a backfill goes by ``waiting``."""
+    """How many messages wait for them; back-pressure on a backfill goes by that."""
 
 
 class HeldMessage(Struct, frozen=True, kw_only=True):

@@ -36,7 +36,7 @@ from engine.network.libp2p.ports import PeerId
 from engine.network.libp2p.stream import MuxedStream
 
 _CONGESTED_BYTES = 256 * 1024
-_NORMAL, _PROTOCOL_ERROR = 0, 1
+_NORMAL = 0
 
 
 class ConnectionOwner(Protocol):

@@ -2,9 +2,9 @@
 
 The client asks every peer that speaks the protocol as soon as it is connected; the server answers
 every peer.  A peer of another cluster is disconnected by the side that learns it first.  So is a
-peer that breaks the protocol it claims to speak.  The observer gets the reason.  Shards are
-remembered but never a reason to disconnect: the specification advises against that.  A peer that
-does not speak the protocol is left alone.
+peer that breaks the protocol it claims to speak.  The observer gets the reason.  Shards are never a
+reason to disconnect: the specification advises against that.  A peer that does not speak the
+protocol is left alone.
 """
 
 import asyncio
@@ -60,7 +60,6 @@ class WakuMetadata:
         self._own = own
         self._counters = counters
         self._observer = observer
-        self._peers: dict[PeerId, Metadata] = {}
         self._grace_s = grace_s
         self._tasks = OwnedTasks(counters, failed="metadata.task_failed")
         self._running = False
@@ -70,23 +69,17 @@ class WakuMetadata:
         self._running = True
         serve_requests(self._host, self, self._counters)
         self._host.on_peer_connected(self._peer_connected)
-        self._host.on_peer_disconnected(self._peer_disconnected)
 
     async def stop(self) -> None:
         """Call before the host stops."""
         self._running = False
         await self._tasks.cancel_all()
 
-    def shards_of(self, peer_id: PeerId) -> tuple[int, ...] | None:
-        """None until the peer has answered."""
-        known = self._peers.get(peer_id)
-        return None if known is None else known.shards
-
     # --- server ---------------------------------------------------------------------------------
 
     async def respond(self, peer_id: PeerId, request: bytes, /) -> bytes:
         try:
-            if (reason := self._learn(peer_id, decode_metadata(request))) is not None:
+            if (reason := self._refusal(decode_metadata(request))) is not None:
                 self._spawn(self._part(peer_id, reason, self._grace_s))
         except RemoteProtocolError as error:
             self._counters.add(f"metadata.{error.reason}")
@@ -101,14 +94,11 @@ class WakuMetadata:
         if METADATA_PROTOCOL in peer.protocols:
             self._spawn(self._ask(peer.peer_id))
 
-    def _peer_disconnected(self, peer_id: PeerId) -> None:
-        self._peers.pop(peer_id, None)
-
     async def _ask(self, peer_id: PeerId) -> None:
         request = encode_metadata(self._own())
         try:
             response = await ask(self._host, peer_id, METADATA_PROTOCOL, request, _ASK_LIMITS)
-            reason = self._learn(peer_id, decode_metadata(response))
+            reason = self._refusal(decode_metadata(response))
         except TransportError:
             self._counters.add("metadata.no_answer")
             return
@@ -120,14 +110,12 @@ class WakuMetadata:
 
     # --- both -----------------------------------------------------------------------------------
 
-    def _learn(self, peer_id: PeerId, metadata: Metadata) -> PeerRefusal | None:
-        """Remember the shards.  Return why the peers must part, or None."""
+    def _refusal(self, metadata: Metadata) -> PeerRefusal | None:
+        """Why the peers must part, if they must."""
         ours, theirs = self._own().cluster_id, metadata.cluster_id
         if theirs is not None and ours is not None and theirs != ours:
             self._counters.add("metadata.other_cluster")
             return OtherCluster(theirs, ours)
-        if self._host.peer(peer_id) is not None:
-            self._peers[peer_id] = metadata
         return None
 
     async def _part(self, peer_id: PeerId, reason: PeerRefusal, grace_s: float = 0) -> None:

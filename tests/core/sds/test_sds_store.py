@@ -198,7 +198,7 @@ def test_what_no_store_has_of_long_ago_is_lost_at_once_so_that_what_followed_is_
     _lacks(alice, HINTED.message_id)
     assert log_of(alice) == [old.message.message_id]
     assert alice.seen.lost == {HINTED.message_id}
-    assert said(alice, GapChanged) == [GapChanged(missing=(), waiting=0)]
+    assert said(alice, GapChanged) == [GapChanged(waiting=0)]
     assert _times_asked(alice, 60_000) == []
 
 
@@ -344,7 +344,7 @@ def test_each_gap_is_told_with_its_place_and_what_waits_behind_it() -> None:
 def test_of_very_many_gaps_the_last_are_told_as_one_and_nothing_is_uncounted(
     *, unplaced: bool
 ) -> None:
-    alice, many = _with_store(replace(SMALL, gap_event_entries=5)), 12
+    alice, many = _with_store(replace(SMALL, max_gaps=5)), 12
     for number in range(many):
         entry = HistoryEntry(MessageId(f"d{number}"))
         waits = content(BOB, f"m{number}", lamport=NOW - 100 + number, history=[entry])

@@ -251,7 +251,7 @@ async def test_a_client_believes_no_push_that_it_did_not_ask_for() -> None:
         assert counters["filter.push_unasked"] == 2
         assert counters["filter.message_malformed"] == 1
         assert counters["filter.push_malformed"] == 1
-        await client.unsubscribe_all(server.peer_id)
+        await client.unsubscribe(server.peer_id, SHARD, [TOPIC])
         await stream.write(push(good))
         await until(lambda: counters["filter.push_unasked"] == 3)
         assert len(inbox) == 1

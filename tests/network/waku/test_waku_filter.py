@@ -62,15 +62,26 @@ async def test_unsubscribing_ends_it_and_a_ping_says_so() -> None:
         peer = net.server_host.peer_id
         assert (await client.ping(peer)).status_code == 404
         assert (await client.unsubscribe(peer, SHARD, [TOPIC])).status_code == 404
-        assert (await client.unsubscribe_all(peer)).status_code == 404
         await client.subscribe(peer, SHARD, [TOPIC, OTHER_TOPIC])
         assert (await client.unsubscribe(peer, SHARD, [TOPIC])).accepted
         assert net.push(waku_message()) == 0
         assert net.push(waku_message(content_topic=OTHER_TOPIC)) == 1
         assert (await client.unsubscribe(peer, SHARD, [OTHER_TOPIC])).accepted
         assert (await client.ping(peer)).status_code == 404
-        await client.subscribe(peer, SHARD, [TOPIC])
-        assert (await client.unsubscribe_all(peer)).accepted
+        assert net.server.subscriber_count == 0
+
+
+async def test_all_subscriptions_end_at_once() -> None:
+    """As others' subscribers may ask for; ours never does."""
+    everything = FilterSubscribeRequest(
+        request_id="1", filter_subscribe_type=FilterSubscribeType.UNSUBSCRIBE_ALL
+    )
+    async with filter_net() as net:
+        client, _ = await net.client()
+        peer, unsubscribe = net.server_host.peer_id, encode_filter_request(everything)
+        assert (await ask_by_hand(net, net.hosts[0], unsubscribe)).status_code == 404
+        await client.subscribe(peer, SHARD, [TOPIC, OTHER_TOPIC])
+        assert (await ask_by_hand(net, net.hosts[0], unsubscribe)).status_code == 200
         assert net.push(waku_message()) == 0
         assert net.server.subscriber_count == 0
 
@@ -146,7 +157,7 @@ async def test_peers_and_topics_are_bounded() -> None:
         assert (await first.subscribe(peer, SHARD, topics[2:])).status_code == 503
         assert (await second.subscribe(peer, SHARD, topics[:1])).status_code == 503
         assert net.push(waku_message(content_topic=topics[2])) == 0
-        await first.unsubscribe_all(peer)
+        await first.unsubscribe(peer, SHARD, topics[:2])
         assert (await second.subscribe(peer, SHARD, topics[:1])).accepted
 
 

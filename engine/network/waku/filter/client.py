@@ -115,10 +115,6 @@ class FilterClient:
             peer_id, FilterSubscribeType.UNSUBSCRIBE, pubsub_topic, content_topics
         )
 
-    async def unsubscribe_all(self, peer_id: PeerId) -> FilterAnswer:
-        self._subscribed.pop(peer_id, None)
-        return await self._ask(peer_id, FilterSubscribeType.UNSUBSCRIBE_ALL)
-
     def _take_back(self, peer_id: PeerId, criteria: set[tuple[PubsubTopic, ContentTopic]]) -> None:
         held = self._subscribed.get(peer_id, set())
         held -= criteria
