@@ -2,12 +2,13 @@
 
 A pair has a ``MemoryPair`` instead of channel and members, which then stay empty.  Dicts keep the
 order of first insertion, which the port promises for buffers and holders.  ``MemoryProfileStore``
-checks a batch before applying it, so nothing here can fail.
+checks a batch before applying it, so nothing here can fail.  The channel is the simulator's model,
+so SQLite is compared with what trials run on.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -41,36 +42,21 @@ from engine.core.records import (
     OwnSequence,
     TransferState,
 )
-from engine.core.sds.floods import ForgetSetAside, PutSetAside, PutSpent, RemoveSetAside, Spent
-from engine.core.sds.forks import Fork, PutFork
 from engine.core.sds.vocabulary import (
-    AppendToLog,
     ChannelState,
     HolderEntry,
-    IncomingEntry,
     LogEntry,
     MarkAccepted,
-    MissingEntry,
-    NewestClaim,
-    OutgoingEntry,
-    PutHolder,
-    PutIncoming,
-    PutMissing,
-    PutNewestClaims,
-    PutOutgoing,
-    PutReplacement,
     RemoveFromLog,
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
-    Replacement,
-    SaveClock,
     SaveRetrievalHint,
-    SaveStoreQueried,
     Write,
 )
 from engine.persistence import rules
 from engine.persistence.rules import SAID_KINDS, ConversationRow, page, page_limit
+from engine.sim.channel_store import ChannelStore
 from tests.persistence.memory_annotations import MemoryAnnotations
 from tests.persistence.memory_history import MemoryHistory
 from tests.persistence.memory_pair import MemoryPair
@@ -80,112 +66,60 @@ _Place: TypeAlias = tuple[bool, int, MessageId]
 
 
 class MemoryChannel:
-    """The counterpart of SQLite's ``apply_channel_write`` and ``read_channel_state``."""
+    """The simulator's model, made to bear what a store must bear."""
 
     def __init__(self, lamport_timestamp: int) -> None:
-        self._lamport_timestamp = lamport_timestamp
-        self._store_queried_ms: UnixMs | None = None
-        self._log: dict[MessageId, LogEntry] = {}
-        self._order: list[Position] = []
-        self._raw: dict[MessageId, bytes] = {}
-        self._outgoing: dict[MessageId, OutgoingEntry] = {}
-        self._incoming: dict[MessageId, IncomingEntry] = {}
-        self._missing: dict[MessageId, MissingEntry] = {}
-        self._holders: dict[tuple[MessageId, ParticipantId], HolderEntry] = {}
-        self._holders_of: dict[MessageId, list[ParticipantId]] = {}
-        self._replaced: dict[MessageId, Replacement] = {}
-        self._forks: dict[InstanceId, Fork] = {}
-        self._set_aside: dict[MessageId, PutSetAside] = {}
-        self._spent: dict[tuple[ParticipantId, int, bool], Spent] = {}
-        self._newest_claims: dict[ParticipantId, NewestClaim] = {}
+        self._store = ChannelStore(lamport_timestamp)
 
     def has_logged(self, message_id: MessageId) -> bool:
-        return message_id in self._log
+        return message_id in self._store
 
     def raw(self, message_id: MessageId) -> bytes | None:
-        return self._raw.get(message_id)
+        return self._store.raw.get(message_id)
 
     def position(self, message_id: MessageId) -> Position | None:
-        entry = self._log.get(message_id)
+        entry = self._store.log.get(message_id)
         return entry.position if entry else None
 
     def size(self, message_id: MessageId) -> int:
-        entry = self._log.get(message_id)
+        entry = self._store.log.get(message_id)
         return entry.size if entry else 0
 
     def log(self) -> Iterable[LogEntry]:
         """The log, unordered."""
-        return self._log.values()
+        return self._store.log.values()
 
     def holders(self, message_id: MessageId) -> list[HolderEntry]:
-        holders = self._holders_of.get(message_id, ())
-        return [self._holders[message_id, participant_id] for participant_id in holders]
+        return self._store.holders(message_id)
 
-    def apply(self, write: Write) -> None:  # noqa: C901, PLR0912 - one case per kind of write
+    def apply(self, write: Write) -> None:
+        if self._changes_something(write):
+            self._store.apply([write])
+
+    def _changes_something(self, write: Write) -> bool:
+        """The model is strict; a store bears a change of what is not there."""
+        store = self._store
         match write:
-            case SaveClock(lamport_timestamp=lamport):
-                self._lamport_timestamp = lamport
-            case SaveStoreQueried(store_queried_ms=queried_ms):
-                self._store_queried_ms = queried_ms
-            case AppendToLog():
-                self._append(write.entry, write.raw)
-            case RemoveFromLog(message_id=message_id):
-                self._remove_from_log(message_id)
-            case PutReplacement(replacement=new):
-                self._replaced.setdefault(new.by, new)
-            case PutFork(fork=fork):
-                self._forks.setdefault(fork.instance_id, fork)
-            case PutSetAside():
-                self._set_aside[write.entry.message_id] = write
-            case RemoveSetAside(message_id=message_id):
-                self._set_aside.pop(message_id, None)
-            case ForgetSetAside(sender_id=sender_id):
-                self._forget_set_aside(sender_id)
-            case PutSpent(spent=spent):
-                self._spent[spent.sender_id, spent.day, spent.fetched] = spent
-            case PutNewestClaims(claims=claims):
-                self._newest_claims |= {each.participant_id: each for each in claims}
-            case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
-                if message_id in self._log:
-                    self._log[message_id] = replace(self._log[message_id], retrieval_hint=hint)
-            case PutOutgoing(entry=outgoing):
-                self._outgoing[outgoing.message_id] = outgoing
-            case MarkAccepted(message_id=message_id):
-                if message_id in self._outgoing:
-                    known = self._outgoing[message_id]
-                    self._outgoing[message_id] = replace(known, accepted=True)
-            case PutIncoming(entry=incoming):
-                self._incoming[incoming.message.message_id] = incoming
-            case PutMissing(entry=missing):
-                self._missing[missing.entry.message_id] = missing
-            case PutHolder(entry=holder):
-                self._put_holder(holder)
-            case RemoveOutgoing() | RemoveIncoming() | RemoveMissing():
-                self._remove(write)
+            case SaveRetrievalHint(message_id=message_id):
+                return message_id in store.log
+            case MarkAccepted(message_id=message_id) | RemoveOutgoing(message_id=message_id):
+                return message_id in store.outgoing
+            case RemoveIncoming(message_id=message_id):
+                return message_id in store.incoming
+            case RemoveMissing(message_id=message_id):
+                return message_id in store.missing
             case _:
-                assert_never(write)
+                return True
 
     def state(self, current_members: set[ParticipantId]) -> ChannelState:
+        state = self._store.state()
         settled = {
             message_id
-            for message_id in self._holders_of
+            for message_id in {holder.message_id for holder in state.holders}
             if self._is_settled(message_id, current_members)
         }
-        return ChannelState(
-            lamport_timestamp=self._lamport_timestamp,
-            log=tuple(self._log[position.message_id] for position in self._order),
-            outgoing=tuple(self._outgoing.values()),
-            incoming=tuple(self._incoming.values()),
-            missing=tuple(self._missing.values()),
-            holders=tuple(h for h in self._holders.values() if h.message_id not in settled),
-            store_queried_ms=self._store_queried_ms,
-            replaced=tuple(self._replaced.values()),
-            forks=tuple(self._forks.values()),
-            set_aside=tuple(put.entry for put in self._set_aside.values()),
-            spent=tuple(
-                sorted(self._spent.values(), key=lambda one: (one.day, one.sender_id, one.fetched))
-            ),
-            newest_claims=tuple(self._newest_claims.values()),
+        return replace(
+            state, holders=tuple(each for each in state.holders if each.message_id not in settled)
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
@@ -196,56 +130,16 @@ class MemoryChannel:
         )
         return certain > 0 and certain >= len(current_members) - 1
 
-    def _append(self, entry: LogEntry, raw: bytes) -> None:
-        message_id = entry.position.message_id
-        self._log[message_id] = entry
-        self._raw[message_id] = raw
-        insort(self._order, entry.position)
-
     def set_aside(self, sender_id: ParticipantId, limit: int) -> list[KeptAside]:
         of_sender = (
             put
-            for put in self._set_aside.values()
+            for put in self._store.set_aside.values()
             if put.entry.sender_id == sender_id and put.entry.size
         )
         ordered = sorted(
             of_sender, key=lambda put: (put.entry.lamport_timestamp, put.entry.message_id)
         )
         return [KeptAside(put.raw, put.retrieval_hint) for put in ordered[:limit]]
-
-    def _forget_set_aside(self, sender_id: ParticipantId) -> None:
-        for message_id, put in [*self._set_aside.items()]:
-            if put.entry.sender_id == sender_id and not put.entry.size:
-                del self._set_aside[message_id]
-
-    def _remove_from_log(self, message_id: MessageId) -> None:
-        entry = self._log.pop(message_id, None)
-        if entry is not None:
-            del self._order[bisect_left(self._order, entry.position)]
-            del self._raw[message_id]
-        self._outgoing.pop(message_id, None)
-        for participant_id in self._holders_of.pop(message_id, ()):
-            del self._holders[message_id, participant_id]
-
-    def _put_holder(self, new: HolderEntry) -> None:
-        key = (new.message_id, new.participant_id)
-        old = self._holders.get(key)
-        if old is None:
-            self._holders[key] = new
-            self._holders_of.setdefault(new.message_id, []).append(new.participant_id)
-        elif old.source is HolderSource.BLOOM and new.source is not HolderSource.BLOOM:
-            self._holders[key] = new
-
-    def _remove(self, write: RemoveOutgoing | RemoveIncoming | RemoveMissing) -> None:
-        match write:
-            case RemoveOutgoing(message_id=message_id):
-                self._outgoing.pop(message_id, None)
-            case RemoveIncoming(message_id=message_id):
-                self._incoming.pop(message_id, None)
-            case RemoveMissing(message_id=message_id):
-                self._missing.pop(message_id, None)
-            case _:
-                assert_never(write)
 
 
 class MemoryConversation:
