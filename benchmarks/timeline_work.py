@@ -1,10 +1,12 @@
-"""Scrolls the real timeline over one large message and prints what each frame cost, as JSON.
+"""Scrolls the real timeline over large or much discussed messages and prints what frames cost.
 
 A process of its own: it needs an application of Qt's, and its memory is that of the timeline alone.
-A frame is scrolling by 80 pixels, layout and painting, in CPU time of the thread.
+A frame is scrolling by 80 pixels, layout and painting, in CPU time of the thread; where a message
+changes before one's eyes, it is that and painting.  The answer is JSON.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -13,13 +15,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import qasync
+from msgspec.structs import replace
 from PySide6.QtWidgets import QApplication
 
 from benchmarks.network_load import resident_bytes
 from engine.answers import TimelinePage
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.markup import find_spans
-from engine.events import ConversationView, MessageKind, MessageView, SpanKind, TextSpan
+from engine.events import (
+    ConversationView,
+    MessageKind,
+    MessageView,
+    QuoteView,
+    ReactionView,
+    SpanKind,
+    TextSpan,
+)
 from ui.theme import ThemeMode, set_theme
 from ui.timeline.view import TimelineView
 
@@ -29,6 +40,11 @@ STEP = 80
 SIZE = (968, 820)
 AROUND = 60
 """Short messages before the large one; three follow it."""
+LOADED = 600
+"""As many as a timeline keeps."""
+SHOWN_EMOJI = 32
+REACTED = 1_000
+EDITED = 1_000
 MOST = 65_000
 """Characters of the large message."""
 _START_MS = 1_795_000_000_000
@@ -90,6 +106,30 @@ def _message(number: int, text: str) -> MessageView:
     )
 
 
+def _reactions(total: int) -> tuple[ReactionView, ...]:
+    """As many emoji as a row shows, and as many names as each may have."""
+    kinds = SHOWN_EMOJI
+    return tuple(
+        ReactionView(
+            emoji=chr(0x1F400 + kind),
+            count=total // kinds + (kind < total % kinds),
+            names=tuple(f"Member {number}" for number in range(8)),
+        )
+        for kind in range(kinds)
+    )
+
+
+def _quoting(message: MessageView, quoted: MessageView) -> MessageView:
+    quote = QuoteView(
+        message_id=quoted.message_id,
+        position=quoted.position,
+        sender_id=quoted.sender_id,
+        sender_name=quoted.sender_name,
+        text=quoted.text,
+    )
+    return replace(message, quote=quote)
+
+
 def _conversation() -> ConversationView:
     return ConversationView(
         conversation_id=CONVERSATION,
@@ -122,13 +162,8 @@ def _scrolled(view: TimelineView) -> list[float]:
     return [_cpu_ms(partial(frame, step)) for step in steps]
 
 
-async def measure(text: str) -> dict[str, object]:
-    """CPU milliseconds of parsing, unfolding and each frame, folded and unfolded; MiB taken."""
-    parse_ms = _cpu_ms(lambda: find_spans(text))
-    large = _message(AROUND + 1, text)
-    before = [_message(number, f"message {number} " * (number % 7)) for number in range(1, AROUND)]
-    after = [_message(AROUND + 1 + number, "after it") for number in (1, 2, 3)]
-    pages = Pages([*before, large, *after])
+async def _shown(messages: Sequence[MessageView]) -> TimelineView:
+    pages = Pages(messages)
     view = TimelineView(lambda: pages, names=str, now_ms=lambda: UnixMs(_START_MS))
     view.resize(*SIZE)
     view.show()
@@ -137,6 +172,53 @@ async def measure(text: str) -> dict[str, object]:
     view.open(_conversation())
     await shown.wait()
     view.viewport().repaint()
+    return view
+
+
+async def measure_discussed() -> dict[str, list[float]]:
+    """CPU milliseconds of each frame over reactions and answers, and of each change of a row."""
+    plain = [_message(number, f"message {number} " * (number % 7)) for number in range(1, LOADED)]
+    frames: dict[str, list[float]] = {}
+    for name, messages in {
+        "600 messages with 100 reactions each": [
+            replace(one, reactions=_reactions(100)) for one in plain
+        ],
+        "a chain of replies": [
+            plain[0],
+            *(_quoting(one, before) for before, one in itertools.pairwise(plain)),
+        ],
+    }.items():
+        view = await _shown(messages)
+        frames[f"{name}: frame p99"] = _scrolled(view)
+        view.close()
+        view.deleteLater()
+    view = await _shown(plain)
+    newest = plain[-1]
+
+    def change(message: MessageView) -> None:
+        view.change(message)
+        view.viewport().repaint()
+
+    reacted = (replace(newest, reactions=_reactions(n)) for n in range(REACTED))
+    frames["one of 1 000 reactions to a message arrives"] = [
+        _cpu_ms(partial(change, one)) for one in reacted
+    ]
+    edited = (_message(LOADED - 1, f"edit {n}") for n in range(EDITED))
+    frames["one of 1 000 edits of a message arrives"] = [
+        _cpu_ms(partial(change, one)) for one in edited
+    ]
+    view.close()
+    view.deleteLater()
+    return frames
+
+
+async def measure(text: str) -> dict[str, object]:
+    """CPU milliseconds of parsing, unfolding and each frame, folded and unfolded; MiB taken."""
+    parse_ms = _cpu_ms(lambda: find_spans(text))
+    large = _message(AROUND + 1, text)
+    before = [_message(number, f"message {number} " * (number % 7)) for number in range(1, AROUND)]
+    after = [_message(AROUND + 1 + number, "after it") for number in (1, 2, 3)]
+    view = await _shown([*before, large, *after])
     folded_ms = _scrolled(view)
     resident = resident_bytes()
 
@@ -160,7 +242,8 @@ async def measure(text: str) -> dict[str, object]:
 
 
 async def _all() -> None:
-    print(json.dumps({name: await measure(text) for name, text in TEXTS.items()}))
+    large = {name: await measure(text) for name, text in TEXTS.items()}
+    print(json.dumps({"large": large, "discussed": await measure_discussed()}))
 
 
 def main() -> None:
