@@ -230,6 +230,27 @@ async def test_who_is_mentioned_sees_it_by_their_present_name(talk: Talk) -> Non
     ]
 
 
+async def test_an_edit_that_mentions_somebody_counts_until_it_is_read_and_does_not_ring(
+    talk: Talk,
+) -> None:
+    alice, bob, place = talk
+    said = await alice.engine.timeline.send_text(place, "The pump is back")
+    first = await row(bob, "The pump is back")
+    mention = Mention(participant_id=own_id(bob), start=4, length=4)
+    await alice.engine.timeline.edit(place, said, "Hi, @Bob", mentions=[mention])
+    changed = await bob.until(
+        lambda e: isinstance(e, ConversationChanged) and e.conversation.mentions == 1
+    )
+    assert isinstance(changed, ConversationChanged)
+    assert changed.conversation.first_mention == first.position
+    rung = [e.message.text for e in bob.told if isinstance(e, MessageAdded) and e.notify]
+    assert rung[-1] == "The pump is back"
+    assert not any(isinstance(e, ReactionReceived) for e in bob.told)
+    await bob.engine.timeline.mark_read(place, first.position)
+    read = await bob.engine.conversations()
+    assert [view.mentions for view in read if view.conversation_id == place] == [0]
+
+
 async def test_a_forwarded_text_says_so_and_info_says_how_it_came(talk: Talk) -> None:
     alice, bob, place = talk
     text = await alice.engine.timeline.send_text(place, "By somebody else", forwarded=True)
