@@ -162,6 +162,7 @@ class Timeline(Protocol):
         caption: str = "",
         mentions: Sequence[Mention] = (),
         reply_to: MessageId | None = None,
+        forwarded: bool = False,
         width: int = 0,
         height: int = 0,
     ) -> MessageId:

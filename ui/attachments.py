@@ -1,19 +1,19 @@
 """Files to send and files that came: prepared, decoded and written within bounds, off the loop.
 
 A picture is scaled down and written anew until it fits into a message, so that nothing but its
-pixels travels: no place, no time, no camera.  Any other file travels as it is, if it is small
-enough.  A picture that came is hostile: only Qt's own decoders for PNG and JPEG read it, and only
-as large as it is shown.
+pixels travels: no place, no time, no camera.  Any other file travels as it is.  A picture that came
+is hostile: only Qt's own decoders for PNG, JPEG and GIF read it, and only as large as it is shown.
 """
 
 import mimetypes
 from pathlib import Path
 
 from msgspec import Struct
-from PySide6.QtCore import QMimeData, QSize, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QBuffer, QMimeData, QSize, Qt
+from PySide6.QtGui import QImage, QImageReader
 
-from engine.api import MAX_FILE_BYTES
+from engine.api import MAX_FILE_BYTES, MAX_READ_BYTES, MAX_THUMBNAIL_BYTES
+from ui.file_words import size_words
 from ui.pictures import (
     MAX_FILE_BYTES as MAX_PICTURE_FILE_BYTES,
 )
@@ -27,47 +27,97 @@ from ui.pictures import (
 )
 from ui.translate import tr
 
+PREVIEW = QSize(128, 96)
+"""Two device pixels for each of a picture's beside the composer."""
+MAX_MOVING_PIXELS = 1_000_000
+"""Of one picture of a GIF: each is decoded while it is shown."""
 _SIDES = (1600, 1280, 1024, 800, 640, 480, 320)
 """Longer edges to try, the largest first."""
 _QUALITIES = (85, 72, 58)
+_THUMBNAIL_SIDES = (240, 160, 96)
 _ANY_TYPE = "application/octet-stream"
-_KIB = 1024
+_GIF = "image/gif"
+_GIF_MAGIC = (b"GIF87a", b"GIF89a")
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """What travels.  ``width`` and ``height`` are 0 for what is no picture."""
+    """What travels.  ``width`` and ``height`` are 0 for what is no picture.
+
+    ``path``: a file too large for a message stays where it is, and ``data`` is empty.
+    """
 
     name: str
     media_type: str
-    data: bytes
+    size: int
+    data: bytes = b""
+    path: Path | None = None
     width: int = 0
     height: int = 0
+    thumbnail: bytes = b""
+    """Of a larger picture, for those who have not fetched it."""
+    preview: QImage | None = None
+    """For whoever sends it."""
 
 
-def prepare_file(path: Path) -> Prepared:
-    """Raises PictureError with a sentence for the user.  Slow: call it off the loop."""
+def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
+    """``most``: bytes that a file may have.  Slow: call it off the loop.
+
+    Raises PictureError with a sentence for the user.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_PICTURE_FILE_BYTES + 1)
+        size = path.stat().st_size
     except OSError as error:
         words = tr("The file cannot be read: {reason}.")
         raise PictureError(words.format(reason=error.strerror or error)) from error
     if not data:
         raise PictureError(tr("The file is empty."))
-    if format_of(data) is not None and len(data) <= MAX_PICTURE_FILE_BYTES:
+    if format_of(data) is not None:
+        if len(data) > MAX_PICTURE_FILE_BYTES:
+            raise PictureError(tr("The picture is larger than 10 MB. Choose a smaller one."))
         return prepare_picture(read_picture(data), path.stem)
-    if len(data) > MAX_FILE_BYTES:
-        words = tr("A file can have {most} KiB in this version; pictures are made smaller.")
-        raise PictureError(words.format(most=MAX_FILE_BYTES // _KIB))
+    if size > most:
+        words = tr("“{name}” is too large: a file can have {most}.")
+        raise PictureError(words.format(name=path.name, most=size_words(most)))
+    if is_gif(data):
+        return _moving(path, data, size)
     media_type = mimetypes.guess_type(path.name)[0] or _ANY_TYPE
-    return Prepared(name=path.name, media_type=media_type, data=data)
+    if media_type.startswith("image/"):
+        media_type = _ANY_TYPE  # No decoder of ours has looked at it.
+    return _as_it_is(path, data, size, media_type)
+
+
+def _as_it_is(path: Path, data: bytes, size: int, media_type: str) -> Prepared:
+    if size > MAX_FILE_BYTES:
+        return Prepared(name=path.name, media_type=media_type, size=size, path=path)
+    return Prepared(name=path.name, media_type=media_type, size=size, data=data)
+
+
+def _moving(path: Path, data: bytes, size: int) -> Prepared:
+    """It travels as it is: written anew, it would not move."""
+    whole = _as_it_is(path, data, size, _GIF)
+    first = decode_received(data, QSize(_SIDES[0], _SIDES[0]))
+    if first is None:
+        return _as_it_is(path, data, size, _ANY_TYPE)
+    return Prepared(
+        name=whole.name,
+        media_type=_GIF,
+        size=size,
+        data=whole.data,
+        path=whole.path,
+        width=first.width(),
+        height=first.height(),
+        thumbnail=thumbnail_of(first) if whole.path is not None else b"",
+        preview=_within(first, PREVIEW),
+    )
 
 
 def prepare_picture(image: QImage, stem: str) -> Prepared:
     """Raises PictureError if it cannot be made small enough."""
     longer = max(image.width(), image.height())
     for side in [side for side in _SIDES if side <= longer] or [longer]:
-        scaled = _within(image, side)
+        scaled = _within(image, QSize(side, side))
         attempts = [("PNG", -1)] if image.hasAlphaChannel() else []
         attempts += [("JPEG", quality) for quality in _QUALITIES]
         for format_, quality in attempts:
@@ -76,37 +126,79 @@ def prepare_picture(image: QImage, stem: str) -> Prepared:
                 return Prepared(
                     name=f"{stem}.{'png' if format_ == 'PNG' else 'jpg'}",
                     media_type=f"image/{format_.lower()}",
+                    size=len(data),
                     data=data,
                     width=scaled.width(),
                     height=scaled.height(),
+                    preview=_within(scaled, PREVIEW),
                 )
     raise PictureError(tr("The picture cannot be made small enough."))
 
 
-def _within(image: QImage, side: int) -> QImage:
-    if max(image.width(), image.height()) <= side:
+def thumbnail_of(image: QImage) -> bytes:
+    """A JPEG that travels with the message of a larger picture; b"" if there is none so small."""
+    for side in _THUMBNAIL_SIDES:
+        small = _within(image, QSize(side, side))
+        for quality in _QUALITIES:
+            data = encoded_picture(small, "JPEG", quality)
+            if 0 < len(data) <= MAX_THUMBNAIL_BYTES:
+                return data
+    return b""
+
+
+def _within(image: QImage, most: QSize) -> QImage:
+    if image.width() <= most.width() and image.height() <= most.height():
         return image
     return image.scaled(
-        QSize(side, side),
-        Qt.AspectRatioMode.KeepAspectRatio,
-        Qt.TransformationMode.SmoothTransformation,
+        most, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
     )
 
 
+def is_gif(data: bytes) -> bool:
+    return data.startswith(_GIF_MAGIC)
+
+
 def decode_received(data: bytes, most: QSize) -> QImage | None:
-    """A picture that came, no larger than ``most``; None if it is none that may be shown."""
-    format_ = format_of(data)
-    if format_ is None or len(data) > MAX_FILE_BYTES:
+    """A picture that came, no larger than ``most``; None if it is none that may be shown.
+
+    Of a GIF the first picture.
+    """
+    opened = _open(data)
+    if opened is None:
         return None
-    reader, buffer = open_reader(data, format_)
+    reader, buffer = opened
     size = reader.size()
-    if size.isEmpty() or size.width() * size.height() > MAX_FILE_PIXELS:
-        return None
     if size.width() > most.width() or size.height() > most.height():
         reader.setScaledSize(size.scaled(most, Qt.AspectRatioMode.KeepAspectRatio))
     image = reader.read()
     buffer.close()
     return None if image.isNull() else image
+
+
+def moves(data: bytes) -> bool:
+    """Whether it is a GIF of several pictures, each of a size that may be shown one after another.
+
+    Slow: call it off the loop.
+    """
+    opened = _open(data) if is_gif(data) else None
+    if opened is None:
+        return False
+    reader, buffer = opened
+    size = reader.size()
+    several = size.width() * size.height() <= MAX_MOVING_PIXELS and reader.imageCount() > 1
+    buffer.close()
+    return several
+
+
+def _open(data: bytes) -> tuple[QImageReader, QBuffer] | None:
+    format_ = "gif" if is_gif(data) else format_of(data)
+    if format_ is None or len(data) > MAX_READ_BYTES:
+        return None
+    reader, buffer = open_reader(data, format_)
+    size = reader.size()
+    if size.isEmpty() or size.width() * size.height() > MAX_FILE_PIXELS:
+        return None
+    return reader, buffer
 
 
 def dropped_files(source: QMimeData) -> list[Path]:

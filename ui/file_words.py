@@ -17,9 +17,20 @@ def size_words(size: int) -> str:
     return tr("{size:.1f} MB").format(size=size / _KIB / _KIB)
 
 
+def is_picture(file: FileView) -> bool:
+    """What its sender says is one; only a decoder knows."""
+    return file.width > 0 and file.height > 0 and file.media_type.startswith("image/")
+
+
+def is_moving(file: FileView) -> bool:
+    return is_picture(file) and file.media_type == "image/gif"
+
+
 def file_title(file: FileView) -> str:
     """For one line: "Photo", or the file's name."""
-    if file.media_type.startswith("image/") and file.width > 0:
+    if is_moving(file):
+        return tr("GIF")
+    if is_picture(file):
         return tr("Photo")
     return tr("File {name}").format(name=one_line(file.name, _MAX_NAME))
 

@@ -131,10 +131,11 @@ class Timeline:
         caption: str = "",
         mentions: Sequence[Mention] = (),
         reply_to: MessageId | None = None,
+        forwarded: bool = False,
         width: int = 0,
         height: int = 0,
     ) -> MessageId:
-        said = replace(usable_caption(caption, mentions), reply_to=reply_to)
+        said = replace(usable_caption(caption, mentions), reply_to=reply_to, forwarded=forwarded)
         body = usable_file(name, media_type, data, said, width=width, height=height)
         return await self._say(conversation_id, body)
 

@@ -71,6 +71,16 @@ async def test_the_largest_file_arrives_with_all_that_goes_with_it(talk: Talk) -
     assert place_of_bob.last_message.file == picture
 
 
+async def test_a_forwarded_file_says_so(talk: Talk) -> None:
+    alice, bob, place = talk
+    sent = await alice.engine.timeline.send_file(
+        place, name="notes.txt", media_type="text/plain", data=b"x", caption="low", forwarded=True
+    )
+    for person in (alice, bob):
+        view = await file_row(person, "notes.txt")
+        assert (view.message_id, view.forwarded, view.text) == (sent, True, "low")
+
+
 async def test_a_quote_of_a_file_has_its_name(talk: Talk) -> None:
     alice, bob, place = talk
     sent = await send(alice, place)

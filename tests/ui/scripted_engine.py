@@ -451,17 +451,21 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         caption: str = "",
         mentions: Sequence[Mention] = (),
         reply_to: MessageId | None = None,
+        forwarded: bool = False,
         width: int = 0,
         height: int = 0,
     ) -> MessageId:
         self._enter("send_file", (name, media_type, len(data), caption))
-        sent = await self.send_text(conversation_id, caption, reply_to=reply_to, mentions=mentions)
+        sent = await self.send_text(
+            conversation_id, caption, reply_to=reply_to, mentions=mentions, forwarded=forwarded
+        )
         file = FileView(
             name=name, media_type=media_type, size=len(data), width=width, height=height
         )
         self.file_bytes[sent] = data
         row = self.rows[conversation_id][sent]
         self.alter(replace(row, kind=MessageKind.FILE, file=file))
+        self.change(conversation_id)
         return sent
 
     async def file_data(self, conversation_id: ConversationId, message_id: MessageId) -> bytes:

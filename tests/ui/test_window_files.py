@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QMimeData, QSize, Qt, QUrl
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QMimeData, QPointF, QSize, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from engine.api import MAX_FILE_BYTES
 from engine.core.errors import StorageError
@@ -14,17 +15,22 @@ from engine.core.ids import ConversationId
 from engine.events import MessageKind, MessageView
 from engine.file_views import FileView
 from tests.ui.driving import Key, Stage, group_stage, play, until
+from tests.ui.on_messages import ask_by_menu, in_view, last_row
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.scripted_people import picture_bytes
-from tests.ui.seeing import seen_words, spoken_rows
-from ui.attachments import decode_received, prepare_file, prepare_picture
+from tests.ui.seeing import seen_words, sheet_of, spoken_rows, words_of
+from ui.attachments import decode_received, moves, prepare_file, prepare_picture
+from ui.dialogs.forward import Forward
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.list.preview import preview_of
 from ui.pictures import PictureError
 from ui.timeline.boxes import BubbleBox
 from ui.timeline.rows import message_key
+from ui.window.attaching import MAX_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("qapp")
+LEFT = Qt.MouseButton.LeftButton
+NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 
 def noise(side: int) -> QImage:
@@ -69,7 +75,7 @@ def test_another_file_travels_as_it_is_if_it_is_small_enough(tmp_path: Path) -> 
         b"low water 10:52",
     )
     path.write_bytes(bytes(MAX_FILE_BYTES + 1))
-    with pytest.raises(PictureError, match="96 KiB"):
+    with pytest.raises(PictureError, match="96 kB"):
         prepare_file(path)
     path.write_bytes(b"")
     with pytest.raises(PictureError, match="empty"):
@@ -156,9 +162,9 @@ def test_what_cannot_be_sent_says_why_where_one_writes(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         async with group_stage() as (it, engine, _group):
-            it.window.pane.attaching.take_file(path)
+            it.window.pane.attaching.take_files([path])
             composer = it.window.pane.composer
-            await until(lambda: any("96 KiB" in words for words in seen_words(composer)))
+            await until(lambda: any("96 kB" in words for words in seen_words(composer)))
             assert not it.window.pane.attachment_bar.isVisible()
             assert not composer.send.isEnabled()
             assert engine.called("send_file") == []
@@ -185,7 +191,7 @@ def test_the_cross_lets_go_of_the_file() -> None:
         async with group_stage() as (it, engine, _group):
             it.window.pane.attaching.take_image(noise(40))
             await until(it.window.pane.attachment_bar.isVisible)
-            it.window.pane.attachment_bar.remove.click()
+            it.window.pane.attachment_bar.items[0].remove.click()
             assert not it.window.pane.attachment_bar.isVisible()
             await it.send("only words")
             assert engine.called("send_file") == []
@@ -193,14 +199,45 @@ def test_the_cross_lets_go_of_the_file() -> None:
     play(scenario)
 
 
+def moving_gif(side: int = 40) -> bytes:
+    """Two pictures, red and blue, one after the other for ever."""
+    screen = side.to_bytes(2, "little") * 2
+    colours = b"\xff\x00\x00" + b"\x00\x00\xff"
+    loop = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
+    data = b"GIF89a" + screen + b"\x80\x00\x00" + colours + loop
+    for colour in (0, 1):
+        codes = _lzw_of_one_colour(colour, side * side)
+        data += b"\x21\xf9\x04\x00\x05\x00\x00\x00" + b"\x2c" + bytes(4) + screen + b"\x00\x02"
+        for first in range(0, len(codes), 255):
+            block = codes[first : first + 255]
+            data += bytes([len(block)]) + block
+        data += b"\x00"
+    return data + b"\x3b"
+
+
+def _lzw_of_one_colour(colour: int, pixels: int) -> bytes:
+    """Codes of three bits, cleared before they would need a fourth."""
+    codes, clear, end = [], 4, 5
+    for pixel in range(pixels):
+        if pixel % 2 == 0:
+            codes.append(clear)
+        codes.append(colour)
+    bits = "".join(f"{code:03b}"[::-1] for code in [*codes, end])
+    return bytes(int(bits[at : at + 8][::-1], 2) for at in range(0, len(bits), 8))
+
+
 def with_file(
-    engine: ScriptedEngine, group: ConversationId, data: bytes, file: FileView
+    engine: ScriptedEngine, group: ConversationId, data: bytes, file: FileView, text: str = ""
 ) -> MessageView:
-    row = engine.row(group, member("Maya"), "")
+    row = engine.row(group, member("Maya"), text)
     row = replace(row, kind=MessageKind.FILE, file=file)
     engine.file_bytes[row.message_id] = data
     engine.arrive(row)
     return row
+
+
+def picture_view(data: bytes, side: int) -> FileView:
+    return FileView(name="p.png", media_type="image/png", size=len(data), width=side, height=side)
 
 
 def file_rect(it: Stage, row: MessageView) -> BubbleBox:
@@ -236,6 +273,144 @@ def test_a_click_on_a_picture_shows_it_large_and_escape_closes_it() -> None:
             assert viewer.canvas.shown().width() > before
             QTest.keyClick(viewer, Key.Key_Escape)
             await until(lambda: not viewer.isVisible())
+
+    play(scenario)
+
+
+def test_the_arrows_lead_through_the_pictures_of_the_conversation() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            rows = []
+            for side in (20, 40, 60):
+                data = picture_bytes(side=side)
+                rows.append(with_file(engine, group, data, picture_view(data, side)))
+                engine.receive(group, "Maya", f"that was {side}")
+            await until(lambda: in_view(it, rows[1]))
+            file_rect(it, rows[1])
+            await until(lambda: it.window.findChild(PictureViewer) is not None)
+            viewer = it.window.findChild(PictureViewer)
+            assert viewer is not None
+
+            def shows(row: MessageView) -> bool:
+                return viewer.message is not None and viewer.message.message_id == row.message_id
+
+            await until(lambda: shows(rows[1]))
+            it.press(Key.Key_Right, on=viewer)
+            await until(lambda: shows(rows[2]))
+            assert not viewer.after.isEnabled()
+            it.press(Key.Key_Right, on=viewer)
+            for row in (rows[1], rows[0]):
+                it.press(Key.Key_Left, on=viewer)
+                await until(lambda row=row: shows(row))  # type: ignore[misc]
+            assert viewer.before.accessibleName() == "Picture before"
+            assert not viewer.before.isEnabled()
+            viewer.reject()
+
+    play(scenario)
+
+
+def test_a_gif_stands_still_until_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "wave.gif"
+    path.write_bytes(moving_gif())
+    prepared = prepare_file(path)
+    assert (prepared.media_type, prepared.data) == ("image/gif", moving_gif())
+    assert (prepared.width, prepared.height) == (40, 40)
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            view = FileView(
+                name="wave.gif", media_type="image/gif", size=prepared.size, width=40, height=40
+            )
+            row = with_file(engine, group, prepared.data, view)
+            pictures = it.window.pane.timeline.scene.pictures
+            await until(lambda: pictures.picture(row) is not None)
+            assert "GIF" in spoken_rows(it.window.pane.timeline)[-1]
+            file_rect(it, row)
+            await until(lambda: it.window.findChild(PictureViewer) is not None)
+            viewer = it.window.findChild(PictureViewer)
+            assert viewer is not None
+            await until(lambda: viewer.canvas.moves)
+            colours = set[int]()
+
+            def both_were_shown() -> bool:
+                colours.add(viewer.canvas.grab().toImage().pixel(viewer.canvas.rect().center()))
+                return {0xFFFF0000, 0xFF0000FF} <= colours
+
+            await until(both_were_shown)
+            viewer.reject()
+            assert not viewer.canvas.moves
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("data", [moving_gif()[:60], moving_gif(side=1200)[:400], b"GIF89a"])
+def test_a_gif_that_is_damaged_or_too_large_does_not_move(data: bytes) -> None:
+    assert not moves(data)
+
+
+def test_several_files_go_out_one_after_another_and_one_can_be_left_out(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{name}.txt" for name in ("a", "b", "c")]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            pane = it.window.pane
+            source = QMimeData()
+            source.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+            middle = QPointF(pane.timeline.rect().center())
+            for event in (
+                QDragEnterEvent(middle.toPoint(), Qt.DropAction.CopyAction, source, LEFT, NO_KEYS),
+                QDropEvent(middle, Qt.DropAction.CopyAction, source, LEFT, NO_KEYS),
+            ):
+                QApplication.sendEvent(pane, event)
+                assert event.isAccepted()
+            await until(lambda: len(pane.attachment_bar.items) == len(paths))
+            for item in pane.attachment_bar.items:
+                assert item.visibleRegion().boundingRect().height() >= item.sizeHint().height()
+            pane.attachment_bar.items[1].remove.click()
+            it.write("both", on=pane.composer.box)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: len(engine.called("send_file")) > 1)
+            assert engine.called("send_file") == [
+                ("a.txt", "text/plain", 5, "both"),
+                ("c.txt", "text/plain", 5, ""),
+            ]
+            assert pane.attaching.files == ()
+
+    play(scenario)
+
+
+def test_more_files_than_go_out_at_once_are_refused_in_words(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(MAX_TOGETHER + 2)]
+    for path in paths:
+        path.write_bytes(b"x")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            it.window.pane.attaching.take_files(paths)
+            composer = it.window.pane.composer
+            await until(lambda: any("At most 10" in words for words in seen_words(composer)))
+            assert len(it.window.pane.attaching.files) == MAX_TOGETHER
+
+    play(scenario)
+
+
+def test_a_file_is_forwarded_with_its_caption_and_never_to_an_open_channel() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            other = engine.add_group("Book Circle")
+            data = picture_bytes(side=40)
+            row = with_file(engine, group, data, picture_view(data, 40), "low water")
+            await ask_by_menu(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            assert "Photo: low water" in words_of(sheet)
+            sheet.choose(other)
+            sheet.confirm.click()
+            await until(lambda: bool(engine.called("send_file")))
+            assert engine.called("send_file") == [("p.png", "image/png", len(data), "low water")]
+            await until(lambda: last_row(engine, other).file is not None)
+            assert last_row(engine, other).forwarded
 
     play(scenario)
 

@@ -13,6 +13,7 @@ from ui.controls import SearchLine
 from ui.conversation_words import is_group
 from ui.dialogs.group import scrolling
 from ui.dialogs.sheet import Sheet, field_label
+from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.people import avatar_id, cannot_write_words, picture_of
@@ -36,14 +37,16 @@ class Forward(Sheet):
         parent: QWidget | None = None,
     ) -> None:
         words = tr("It goes out as a message of yours that says it is forwarded: {text}")
-        text = one_line(message.text, _QUOTED)
+        text = one_line(with_caption(message, message.text), _QUOTED)
         super().__init__(tr("Forward to"), words.format(text=text), parent=parent)
         self.chosen: tuple[ConversationId, ...] = ()
         """Also once the sheet is gone."""
         usable = [
             view
             for view in conversations
-            if not cannot_write_words(view) and view.conversation_id != message.conversation_id
+            if not cannot_write_words(view)
+            and view.conversation_id != message.conversation_id
+            and (message.file is None or view.open_channel is None)
         ]
         self._rows = [_Choice(view) for view in usable]
         self.search = SearchLine()

@@ -14,7 +14,7 @@ from PySide6.QtGui import QFontMetricsF, QImage, QPainterPath, QPen, QPixmap
 from engine.core.ids import MessageId
 from engine.events import MessageView
 from engine.file_views import FileView
-from ui.file_words import size_words
+from ui.file_words import is_moving, is_picture, size_words
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.theme import Theme
@@ -40,10 +40,8 @@ class FileBox(Struct, frozen=True, kw_only=True):
     """As it fits."""
     size: str
     is_picture: bool
-
-
-def is_picture(file: FileView) -> bool:
-    return file.width > 0 and file.height > 0 and file.media_type.startswith("image/")
+    is_moving: bool
+    """A picture that moves where it is shown large."""
 
 
 def file_size(file: FileView, room: float, theme: Theme, *, broken: bool) -> QSizeF:
@@ -81,6 +79,7 @@ def file_box(file: FileView, rect: QRectF, theme: Theme, *, broken: bool) -> Fil
         name=metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room),
         size=size_words(file.size),
         is_picture=is_picture(file) and not broken,
+        is_moving=is_moving(file) and not broken,
     )
 
 
@@ -148,6 +147,8 @@ class FilePainter:
     def paint(self, message: MessageView, box: FileBox) -> None:
         if box.is_picture:
             self._picture(message, box.rect)
+            if box.is_moving:
+                self._pill(box.rect, tr("GIF"))
         else:
             self._card(message, box)
 
@@ -167,6 +168,17 @@ class FilePainter:
         p.setClipPath(path, Qt.ClipOperation.IntersectClip)
         p.drawPixmap(_centred(pixmap.deviceIndependentSize(), rect).topLeft(), pixmap)
         p.restore()
+
+    def _pill(self, picture: QRectF, words: str) -> None:
+        """In the lower left corner of a picture."""
+        p, theme = self._draw.painter, self._draw.theme
+        face, gap = theme.type.micro, theme.metrics.gap(6)
+        width, height = advance(strong(face), words) + 2 * gap, face.line_height + 2
+        pill = QRectF(picture.left() + gap, picture.bottom() - gap - height, width, height)
+        p.setPen(QPen(theme.line, 1))
+        p.setBrush(theme.surface)
+        p.drawRoundedRect(pill, height / 2, height / 2)
+        self._draw.text(pill, words, strong(face), theme.ink2)
 
     def _card(self, message: MessageView, box: FileBox) -> None:
         theme, rect = self._draw.theme, box.rect

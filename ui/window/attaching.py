@@ -1,17 +1,19 @@
-"""From a file, a drop or the clipboard to what goes out with the next message.
+"""From files, a drop or the clipboard to what goes out with the next message.
 
-Reading and scaling happen off the loop.  What cannot be sent says why where one writes, and nothing
-else changes.
+Reading and scaling happen off the loop, one file after another.  What cannot be sent says why where
+one writes, and nothing else changes.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from engine.api import MAX_FILE_BYTES
 from ui.attachments import Prepared, dropped_files, prepare_file, prepare_picture
 from ui.pictures import PictureError
 from ui.tasks import Tasks
@@ -19,68 +21,89 @@ from ui.translate import tr
 from ui.window.attachment_bar import AttachmentBar
 from ui.window.composer import Composer
 
+MAX_TOGETHER = 10
+
 
 class Attaching(QObject):
     def __init__(
-        self, tasks: Tasks, composer: Composer, bar: AttachmentBar, parent: QWidget
+        self,
+        tasks: Tasks,
+        composer: Composer,
+        bar: AttachmentBar,
+        parent: QWidget,
+        *,
+        most: int = MAX_FILE_BYTES,
     ) -> None:
+        """``most``: bytes that a file may have."""
         super().__init__(parent)
         self._tasks = tasks
         self._composer = composer
         self._bar = bar
         self._window = parent
+        self._most = most
         self._turn = 0
-        self.file: Prepared | None = None
+        self.files: tuple[Prepared, ...] = ()
         """What goes out with the next message."""
         composer.attach_requested.connect(self.choose)
         composer.box.files_given.connect(self.take_mime)
-        bar.removed.connect(self.clear)
+        bar.removed.connect(self._remove)
 
     def clear(self) -> None:
         self._turn += 1
-        self.show(None)
+        self._show(())
 
-    def show(self, file: Prepared | None) -> None:
-        self.file = file
-        self._bar.show_file(file)
-        self._composer.has_attachment(file is not None)
-        if file is not None:
+    def _show(self, files: Sequence[Prepared]) -> None:
+        self.files = tuple(files)
+        self._bar.show_files(self.files)
+        self._composer.has_attachment(bool(files))
+        if files:
             self._composer.box.setFocus()
 
+    def add(self, file: Prepared) -> None:
+        if len(self.files) < MAX_TOGETHER:
+            self._show((*self.files, file))
+        else:
+            words = tr("At most {most} files go out at once.")
+            self._composer.complain(words.format(most=MAX_TOGETHER))
+
+    def _remove(self, place: int) -> None:
+        self._show([file for at, file in enumerate(self.files) if at != place])
+
     def choose(self) -> None:
-        """Ask for a file in the desktop's own way."""
-        dialog = QFileDialog(self._window, tr("Choose a file"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda name: self.take_file(Path(name)))
+        """Ask for files in the desktop's own way."""
+        dialog = QFileDialog(self._window, tr("Choose files"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(lambda names: self.take_files(list(map(Path, names))))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
     def take_mime(self, source: QMimeData) -> None:
-        """Something pasted or dropped: a picture, or the first of some files."""
+        """Something pasted or dropped: a picture, or files."""
         files = dropped_files(source)
         image = source.imageData() if source.hasImage() else None
         if files:
-            self.take_file(files[0])
+            self.take_files(files)
         elif isinstance(image, QImage) and not image.isNull():
             self.take_image(image)
 
-    def take_file(self, path: Path) -> None:
-        self._prepare(lambda: prepare_file(path))
+    def take_files(self, paths: Sequence[Path]) -> None:
+        room = MAX_TOGETHER - len(self.files) + 1  # One more, for the words about too many.
+        self._prepare([partial(prepare_file, path, most=self._most) for path in paths[:room]])
 
     def take_image(self, image: QImage) -> None:
-        self._prepare(lambda: prepare_picture(image, tr("picture")))
+        self._prepare([lambda: prepare_picture(image, tr("picture"))])
 
-    def _prepare(self, make: Callable[[], Prepared]) -> None:
-        self._turn += 1
+    def _prepare(self, makes: Sequence[Callable[[], Prepared]]) -> None:
         turn = self._turn
 
         async def work() -> None:
-            try:
-                prepared = await asyncio.to_thread(make)
-            except PictureError as problem:
-                self._composer.complain(str(problem))
-                return
-            if turn == self._turn:
-                self.show(prepared)
+            for make in makes:
+                try:
+                    prepared = await asyncio.to_thread(make)
+                except PictureError as problem:
+                    self._composer.complain(str(problem))
+                    continue
+                if turn == self._turn:
+                    self.add(prepared)
 
         self._tasks.spawn(work, purpose=tr("read the file"), retry=False)

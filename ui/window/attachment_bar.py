@@ -1,57 +1,104 @@
-"""The line above the composer with the picture or file that goes out with the next message."""
+"""The line above the composer with the pictures and files that go out with the next message."""
+
+from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QPixmap
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
-from ui.attachments import Prepared, decode_received
+from ui.attachments import Prepared
 from ui.controls import Area, ElidedText, IconButton
 from ui.file_words import size_words
 from ui.foreign_text import one_line
+from ui.theme import current_theme
 from ui.translate import tr
 
 _THUMBNAIL = QSize(64, 48)
 _MAX_NAME = 80
+_WIDTH = 230
+"""Of one among several."""
 
 
 class AttachmentBar(Area):
-    removed = Signal()
+    removed = Signal(int)
+    """Which of them, counted from 0."""
 
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
+        self.items: list[AttachedFile] = []
+        self._content = QWidget()
+        self._row = QHBoxLayout(self._content)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(14)
+        self._scrolled = QScrollArea()
+        self._scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        self._scrolled.setWidgetResizable(True)
+        self._scrolled.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._scrolled.setWidget(self._content)
+        self._scrolled.viewport().setAutoFillBackground(False)
+        self._content.setAutoFillBackground(False)
+        whole = QHBoxLayout(self)
+        whole.setContentsMargins(16, 8, 14, 6)
+        whole.addWidget(self._scrolled)
+        self.hide()
+
+    def show_files(self, files: Sequence[Prepared]) -> None:
+        for item in self.items:
+            self._row.removeWidget(item)
+            item.hide()
+            item.deleteLater()
+        self.items = [AttachedFile(file) for file in files]
+        for place, item in enumerate(self.items):
+            item.remove.clicked.connect(partial(self.removed.emit, place))
+            if len(files) > 1:
+                item.setFixedWidth(current_theme().metrics.scaled(_WIDTH))
+            self._row.addWidget(item)
+        several = Qt.AlignmentFlag.AlignLeft if len(files) > 1 else Qt.AlignmentFlag(0)
+        self._row.setAlignment(several)
+        wide = len(files) * (current_theme().metrics.scaled(_WIDTH) + self._row.spacing())
+        scrolls = len(files) > 1 and wide > self._scrolled.viewport().width()
+        height = max((item.sizeHint().height() for item in self.items), default=0)
+        bar = self._scrolled.horizontalScrollBar().sizeHint().height() if scrolls else 0
+        self._scrolled.setFixedHeight(height + bar)
+        self.setVisible(bool(files))
+        names = ", ".join(one_line(file.name, _MAX_NAME) for file in files)
+        self.setAccessibleName(
+            tr(
+                "%n files go out with the message: {names}",
+                "Goes out with the message: {names}",
+                len(files),
+            ).format(names=names)
+        )
+
+
+class AttachedFile(QWidget):
+    def __init__(self, file: Prepared) -> None:
+        super().__init__()
+        name = one_line(file.name, _MAX_NAME)
+        self.setAccessibleName(name)
         self.picture = QLabel()
-        self.name = ElidedText("", face="small", strong=True)
-        self.size_line = ElidedText("", face="caption", colour="ink2")
-        self.remove = IconButton("close", tr("Do not send it"), side=28)
-        self.remove.clicked.connect(self.removed)
+        self.picture.setVisible(file.preview is not None)
+        if file.preview is not None:
+            scale = self.devicePixelRatioF()
+            shown = QPixmap.fromImage(
+                file.preview.scaled(
+                    _THUMBNAIL * scale,
+                    Qt.AspectRatioMode.KeepAspectRatio,
+                    Qt.TransformationMode.SmoothTransformation,
+                )
+            )
+            shown.setDevicePixelRatio(scale)
+            self.picture.setPixmap(shown)
+        self.remove = IconButton("close", tr("Do not send {name}").format(name=name), side=28)
         texts = QVBoxLayout()
         texts.setSpacing(0)
-        texts.addWidget(self.name)
-        texts.addWidget(self.size_line)
+        texts.addWidget(ElidedText(name, face="small", strong=True))
+        texts.addWidget(ElidedText(size_words(file.size), face="caption", colour="ink2"))
         row = QHBoxLayout(self)
-        row.setContentsMargins(16, 8, 14, 6)
+        row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
         row.addWidget(self.picture)
         row.addLayout(texts, 1)
         row.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
-        self.hide()
-
-    def show_file(self, file: Prepared | None) -> None:
-        """None: nothing goes out with the text."""
-        self.setVisible(file is not None)
-        if file is None:
-            return
-        image = decode_received(file.data, _THUMBNAIL * 2) if file.width else None
-        self.picture.setVisible(image is not None)
-        if image is not None:
-            shown = QPixmap.fromImage(image).scaled(
-                _THUMBNAIL,
-                Qt.AspectRatioMode.KeepAspectRatio,
-                Qt.TransformationMode.SmoothTransformation,
-            )
-            self.picture.setPixmap(shown)
-        self.name.setText(one_line(file.name, _MAX_NAME))
-        self.size_line.setText(size_words(len(file.data)))
-        self.setAccessibleName(
-            tr("Goes out with the message: {name}").format(name=one_line(file.name, _MAX_NAME))
-        )

@@ -250,6 +250,10 @@ class Composer(Area):
         self.attach.setVisible(allowed)
         self.box.takes_files = allowed
 
+    def takes(self, source: QMimeData) -> bool:
+        """Whether these are pictures or files that can go out now."""
+        return self.box.isEnabled() and self.box.takes_files and _has_files(source)
+
     def has_attachment(self, attached: bool) -> None:
         """A file goes out with the text, so the text may be empty."""
         self._attached = attached

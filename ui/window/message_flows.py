@@ -124,6 +124,22 @@ class MessageFlows(QObject):
             if not await self._ask(sheet):
                 return
             for conversation_id in sheet.chosen:
-                await self._engine.timeline.send_text(conversation_id, message.text, forwarded=True)
+                await self._forward_to(conversation_id, message)
 
         self._start(tr("forward the message"), flow)
+
+    async def _forward_to(self, conversation_id: ConversationId, message: MessageView) -> None:
+        timeline, file = self._engine.timeline, message.file
+        if file is None:
+            await timeline.send_text(conversation_id, message.text, forwarded=True)
+            return
+        await timeline.send_file(
+            conversation_id,
+            name=file.name,
+            media_type=file.media_type,
+            data=await timeline.file_data(message.conversation_id, message.message_id),
+            caption=message.text,
+            forwarded=True,
+            width=file.width,
+            height=file.height,
+        )

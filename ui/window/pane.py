@@ -9,7 +9,7 @@ from functools import partial
 
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QRect, QSize, QTimer, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
@@ -126,7 +126,13 @@ class ConversationPane(QWidget):
         self.composer.completions.add(emoji.completion())
         self.attachment_bar = AttachmentBar()
         self.attaching = Attaching(tasks, self.composer, self.attachment_bar, self)
-        self.files = ReceivedFiles(engine, tasks, self.timeline.scene.pictures, self)
+        self.files = ReceivedFiles(
+            engine,
+            tasks,
+            self.timeline.scene.pictures,
+            self,
+            loaded=lambda: self.timeline.scene.loaded.messages,
+        )
         self.writing = Writing(
             engine,
             tasks,
@@ -138,6 +144,7 @@ class ConversationPane(QWidget):
             tells_typing=tells_typing,
             parent=self,
         )
+        self.setAcceptDrops(True)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -482,6 +489,16 @@ class ConversationPane(QWidget):
         """Letters that nothing else here wants are the beginning of a message."""
         if not self.composer.write_key(event):
             super().keyPressEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files may be dropped anywhere on the conversation."""
+        if self.composer.takes(event.mimeData()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        if self.composer.takes(event.mimeData()):
+            event.acceptProposedAction()
+            self.attaching.take_mime(event.mimeData())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -162,14 +162,18 @@ class Writing(QObject):
             return
         reply_to = None if about is None else about.message_id
         self._start_new()
-        file = self._attaching.file
+        first, *others = self._attaching.files or (None,)
         self._attaching.clear()
-        unsent = Unsent(text=text, reply_to=reply_to, mentions=mentions, file=file)
-        if file is not None and len(text.encode()) > MAX_CAPTION_BYTES:
-            # A long text is no caption: it follows the file.
+        unsent = Unsent(text=text, reply_to=reply_to, mentions=mentions, file=first)
+        follows = first is not None and len(text.encode()) > MAX_CAPTION_BYTES
+        if follows:  # A long text is no caption.
             self._outbox.send(open_id, replace(unsent, text="", mentions=()))
-            unsent = replace(unsent, file=None, reply_to=None)
-        self._outbox.send(open_id, unsent)
+        else:
+            self._outbox.send(open_id, unsent)
+        for file in others:
+            self._outbox.send(open_id, Unsent(text="", file=file))
+        if follows:
+            self._outbox.send(open_id, replace(unsent, file=None, reply_to=None))
         self.sent.emit()
 
     def _send_edit(
@@ -192,9 +196,8 @@ class Writing(QObject):
     def _take_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         """What could not be sent stands in the composer again, before what came after."""
         text = unsent.text
-        is_open = conversation_id == self._open_id()
-        if is_open and unsent.file is not None and self._attaching.file is None:
-            self._attaching.show(unsent.file)
+        if conversation_id == self._open_id() and unsent.file is not None:
+            self._attaching.add(unsent.file)
         if conversation_id == self._open_id() and self._mode is not Mode.EDIT:
             typed = self._composer.text()
             whole = f"{text}\n{typed}" if typed else text
