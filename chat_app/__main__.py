@@ -17,6 +17,8 @@ from chat_app.delivery_options import add_export_commands, add_record_options
 from chat_app.node_options import add_node_options
 from engine.core.errors import ChatError, ConfigError
 from engine.core.faults import FaultSpec, parse_fault_spec
+from engine.core.invite import MAX_LINK_CHARACTERS
+from engine.core.links import OWN_SCHEME
 
 EXIT_BAD_INPUT = 2
 MAX_PORT = 65_535
@@ -27,8 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
         parser = _parser()
+        given, link = _without_link(given)
         _refuse_unknown_options(parser, given)
-        return _dispatch(parser.parse_args(given))
+        asked = parser.parse_args(given)
+        if link and asked.command is not None:
+            raise ConfigError(f"{asked.command}: opens no link; only the window does")
+        return _dispatch(asked, link)
     except ChatError as error:
         print(f"causerie: {error}", file=sys.stderr)  # noqa: T201 - a command line's answer
         return EXIT_BAD_INPUT
@@ -36,7 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _dispatch(asked: argparse.Namespace) -> int:
+def _without_link(given: Sequence[str]) -> tuple[list[str], str]:
+    """What was given but for the link, which a desktop adds.  Raises ConfigError."""
+    links = [word for word in given if word.startswith(OWN_SCHEME)]
+    if len(links) > 1:
+        raise ConfigError("give one link at a time")
+    # One character more than is allowed tells the window that it is too long.
+    link = links[0][: MAX_LINK_CHARACTERS + 1] if links else ""
+    return [word for word in given if not word.startswith(OWN_SCHEME)], link
+
+
+def _dispatch(asked: argparse.Namespace, link: str) -> int:
     """Import late: a window takes Qt, the headless commands should not wait for it."""
     # ruff: noqa: PLC0415
     from chat_app.paths import profile_paths
@@ -75,6 +91,7 @@ def _dispatch(asked: argparse.Namespace) -> int:
             return open_window(
                 profile_paths(asked.profile, asked.profile_dir),
                 WindowOptions(
+                    link=link,
                     port=asked.port,
                     faults=asked.faults,
                     record=RecordWish(
@@ -144,7 +161,9 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="causerie",
         allow_abbrev=False,
-        description="Group chat in which nothing gets lost and every message shows who holds it.",
+        usage="causerie [OPTIONS] [LINK | COMMAND ...]",
+        description="Group chat in which nothing gets lost and every message shows who holds it."
+        " A LINK (causerie:…) of a person or an invitation is shown in the window.",
     )
     parser.add_argument(
         "--version", action="version", version=f"causerie {importlib.metadata.version('causerie')}"

@@ -7,8 +7,7 @@ closing that window, or a signal, stops it.
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from chat_app.interrupts import Interrupts, closed_or_interrupted
-from engine.core.errors import ChatError
+from chat_app.interrupts import Interrupts
 from ui.app import build_carrying_over
 from ui.settings import UiSettings
 
@@ -42,12 +41,6 @@ class CarryingOver:
         """On the storage thread.  Whether to go on."""
         self._loop.call_soon_threadsafe(self._follow, share)
         return not (self._closed.is_set() or self._interrupts.asked.is_set())
-
-    async def fail(self, error: ChatError) -> None:
-        """Say it where the user looks, until that is closed; at once where nothing was shown."""
-        if self.window is not None:
-            self.window.say_failure(error)
-            await closed_or_interrupted(self._closed, self._interrupts)
 
     def end(self) -> None:
         if self._timer is not None:

@@ -2,8 +2,9 @@
 
 This declaration is the only one.  The file that a first start writes, the page docs/settings.md and
 every complaint about a wrong value are made from it.  A setting that is not in the file has its
-default.  Whatever the file holds beyond this, or otherwise than this, is a ConfigError: a misspelt
-key that silently did nothing would be worse.  It names file, line, key and what is allowed.
+default.  Whatever the file holds beyond this, or otherwise than this, is a complaint: a misspelt
+key that silently did nothing would be worse.  It names file, line, key and what is allowed.  The
+window warns and goes on with that key's default, unless the key protects the user; commands refuse.
 
 How the text of the file is written and changed is chat_app/settings_file.py's part.
 """
@@ -35,6 +36,19 @@ from engine.core.errors import AddressError, SettingsError, SettingsFlaw
 MAX_FILE_BYTES: Final = 256 * 1024
 MAX_SERVICE_NODES: Final = 8
 MAX_DEVICES: Final = 10_000
+PROTECTIVE: Final = frozenset(
+    {
+        ("network", "listen_host"),
+        ("network", "role"),
+        ("network", "discovery"),
+        ("network", "proxy"),
+        ("notifications", "enabled"),
+        ("notifications", "preview"),
+        ("privacy", "typing"),
+        ("privacy", "presence"),
+    }
+)
+"""Whose default may tell others more than the user wanted, so that none is taken for a bad line."""
 _FOR_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 T = TypeVar("T")
@@ -332,14 +346,46 @@ def find_key(section: str, name: str) -> Key | None:
 # --- reading ------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadSettings:
+    """``complaints``: lines that count as if they were not there."""
+
+    settings: Settings
+    complaints: tuple[SettingsError, ...] = ()
+    grave: SettingsError | None = None
+    """The first of them that may be about a setting that protects the user."""
+
+
 def load_settings(path: Path) -> Settings:
     """The settings in ``path``; the defaults if there is no such file.  Raises ConfigError."""
+    return _without_complaints(_read_file(path))
+
+
+def load_what_is_right(path: Path) -> ReadSettings:
+    """The same, but with complaints of lines that can be left out.
+
+    Raises ConfigError if the file cannot be read at all, or if a wrong line may be about a setting
+    that protects the user: its default would tell others more than was wanted.
+    """
+    read = _read_file(path)
+    if read.grave is not None:
+        raise read.grave
+    return read
+
+
+def _without_complaints(read: ReadSettings) -> Settings:
+    if read.complaints:
+        raise read.complaints[0]
+    return read.settings
+
+
+def _read_file(path: Path) -> ReadSettings:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
             mode = os.fstat(file.fileno()).st_mode
     except FileNotFoundError:
-        return DEFAULTS
+        return ReadSettings(settings=DEFAULTS)
     except OSError as error:
         text = f"cannot be read: {error.strerror}"
         raise SettingsError(text, SettingsFlaw.UNREADABLE, place=str(path)) from error
@@ -352,10 +398,10 @@ def load_settings(path: Path) -> Settings:
         line = data.count(b"\n", 0, error.start) + 1
         text, place = "is not UTF-8 text", f"{path}:{line}"
         raise SettingsError(text, SettingsFlaw.NOT_TEXT, place=place) from error
-    settings = parse_settings(text, path)
+    read = read_text(text, path)
     if os.name == "posix" and mode & _FOR_OTHERS:
-        _refuse_secrets(settings, text, path, mode)
-    return settings
+        _refuse_secrets(read.settings, text, path, mode)
+    return read
 
 
 def _refuse_secrets(settings: Settings, text: str, path: Path, mode: int) -> None:
@@ -379,14 +425,19 @@ def _refuse_secrets(settings: Settings, text: str, path: Path, mode: int) -> Non
 
 def parse_settings(text: str, path: Path) -> Settings:
     """``path`` is only named in complaints.  Raises ConfigError."""
+    return _without_complaints(read_text(text, path))
+
+
+def read_text(text: str, path: Path) -> ReadSettings:
+    """Likewise, but complaints of lines are not raised."""
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         problem = f"is not TOML: {error}"
         raise SettingsError(problem, SettingsFlaw.NOT_TOML, place=str(path)) from error
     reader = _Reader(text, path)
-    reader.refuse_unknown_sections(document)
-    return Settings(
+    reader.check_sections(document)
+    settings = Settings(
         network=reader.section("network", DEFAULTS.network, document),
         node=reader.section("node", DEFAULTS.node, document),
         appearance=reader.section("appearance", DEFAULTS.appearance, document),
@@ -396,16 +447,19 @@ def parse_settings(text: str, path: Path) -> Settings:
         log=reader.section("log", DEFAULTS.log, document),
         delivery=reader.section("delivery", DEFAULTS.delivery, document),
     )
+    return ReadSettings(settings=settings, complaints=tuple(reader.complaints), grave=reader.grave)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reader:
     """Turns a parsed document into settings and knows where in the text each thing stands."""
 
     text: str
     path: Path
+    complaints: list[SettingsError] = field(default_factory=list)
+    grave: SettingsError | None = None
 
-    def refuse_unknown_sections(self, document: Mapping[str, object]) -> None:
+    def check_sections(self, document: Mapping[str, object]) -> None:
         for name in document:
             if name in _KEYS:
                 continue
@@ -415,42 +469,63 @@ class _Reader:
             else:
                 sections = ", ".join(f"[{known}]" for known in _KEYS)
                 hint = f"{_did_you_mean(name, _KEYS)}there are {sections}"
-            raise self._complaint("", name, f"unknown; {hint}", SettingsFlaw.UNKNOWN)
+            self._complain("", name, f"unknown; {hint}", SettingsFlaw.UNKNOWN)
 
     def section(self, name: str, defaults: S, document: Mapping[str, object]) -> S:
         found = document.get(name, {})
         if not isinstance(found, dict):
             problem = f"is a section, to be written [{name}]"
-            raise self._complaint("", name, problem, SettingsFlaw.NO_SECTION)
+            self._complain("", name, problem, SettingsFlaw.NO_SECTION)
+            return defaults
         values: dict[str, Any] = {}  # each was read by the rule that its field was declared with
         for key_name, value in found.items():
             key = find_key(name, key_name)
             if key is None:
                 problem = f"unknown; {_hint(name, key_name)}"
-                raise self._complaint(name, key_name, problem, SettingsFlaw.UNKNOWN)
+                self._complain(name, key_name, problem, SettingsFlaw.UNKNOWN)
+                continue
             try:
                 values[key_name] = key.rule.read(value)
             except ValueError as error:
-                raise self._complaint(name, key_name, str(error)) from error
+                self._complain(name, key_name, str(error))
             except AddressError as error:
                 from ui.address_words import address_words  # noqa: PLC0415 - only to complain
 
-                raise self._complaint(name, key_name, address_words(error)) from error
+                self._complain(name, key_name, address_words(error))
         return replace(defaults, **values)
 
-    def _complaint(
+    def _complain(
         self,
         section: str,
         key: str,
         problem: str,
         flaw: SettingsFlaw = SettingsFlaw.WRONG_VALUE,
-    ) -> SettingsError:
+    ) -> None:
         line = line_of(self.text, section, key)
         place = f"{self.path}:{line}" if line else str(self.path)
         name = f"[{section}] {_shown(key)}" if section else _shown(key)
         known = find_key(section, key)
-        allowed = None if known is None else known.rule.allowed
-        return SettingsError(f"{name}: {problem}", flaw, place=place, key=name, allowed=allowed)
+        complaint = SettingsError(
+            f"{name}: {problem}",
+            flaw,
+            place=place,
+            key=name,
+            allowed=None if known is None else known.rule.allowed,
+        )
+        self.complaints.append(complaint)
+        if self.grave is None and _may_protect(section, key):
+            self.grave = complaint
+
+
+def _may_protect(section: str, key: str) -> bool:
+    """Whether a wrong line may be meant for a setting that protects; ``section`` "": a section."""
+    if not section:
+        names = {name for name, _ in PROTECTIVE} | {name for _, name in PROTECTIVE}
+    elif find_key(section, key) is not None:
+        return (section, key) in PROTECTIVE
+    else:
+        names = {name for _, name in PROTECTIVE}
+    return bool(difflib.get_close_matches(key[:64], names, n=1))
 
 
 def _shown(key: str) -> str:

@@ -19,8 +19,8 @@ from chat_app.settings import (
     Key,
     find_key,
     keys_of,
-    load_settings,
-    parse_settings,
+    load_what_is_right,
+    read_text,
     sections_of,
 )
 from chat_app.settings_rules import allowed_by
@@ -100,11 +100,11 @@ def change_setting(path: Path, section: str, name: str, value: object) -> None:
         raise SettingsError(
             f"{shown}: {error}", flaw, place=str(path), key=shown, allowed=key.rule.allowed
         ) from error
-    load_settings(path)  # a file that is wrong already is the user's to mend, not ours to overwrite
+    load_what_is_right(path)  # a file that cannot be read is not ours to overwrite
     try:
         old = path.read_text(encoding="utf-8-sig") if path.exists() else default_text()
         new = _changed(old, key, toml_value(value))
-        parse_settings(new, path)
+        read_text(new, path)
         _replace(path, new)
     except OSError as error:
         raise SettingsUnwritableError(str(path), str(error.strerror)) from error
@@ -177,7 +177,9 @@ def _page_lines() -> Iterator[str]:
         "Causerie reads one TOML file when it starts: `settings.toml` in the profile's settings"
         " folder (see the README), or in the folder given with `--profile-dir`. The first start"
         " writes it with every key commented out. A key that is unknown or holds something else"
-        " than allowed is named, with its line, and Causerie does not start.",
+        " than allowed is named, with its line. The window goes on with that key's default, unless"
+        " the line may be about what protects you (the proxy, where to listen and be found,"
+        " notifications, privacy): then it asks first. Commands do not start.",
         100,
     )
     for name, section in sections_of(DEFAULTS):

@@ -1,8 +1,8 @@
 """``causerie``: one profile in one window.
 
-Order matters.  Arguments, settings, profile directory and lock are checked before Qt shows
-anything, so that what is wrong is one line and exit status 2; the database and the port are tried
-before the window appears, for the same reason.
+Order matters.  Arguments, profile directory, lock and settings are checked before Qt shows
+anything, the database and the port before the window appears.  What is wrong is one line and exit
+status 2, and a window of its own where that can be seen.
 """
 
 import asyncio
@@ -12,36 +12,43 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject
 
 from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordWish, make_recorder
 from chat_app.display import require_display
+from chat_app.failed_start import ask_about, can_be_seen, set_settings_aside
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_choices import listen_host
 from chat_app.network_control import NetworkControl
 from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
-from chat_app.settings import Settings, load_settings
+from chat_app.settings import ReadSettings, Settings, load_what_is_right
 from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import WindowNetwork, store_problem
 from chat_app.window_settings import Announcing, WindowSettings
-from engine.core.errors import ChatError, TransportError
+from engine.core.errors import SettingsUnwritableError, TransportError, TransportFault
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
-from engine.persistence.errors import CarryOverStoppedError
+from engine.persistence.errors import CarryOverStoppedError, ProfileInUseError
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.runtime.engine import Engine
 from ui.app import build_window
+from ui.failed_start import StartAction
 from ui.settings import UiSettings
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
+
+if TYPE_CHECKING:
+    from chat_app.one_instance import InstanceServer
 
 
 class WindowOptions(Struct, frozen=True, kw_only=True):
@@ -51,6 +58,8 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
     its first paint and memory as JSON, and closes.
     """
 
+    link: str = ""
+    """To be shown: of a person or an invitation."""
     port: int | None = None
     faults: FaultSpec | None = None
     record: RecordWish = field(default_factory=RecordWish)
@@ -58,27 +67,60 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
 
 
 def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
-    """Run until the window is closed.
+    """Run until the window is closed; a window that has the profile open already takes over.
 
     Raises ConfigError, StorageError, TransportError for what keeps it from opening.
     """
     require_display()
+    while True:
+        try:
+            return _open(paths, options)
+        except Exception as error:
+            if isinstance(error, ProfileInUseError) and _hand_over(paths, options):
+                return 0
+            if not can_be_seen() or options.measure_start_ns is not None:
+                raise
+            action = ask_about(error, paths)
+            if action is StartAction.QUIT:
+                raise
+            options = _prepared(action, paths, options)
+
+
+def _hand_over(paths: ProfilePaths, options: WindowOptions) -> bool:
+    from chat_app.one_instance import hand_over  # noqa: PLC0415 - a first start has no use for it
+
+    return hand_over(paths.directory, options.link)
+
+
+def _prepared(action: StartAction, paths: ProfilePaths, options: WindowOptions) -> WindowOptions:
+    """Whatever the next try needs first.  Raises SettingsUnwritableError."""
+    if action is StartAction.USE_DEFAULTS:
+        try:
+            set_settings_aside(paths.settings_file)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise SettingsUnwritableError(str(paths.settings_file), reason) from error
+    return replace(options, port=0) if action is StartAction.ANY_PORT else options
+
+
+def _open(paths: ProfilePaths, options: WindowOptions) -> int:
     directory = open_profile_directory(paths.directory)
     with ProfileLock(directory):
-        settings = _settings(paths)
-        with logging_to(settings.log, paths.log_directory):
-            return run_on_qt(lambda: _run(paths, directory, settings, options))
+        read = _settings(paths)
+        with logging_to(read.settings.log, paths.log_directory):
+            return run_on_qt(lambda: _run(paths, directory, read, options))
 
 
-def _settings(paths: ProfilePaths) -> Settings:
+def _settings(paths: ProfilePaths) -> ReadSettings:
     if not paths.settings_file.exists():
         write_default(paths.settings_file)
-    return load_settings(paths.settings_file)
+    return load_what_is_right(paths.settings_file)
 
 
 async def _run(
-    paths: ProfilePaths, directory: ProfileDirectory, settings: Settings, options: WindowOptions
+    paths: ProfilePaths, directory: ProfileDirectory, read: ReadSettings, options: WindowOptions
 ) -> int:
+    settings = read.settings
     control = NetworkControl(settings.network)
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
@@ -101,8 +143,14 @@ async def _run(
             await require_free_port(listen_host(settings), _set_port(settings, options))
             if await _start(engine, carrying_over):
                 network = WindowNetwork(control, paths.settings_file)
-                window = make_window(engine, memory, network, earlier_profile(directory))
-                await show_until_closed(window, engine, options, interrupts)
+                context = WindowContext(
+                    network=network,
+                    settings_file=str(paths.settings_file),
+                    wrong_settings=read.complaints,
+                    earlier_profile=str(earlier_profile(directory) or ""),
+                )
+                window = make_window(engine, memory, context)
+                await show_until_closed(window, engine, options, interrupts, directory.path)
         finally:
             await engine.stop()
     return interrupts.status
@@ -114,9 +162,6 @@ async def _start(engine: Engine, carrying_over: CarryingOver) -> bool:
         await engine.start()
     except CarryOverStoppedError:
         return False
-    except ChatError as error:
-        await carrying_over.fail(error)
-        raise
     finally:
         carrying_over.end()
     return True
@@ -137,7 +182,11 @@ async def require_free_port(host: str | None, port: int) -> None:
         server = await asyncio.start_server(_hang_up, host, port)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise TransportError(f"cannot listen on {host} port {port}: {reason}") from error
+        raise TransportError(
+            f"cannot listen on {host} port {port}: {reason}",
+            TransportFault.CANNOT_LISTEN,
+            f"{host} port {port}: {reason}",
+        ) from error
     server.close()
     await server.wait_closed()
 
@@ -148,21 +197,11 @@ def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None
 
 
 def make_window(
-    engine: Engine,
-    memory: WindowMemory,
-    network: WindowNetwork | None = None,
-    earlier: Path | None = None,
+    engine: Engine, memory: WindowMemory, context: WindowContext | None = None
 ) -> MainWindow:
-    return build_window(
-        engine,
-        _ui_settings(memory),
-        WindowContext(
-            version=importlib.metadata.version("causerie"),
-            network=network,
-            store_problem=store_problem,
-            earlier_profile="" if earlier is None else str(earlier),
-        ),
-    )
+    version = importlib.metadata.version("causerie")
+    full = replace(context or WindowContext(), version=version, store_problem=store_problem)
+    return build_window(engine, _ui_settings(memory), full)
 
 
 def _ui_settings(memory: WindowMemory) -> UiSettings:
@@ -170,8 +209,13 @@ def _ui_settings(memory: WindowMemory) -> UiSettings:
 
 
 async def show_until_closed(
-    window: MainWindow, engine: Engine, options: WindowOptions, interrupts: Interrupts
+    window: MainWindow,
+    engine: Engine,
+    options: WindowOptions,
+    interrupts: Interrupts,
+    directory: Path | None = None,
 ) -> None:
+    """``directory``: of the profile, at which later starts meet this window."""
     closed = asyncio.Event()
     window.closed.connect(closed.set)
     painted = FirstPaint(window) if options.measure_start_ns is not None else None
@@ -184,10 +228,22 @@ async def show_until_closed(
         figures = _start_figures(painted, ready_ns, options.measure_start_ns)
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
+        window.outside_links.open(options.link)
+        server = None if directory is None else _listen(directory, window)
         await closed_or_interrupted(closed, interrupts)
+        if server is not None:
+            server.close()
         window.close_at_once()
     await window.shutdown()
     window.deleteLater()
+
+
+def _listen(directory: Path, window: MainWindow) -> "InstanceServer":
+    from chat_app.one_instance import InstanceServer  # noqa: PLC0415 - not before the first paint
+
+    server = InstanceServer(directory, window)
+    server.called.connect(window.come_to_front)
+    return server
 
 
 class FirstPaint(QObject):

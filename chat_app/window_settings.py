@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from chat_app.settings import Settings, load_settings
+from chat_app.settings import Settings, load_what_is_right
 from chat_app.settings_file import change_setting
 from engine.core.errors import ConfigError
 from engine.delivery.pseudonym import KEY_BYTES, key_text
@@ -44,7 +44,7 @@ class WindowSettings(Struct, frozen=True):
             case "text_percent":
                 return str(self.settings.appearance.text_size)
             case "delivery_key":
-                return load_settings(self.path).delivery.key
+                return load_what_is_right(self.path).settings.delivery.key
             case _:
                 on = self._switches().get(key)
                 return None if on is None else "yes" if on else "no"
@@ -81,7 +81,7 @@ class WindowSettings(Struct, frozen=True):
             case "tell_presence":
                 change_setting(self.path, "privacy", "presence", value == "yes")
             case "record_deliveries":
-                if value == "yes" and not load_settings(self.path).delivery.key:
+                if value == "yes" and not load_what_is_right(self.path).settings.delivery.key:
                     key_made = key_text(os.urandom(KEY_BYTES))
                     change_setting(self.path, "delivery", "key", key_made)
                 change_setting(self.path, "delivery", "record", value == "yes")

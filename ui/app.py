@@ -6,6 +6,7 @@ The caller runs both on one loop, shows the window, and awaits ``MainWindow.star
 
 from engine.api import ChatEngine
 from ui.carrying_over import CarryingOverWindow
+from ui.failed_start import FailedStart, FailedStartWindow
 from ui.settings import UiSettings
 from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
@@ -18,6 +19,12 @@ def build_window(
     """Must be called after a QApplication exists.  The window is not shown yet."""
     Looks(settings).apply()
     return MainWindow(engine, settings, surroundings or WindowContext())
+
+
+def build_failed_start(failed: FailedStart) -> FailedStartWindow:
+    """Likewise, and without settings: they may be what is wrong."""
+    Looks(UiSettings()).apply()
+    return FailedStartWindow(failed)
 
 
 def build_carrying_over(settings: UiSettings) -> CarryingOverWindow:

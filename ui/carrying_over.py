@@ -1,16 +1,13 @@
 """The window while a profile of an old version is carried over to this one, before all others.
 
-It says what goes on and how far it is, and can be closed, which stops it.  If it fails, it says why
-and what was left as it was.
+It says what goes on and how far it is, and can be closed, which stops it.
 """
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 
-from engine.core.errors import ChatError
 from ui.controls import Area, Button, Text
-from ui.error_words import error_words
 from ui.icons import app_icon
 from ui.theme import current_theme
 from ui.translate import tr
@@ -22,7 +19,7 @@ _EDGE, _GAP = 24, 10
 
 class CarryingOverWindow(Area):
     closed = Signal()
-    """By the user: to be stopped, or read."""
+    """By the user: to be stopped."""
 
     def __init__(self) -> None:
         super().__init__("canvas")
@@ -68,14 +65,6 @@ class CarryingOverWindow(Area):
     def show_share(self, share: float) -> None:
         self.line.show_fraction(share)
         self.percent.setText(tr("{percent} %").format(percent=int(share * 100)))
-
-    def say_failure(self, error: ChatError) -> None:
-        self.title.setText(tr("Your messages were not carried over"))
-        self.words.setText(error_words(error))
-        self.line.hide()
-        self.percent.hide()
-        self.stop.setText(tr("Quit"))
-        self.stop.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)

@@ -78,6 +78,23 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "The disk is too full to carry your messages over to this version: for a while that takes "
         "up to {detail} MB more. Make room and start again; nothing was changed."
     ),
+    StorageFault.IN_USE: lambda: tr(
+        'The profile "{detail}" is in use by another program, whose window does not answer. Close '
+        "that program first."
+    ),
+    StorageFault.UNUSABLE: lambda: tr("The profile's folder cannot be used ({detail})."),
+    StorageFault.TOO_NEW: lambda: tr(
+        "This profile was written by a newer version of Causerie. Install that version; nothing "
+        "was changed."
+    ),
+    StorageFault.TOO_OLD: lambda: tr(
+        "This profile was written by a test version whose format is not used any more. Nothing was "
+        "changed."
+    ),
+    StorageFault.NO_KEY: lambda: tr(
+        "The key of this profile cannot be read, so its messages cannot be opened. Unlock the "
+        "system's keyring, or put the missing file back, and try again. Nothing was changed."
+    ),
     StorageFault.FILE_NOT_WRITTEN: lambda: tr("The file cannot be written: {detail}."),
     StorageFault.FILE_NOT_READ: lambda: tr("The file cannot be read: {detail}."),
     StorageFault.FILES_FULL: lambda: tr(

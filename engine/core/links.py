@@ -28,7 +28,7 @@ _START: Final = re.compile(
     r"(?P<url>https?://|ftp://)|(?P<www>www\.)|(?P<mailto>mailto:)|(?P<own>causerie:)|(?P<at>@)",
     re.IGNORECASE | re.ASCII,
 )
-_OWN_SCHEME = "causerie:"
+OWN_SCHEME = "causerie:"
 _OWN_REST = re.compile(r"(?:contact|join)/[\w-]+", re.ASCII)
 _AUTHORITY_END = re.compile(r"[/?#\s<>\"]|\Z")
 _HOST_RUN = re.compile(r"[A-Za-z0-9.\-\u0080-\U0010ffff]+")
@@ -76,7 +76,7 @@ def find_links(text: str) -> list[Link]:
 
 def _may_hold_links(text: str) -> bool:
     lowered = text.lower()  # Far cheaper than the search; most texts have none.
-    return any(begin in lowered for begin in ("@", "://", "www.", _OWN_SCHEME))
+    return any(begin in lowered for begin in ("@", "://", "www.", OWN_SCHEME))
 
 
 class Found(Struct, frozen=True):
@@ -233,7 +233,7 @@ def _target(kind: str, raw: str) -> str | None:
         case "mailto":
             target = _mailto_target(raw)
         case "own":
-            target = _OWN_SCHEME + raw[len(_OWN_SCHEME) :]  # a phone may have capitalised it
+            target = OWN_SCHEME + raw[len(OWN_SCHEME) :]  # a phone may have capitalised it
         case _:
             return None
     return target if target is not None and len(target) <= MAX_TARGET_CHARACTERS else None

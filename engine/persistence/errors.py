@@ -31,13 +31,22 @@ class DatabaseUnreadableError(StorageError):
 class DatabaseTooNewError(StorageError):
     """A newer version of the application wrote it; it was left untouched."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text, StorageFault.TOO_NEW)
+
 
 class DatabaseFromBeforeError(StorageError):
     """A test version from before the first schema wrote it; it was left untouched."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(text, StorageFault.TOO_OLD)
+
 
 class KeyUnavailableError(StorageError):
     """A database exists, but its key is missing."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, StorageFault.NO_KEY)
 
 
 class ProfileInUseError(StorageError):
@@ -45,7 +54,8 @@ class ProfileInUseError(StorageError):
 
     def __init__(self, profile_name: str, pid: int | None) -> None:
         holder = f"process {pid}" if pid is not None else "another process"
-        super().__init__(f'The profile "{profile_name}" is in use by {holder}.')
+        text = f'The profile "{profile_name}" is in use by {holder}.'
+        super().__init__(text, StorageFault.IN_USE, profile_name)
         self.profile_name = profile_name
         self.pid = pid
 

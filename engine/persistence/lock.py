@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Self
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.persistence.errors import ProfileInUseError
 from engine.persistence.profile_directory import ProfileDirectory
 
@@ -42,7 +42,11 @@ class ProfileLock:
             descriptor = os.open(directory.lock_file, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            raise StorageError(f"Cannot lock {directory.lock_file}: {reason}.") from error
+            raise StorageError(
+                f"Cannot lock {directory.lock_file}: {reason}.",
+                StorageFault.UNUSABLE,
+                f"{directory.lock_file}: {reason}",
+            ) from error
         try:
             _try_lock(descriptor)
         except OSError as error:

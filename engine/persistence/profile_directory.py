@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 
 PRIVATE_UMASK: Final = 0o077
 _DIRECTORY_MODE: Final = 0o700
@@ -121,4 +121,5 @@ def _try_to_write(path: Path) -> None:
 
 def _unusable(path: Path, error: OSError) -> StorageError:
     reason = error.strerror or type(error).__name__
-    return StorageError(f"The profile directory {path} cannot be used: {reason}.")
+    text = f"The profile directory {path} cannot be used: {reason}."
+    return StorageError(text, StorageFault.UNUSABLE, f"{path}: {reason}")

@@ -9,8 +9,10 @@ import pytest
 
 from chat_app.__main__ import main
 from chat_app.display import require_display
-from chat_app.window import require_free_port
-from engine.core.errors import TransportError
+from chat_app.window import WindowOptions, require_free_port
+from engine.codec.invite import read_invite
+from engine.core.errors import InviteError, TransportError
+from engine.core.invite import MAX_LINK_CHARACTERS
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 
@@ -34,6 +36,8 @@ BAD: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
     (["demo", "--json"], ["--json", "--headless"]),
     (["node", "--listen", "foo"], ["--listen", "'foo'", "127.0.0.1"]),
     (["doctor", "more"], ["more"]),
+    (["causerie:join/a", "causerie:join/b"], ["one link"]),
+    (["doctor", "causerie:join/a"], ["doctor", "opens no link"]),
 )
 
 
@@ -118,3 +122,20 @@ def test_a_platform_that_was_chosen_needs_no_display(monkeypatch: pytest.MonkeyP
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     require_display()
+
+
+def test_a_link_that_is_far_too_long_is_cut_where_the_window_still_sees_that(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[str] = []
+
+    def open_window(paths: object, options: WindowOptions) -> int:
+        del paths
+        given.append(options.link)
+        return 0
+
+    monkeypatch.setattr("chat_app.window.open_window", open_window)
+    assert main(["causerie:join/" + "x" * 1_000_000, "--profile-dir", str(tmp_path)]) == 0
+    with pytest.raises(InviteError):
+        read_invite(given[0])
+    assert len(given[0]) == MAX_LINK_CHARACTERS + 1

@@ -12,11 +12,14 @@ from chat_app.compose import mvds_config
 from chat_app.settings import (
     DEFAULTS,
     MAX_FILE_BYTES,
+    ReadSettings,
     Settings,
     find_key,
     keys_of,
     load_settings,
+    load_what_is_right,
     parse_settings,
+    read_text,
     sections_of,
 )
 from engine.core.errors import ConfigError, SettingsError
@@ -283,3 +286,62 @@ def test_one_to_one_conversations_go_out_as_chosen(mode: str, meant: Mode) -> No
     config = mvds_config(parse_settings(text, FILE).network)
     assert (config.mode, config.generation) == (meant, WireGeneration.DRAFT)
     assert config.seen_again_ms == PAIR_CONFIG.seen_again_ms
+
+
+def read(text: str, at: Path) -> ReadSettings:
+    file = at / "settings.toml"
+    file.write_text(text)
+    file.chmod(0o600)
+    return load_what_is_right(file)
+
+
+def test_a_wrong_line_counts_as_if_it_were_not_there_and_is_said(tmp_path: Path) -> None:
+    found = read(
+        '[appearance]\ntheme = "pink"\ntext_size = 120\n[log]\nlevle = "debug"\n', tmp_path
+    )
+    assert found.settings.appearance.theme == "system"
+    assert found.settings.appearance.text_size == 120
+    assert [each.key for each in found.complaints] == ["[appearance] theme", "[log] levle"]
+    assert found.complaints[0].place.endswith("settings.toml:2")
+    odd = read('colour = 1\nlog = 3\n[storage]\nkey = "file"\n', tmp_path)
+    assert odd.settings.storage.key == "file"
+    assert [each.key for each in odd.complaints] == ["colour", "log"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[network]\nproxy = "somewhere"\n',
+        '[network]\nproxi = "socks5://127.0.0.1:9050"\n',
+        '[netwrok]\nproxy = "socks5://127.0.0.1:9050"\n',
+        'proxy = "socks5://127.0.0.1:9050"\n',
+        'network = "none"\n',
+        "[network]\ndiscovery = 0\n",
+        '[network]\nlisten_host = "localhost"\n',
+        '[privacy]\npresence = "no"\n',
+        '[storage]\nproxy = "socks5://127.0.0.1:9050"\n',
+        "[notifications]\npreveiw = false\n",
+    ],
+)
+def test_a_line_that_may_protect_is_never_left_out(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        read(text, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[network", "\x00", "a = 1\na = 2\n"])
+def test_a_file_that_is_no_settings_file_is_refused_whole(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError):
+        read(text, tmp_path)
+
+
+def tolerant_outcome_of(text: str) -> Settings | str:
+    try:
+        found = read_text(text, FILE)
+    except SettingsError as error:
+        return str(error)
+    return str(found.complaints[0]) if found.complaints else found.settings
+
+
+@given(st.text(max_size=200))
+def test_what_is_refused_strictly_is_complained_of_or_refused(text: str) -> None:
+    assert tolerant_outcome_of(text) == outcome_of(text)

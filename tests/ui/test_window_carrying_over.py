@@ -1,7 +1,6 @@
 """A start on a profile of version 1: the window says how far it is and may stop it."""
 
 import asyncio
-import errno
 import os
 import signal
 import subprocess
@@ -17,7 +16,6 @@ from chat_app.carrying_over import CarryingOver
 from chat_app.compose import build_engine
 from chat_app.interrupts import Interrupts
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from engine.core.errors import StorageError
 from engine.persistence import carry_over
 from engine.persistence.connection import connect
 from engine.persistence.errors import CarryOverStoppedError
@@ -153,30 +151,6 @@ def test_a_signal_stops_it(directory: ProfileDirectory) -> None:
         start.go_on()
         with pytest.raises(CarryOverStoppedError):
             await start.started
-
-    played(directory, scenario)
-    assert version(directory) == 1
-
-
-def test_why_it_failed_is_said_until_the_window_is_closed(
-    directory: ProfileDirectory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), descriptor)
-
-    async def scenario(start: Start) -> None:
-        window = await start.half_way()
-        monkeypatch.setattr(os, "fsync", full)
-        start.go_on()
-        with pytest.raises(StorageError) as failed:
-            await start.started
-        said = asyncio.create_task(start.carrying_over.fail(failed.value))
-        await until(lambda: not window.line.isVisible())
-        assert window.title.text() == "Your messages were not carried over"
-        assert "The disk is too full to carry your messages over" in window.words.text()
-        assert not said.done()
-        window.stop.click()
-        await said
 
     played(directory, scenario)
     assert version(directory) == 1

@@ -17,6 +17,7 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from tests.persistence.old_profile import make_old_database
 from tests.ui.driving import play
+from ui.window.window_context import WindowContext
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -37,7 +38,9 @@ def told_at_a_start(directory: ProfileDirectory) -> list[str]:
     async def whole() -> None:
         engine = build_engine(directory, settings)
         await engine.start()
-        window = make_window(engine, memory, earlier=earlier_profile(directory))
+        window = make_window(
+            engine, memory, WindowContext(earlier_profile=str(earlier_profile(directory) or ""))
+        )
         window.show()
         await window.start()
         assert window.first_start.isVisible()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ConversationId, ParticipantId
+from engine.core.links import OWN_SCHEME
 from engine.events import ConversationView
 from engine.history_views import StoresChanged
 from ui.dialogs.about import HowItWorks
@@ -28,7 +29,7 @@ from ui.dialogs.group import CreateGroup, InviteLink, Members
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.network_choice import NetworkPort
-from ui.people import JOIN_PREFIX, faces_of
+from ui.people import faces_of
 from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -156,7 +157,7 @@ class Flows(QObject):
         if target.startswith(CONTACT_PREFIX):
             self.contact_link_pressed.emit(target)
             return
-        if target.startswith(JOIN_PREFIX):
+        if target.startswith(OWN_SCHEME):  # The sheet says so if it is no invitation.
             self.show_invitation(target)
             return
 

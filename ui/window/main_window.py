@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
@@ -37,8 +37,9 @@ from ui.window.layout import Body, Mode, keep_place, restore_place
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
 from ui.window.message_flows import MessageFlows
-from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page
+from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page, wrong_settings
 from ui.window.one_sheet import OneSheet
+from ui.window.outside_links import OutsideLinks
 from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
 from ui.window.router import EventRouter, Shown
@@ -69,6 +70,11 @@ class MainWindow(QMainWindow):
         self.outbox = UnsentTexts(engine, self.tasks, self)
         one_sheet = OneSheet(self.tasks, self)
         self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
+        self.outside_links = OutsideLinks(
+            one_sheet,
+            is_ready=lambda: engine.identity() is not None,
+            show=lambda link: self.flows.link(link, surroundings.open_url),
+        )
         self.channels = ChannelFlows(engine, self.tasks, self, one_sheet)
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)
         self.model = ConversationModel()
@@ -198,6 +204,7 @@ class MainWindow(QMainWindow):
         self.panel.open_channel_requested.connect(self._open_channel)
         self.panel.profile_requested.connect(self._profile)
         self.first_start.identity_created.connect(self._show_connection)
+        self.first_start.identity_created.connect(self.outside_links.show_next)
         self.first_start.later_requested.connect(self._show_body)
         self.flows.open_requested.connect(self._open_when_known)
         self.people.open_requested.connect(self._open_when_known)
@@ -258,6 +265,7 @@ class MainWindow(QMainWindow):
         self.clock.start()
         self._show_connection()
         self._tell_of_earlier_profile()
+        self._tell_of_settings()
         if self._engine.identity() is None:
             self.pages.setCurrentWidget(self.first_start)
             self.panel.setEnabled(True)
@@ -276,6 +284,24 @@ class MainWindow(QMainWindow):
         if name and self._settings.get("earlier_profile") != name:
             self.notices.raise_notice(earlier_profile_kept(file))
             self._settings.put("earlier_profile", name)
+
+    def _tell_of_settings(self) -> None:
+        context = self._surroundings
+        if context.wrong_settings:
+            self.notices.raise_notice(
+                wrong_settings(context.wrong_settings, self._open_settings_file)
+            )
+
+    def _open_settings_file(self) -> None:
+        self._surroundings.open_url(QUrl.fromLocalFile(self._surroundings.settings_file))
+
+    def come_to_front(self, link: str = "") -> None:
+        """Asked for by a second start of the program, which may bring a link."""
+        self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.outside_links.open(link)
 
     async def shutdown(self) -> None:
         """After ``closed``: drafts and sends reach the engine, then no more events are heard."""

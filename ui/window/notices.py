@@ -12,11 +12,13 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from engine.core.errors import SettingsError
 from engine.events import ClocksAhead, IndexMadeAgain, NoticeContent, NoticeLevel, NotSaved
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
+from ui.setting_words import settings_words
 from ui.theme import current_theme
 from ui.times import duration_words
 from ui.translate import tr
@@ -88,6 +90,22 @@ def earlier_profile_kept(file: str) -> Notice:
             "Your earlier profile was written by a test version whose format is not "
             "used any more. It is kept in {file}; a new one begins here."
         ).format(file=file),
+    )
+
+
+def wrong_settings(errors: tuple[SettingsError, ...], open_file: Callable[[], None]) -> Notice:
+    """``errors``: at least one; their settings have their defaults."""
+    said = settings_words(errors[0])
+    rest = len(errors) - 1
+    if rest:
+        more = tr("Another %n lines are wrong.", "Another %n line is wrong.", rest)
+        said = f"{said} {more}"
+    default = tr("The default is used instead.")
+    return Notice(
+        key="settings",
+        level=NoticeLevel.WARNING,
+        text=f"{said} {default}",
+        actions=((tr("Open the settings file"), open_file),),
     )
 
 

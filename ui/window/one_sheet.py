@@ -20,6 +20,12 @@ class OneSheet:
         self._busy = False
         self.sheet: Sheet | None = None
         """The one that is open."""
+        self.when_free: Callable[[], None] = lambda: None
+        """Called when another may be asked for."""
+
+    @property
+    def is_busy(self) -> bool:
+        return self._busy
 
     def start(self, purpose: str, flow: Flow) -> None:
         if self._busy:
@@ -34,6 +40,7 @@ class OneSheet:
                 await flow()
             finally:
                 self._busy = False
+                self.when_free()
 
         self._tasks.spawn(alone, purpose=purpose, retry=False)
 

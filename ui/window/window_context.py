@@ -7,7 +7,7 @@ from msgspec import Struct
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, SettingsError
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.network_choice import NetworkPort
 from ui.screen import GrabScreens, grab_screens
@@ -27,5 +27,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: the window offers no page for it."""
     store_problem: Callable[[str], ConfigError | None] = lambda _: None
     """Why a text is no address of a Store; None if it is one."""
+    settings_file: str = ""
+    wrong_settings: tuple[SettingsError, ...] = ()
+    """Lines of it that count as if they were not there."""
     earlier_profile: str = ""
     """The file in which a profile of a format that is not used any more is kept; "" = none is."""

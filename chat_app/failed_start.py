@@ -1,0 +1,149 @@
+"""What is done about a start that failed: it is said in a window, and tried again if so wished.
+
+Somebody who pressed an icon sees no standard error, so whatever keeps the window from opening is
+shown where it would have been.  The command line gets its line and status 2 all the same, once
+there is no further try.  Where nobody could see a window (Qt's platforms without a screen) there
+is only the line.
+"""
+
+import asyncio
+import importlib.metadata
+import os
+import platform
+import stat
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from chat_app.interrupts import Interrupts, closed_or_interrupted
+from chat_app.paths import ProfilePaths
+from chat_app.qt_loop import run_on_qt
+from engine.core.errors import (
+    ChatError,
+    SettingsError,
+    SettingsFlaw,
+    StorageError,
+    StorageFault,
+    TransportError,
+    TransportFault,
+)
+from ui.app import build_failed_start
+from ui.failed_start import FailedStart, StartAction
+
+UNSEEN: Final = frozenset({"offscreen", "minimal", "minimalegl", "vnc"})
+_LOG_LINES: Final = 200
+_LOG_BYTES: Final = 64 * 1024
+_MAX_FILES: Final = 100
+_LOST_WITH_THE_FILE: Final = frozenset(
+    {SettingsFlaw.TOO_LARGE, SettingsFlaw.NOT_TEXT, SettingsFlaw.NOT_TOML}
+)
+_ONE_LINE: Final = frozenset(
+    {SettingsFlaw.NO_SECTION, SettingsFlaw.UNKNOWN, SettingsFlaw.WRONG_VALUE}
+)
+"""Only lines about what protects the user keep the window from opening: better mended."""
+_IN_VAIN: Final = frozenset({StorageFault.TOO_NEW, StorageFault.TOO_OLD})
+
+
+def can_be_seen() -> bool:
+    return os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] not in UNSEEN
+
+
+def ask_about(error: Exception, paths: ProfilePaths) -> StartAction:
+    """Show a window until something is chosen."""
+    failed = failed_start(error, paths)
+    chosen = [StartAction.QUIT]
+
+    async def ask() -> int:
+        window = build_failed_start(failed)
+        answered = asyncio.Event()
+
+        def choose(action: str) -> None:
+            chosen.append(StartAction(action))
+            answered.set()
+
+        window.chosen.connect(choose)
+        with Interrupts() as interrupts:
+            window.show()
+            await closed_or_interrupted(answered, interrupts)
+            window.close()
+        window.deleteLater()
+        return 0
+
+    run_on_qt(ask)
+    return chosen[1] if len(chosen) > 1 else StartAction.QUIT
+
+
+def failed_start(error: Exception, paths: ProfilePaths) -> FailedStart:
+    is_ours = isinstance(error, ChatError)
+    folder = paths.settings_directory if isinstance(error, SettingsError) else paths.directory
+    return FailedStart(
+        error=error if isinstance(error, ChatError) else None,
+        details=str(error) if is_ours else type(error).__name__,
+        folder=folder,
+        actions=_actions(error),
+        report=lambda: "\n".join(_report(error, paths)) + "\n",
+    )
+
+
+def _actions(error: Exception) -> tuple[StartAction, ...]:
+    match error:
+        case SettingsError(flaw=flaw) if flaw in _LOST_WITH_THE_FILE:
+            return StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN
+        case SettingsError(flaw=flaw) if flaw in _ONE_LINE:
+            return StartAction.TRY_AGAIN, StartAction.USE_DEFAULTS
+        case TransportError(fault=TransportFault.CANNOT_LISTEN):
+            return StartAction.ANY_PORT, StartAction.TRY_AGAIN
+        case StorageError(fault=fault) if fault in _IN_VAIN:
+            return ()
+        case ChatError():
+            return (StartAction.TRY_AGAIN,)
+        case _:
+            return ()
+
+
+def set_settings_aside(path: Path) -> Path:
+    """Rename the file, over no other; returns its new path.  Raises OSError."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    aside = path.with_name(f"{path.stem}.set-aside-{stamp}{path.suffix}")
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = path.with_name(f"{path.stem}.set-aside-{stamp}-{number}{path.suffix}")
+    path.rename(aside)
+    return aside
+
+
+# --- the report -----------------------------------------------------------------------------------
+
+
+def _report(error: Exception, paths: ProfilePaths) -> Iterator[str]:
+    """Nothing that anybody wrote: versions, the error, names and sizes of files, the log's end."""
+    yield f"causerie {importlib.metadata.version('causerie')}"
+    yield f"python {platform.python_version()}, {platform.platform()}"
+    yield datetime.now(UTC).isoformat(timespec="seconds")
+    yield f"error: {type(error).__name__}: {error if isinstance(error, ChatError) else ''}"
+    yield f"profile: {paths.directory}"
+    yield from _files(paths.directory)
+    yield "log:"
+    yield from _log_end(paths.log_directory / "causerie.log")
+
+
+def _files(directory: Path) -> Iterator[str]:
+    try:
+        for path in sorted(directory.iterdir())[:_MAX_FILES]:
+            found = path.lstat()
+            yield f"  {stat.filemode(found.st_mode)} {found.st_size:>12} {path.name!a}"
+    except OSError as error:
+        yield f"  cannot be listed: {error.strerror}"
+
+
+def _log_end(path: Path) -> Iterator[str]:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            lines = file.read(_LOG_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError as error:
+        yield f"  cannot be read: {error.strerror}"
+        return
+    yield from (f"  {line}" for line in lines[-_LOG_LINES:])

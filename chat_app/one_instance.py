@@ -1,0 +1,150 @@
+"""One window per profile: a second start hands its link to the window that is open, and ends.
+
+The profile's lock says that somebody has it open; this says to whom to speak.  Both sides meet at a
+local socket in the profile's directory, which is the user's alone, or where its path would be too
+long in the session's (Windows: a pipe that only the user may open).  The second says one line of
+JSON, the first answers one word and comes to the front.  A line of a version that is not known is
+worth the coming only.
+"""
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+from engine.core.invite import MAX_LINK_CHARACTERS
+
+VERSION: Final = 1
+MAX_LINE_BYTES: Final = MAX_LINK_CHARACTERS + 1024
+_ANSWER: Final = b"here\n"
+_MAX_CALLERS: Final = 8
+CALLER_MS: Final = 5_000
+_CALL_MS: Final = 1_000
+_LONGEST_PATH: Final = 100
+"""macOS allows 103 bytes, Linux 107."""
+PATIENCE_S: Final = 3.0
+"""For a window that has the profile and listens a moment later."""
+
+
+def server_name(directory: Path) -> str | None:
+    """Where the window of this profile listens; None where no private place for it can be had."""
+    whole = directory.resolve()
+    digest = hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]
+    if os.name == "nt":
+        return f"causerie-{digest}"
+    session = os.environ.get("XDG_RUNTIME_DIR")
+    places = [
+        (whole, "window.socket"),
+        *([(Path(session), f"causerie-{digest}")] if session else []),
+    ]
+    for place, name in places:
+        if _is_private(place) and len(os.fsencode(place / name)) <= _LONGEST_PATH:
+            return str(place / name)
+    return None
+
+
+def _is_private(place: Path) -> bool:
+    try:
+        found = place.stat()
+    except OSError:
+        return False
+    return found.st_uid == os.getuid() and not found.st_mode & 0o077
+
+
+class InstanceServer(QObject):
+    """To be made by whoever holds the profile's lock: what stands at the name is stale."""
+
+    called = Signal(str)
+    """A second start: its link, or "" if it had none."""
+
+    def __init__(self, directory: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._callers: set[QLocalSocket] = set()
+        self._server = QLocalServer(self)
+        if os.name == "nt":  # Elsewhere the directory is private.
+            self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        self._server.newConnection.connect(self._accept)
+        name = server_name(directory)
+        if name is not None:
+            QLocalServer.removeServer(name)
+            self._server.listen(name)
+
+    @property
+    def is_listening(self) -> bool:
+        return self._server.isListening()
+
+    def close(self) -> None:
+        self._server.close()
+        for caller in tuple(self._callers):
+            caller.abort()
+
+    def _accept(self) -> None:
+        while (caller := self._server.nextPendingConnection()) is not None:
+            if len(self._callers) >= _MAX_CALLERS:
+                caller.abort()
+                caller.deleteLater()
+                continue
+            self._callers.add(caller)
+            caller.setReadBufferSize(MAX_LINE_BYTES)
+            caller.readyRead.connect(lambda caller=caller: self._read(caller))
+            caller.disconnected.connect(lambda caller=caller: self._forget(caller))
+            QTimer.singleShot(CALLER_MS, caller, caller.abort)
+            self._read(caller)
+
+    def _read(self, caller: QLocalSocket) -> None:
+        if caller.canReadLine():
+            line = bytes(caller.readLine(MAX_LINE_BYTES).data())
+            caller.write(_ANSWER)
+            caller.disconnectFromServer()
+            self.called.emit(_link_in(line))
+        elif caller.bytesAvailable() >= MAX_LINE_BYTES:
+            caller.abort()
+
+    def _forget(self, caller: QLocalSocket) -> None:
+        self._callers.discard(caller)
+        caller.deleteLater()
+
+
+def _link_in(line: bytes) -> str:
+    try:
+        said = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    if not isinstance(said, dict) or said.get("version") != VERSION:
+        return ""
+    link = said.get("link")
+    return link if isinstance(link, str) and len(link) <= MAX_LINK_CHARACTERS + 1 else ""
+
+
+def hand_over(directory: Path, link: str) -> bool:
+    """Whether the window that has this profile open took the link, and came to the front."""
+    name = server_name(directory)
+    if name is None:
+        return False
+    line = json.dumps({"version": VERSION, "link": link}).encode("ascii") + b"\n"
+    until_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until_s:
+        if _call(name, line):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _call(name: str, line: bytes) -> bool:
+    socket = QLocalSocket()
+    socket.connectToServer(name)
+    try:
+        if not socket.waitForConnected(_CALL_MS):
+            return False
+        socket.write(line)
+        while not socket.canReadLine():
+            if not socket.waitForReadyRead(_CALL_MS):
+                return False
+        return bytes(socket.readLine(len(_ANSWER) + 1).data()) == _ANSWER
+    finally:
+        socket.abort()

@@ -1,0 +1,165 @@
+"""A second start meets the window that has the profile: its link arrives, nonsense does not."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+
+import pytest
+import qasync
+from PySide6.QtNetwork import QLocalSocket
+from PySide6.QtWidgets import QApplication
+
+from chat_app import one_instance
+from chat_app.one_instance import (
+    MAX_LINE_BYTES,
+    VERSION,
+    InstanceServer,
+    hand_over,
+    server_name,
+)
+from engine.core.invite import MAX_LINK_CHARACTERS
+from tests.patience import PATIENCE_S
+
+LINK = "causerie:join/abc"
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The names of a test's own directories are too long for a socket's path."""
+    made = tmp_path_factory.mktemp("p")
+    made.chmod(0o700)
+    return made
+
+
+def play(scenario: Coroutine[object, object, None]) -> None:
+    with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:
+        runner.run(asyncio.wait_for(scenario, PATIENCE_S))
+
+
+async def second_start(place: Path, link: str) -> bool:
+    """A process of its own: Qt's waiting would keep this one's loop from answering."""
+    program = (
+        "import sys; from pathlib import Path; from chat_app.one_instance import hand_over;"
+        " sys.exit(0 if hand_over(Path(sys.argv[1]), sys.argv[2]) else 1)"
+    )
+    command = [sys.executable, "-c", program, str(place), link]
+    done = await asyncio.to_thread(subprocess.run, command, cwd=REPOSITORY, check=False)
+    return done.returncode == 0
+
+
+async def until(heard: list[str], count: int) -> None:
+    while len(heard) < count:  # noqa: ASYNC110 - patience is the caller's
+        await asyncio.sleep(0.01)
+
+
+def test_a_link_reaches_the_window_and_a_second_start_without_one_does_too(
+    qapp: QApplication, place: Path
+) -> None:
+    del qapp
+
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        assert server.is_listening
+        assert await second_start(place, LINK)
+        assert await second_start(place, "")
+        await until(heard, 2)
+        assert heard == [LINK, ""]
+        server.close()
+
+    play(scenario())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\n",
+        b"nonsense\n",
+        b"[" * 2_000 + b"\n",
+        b"\xff\xfe\n",
+        json.dumps({"version": VERSION + 1, "link": LINK}).encode() + b"\n",
+        json.dumps({"version": VERSION, "link": 7}).encode() + b"\n",
+        json.dumps({"version": VERSION, "link": "x" * (MAX_LINK_CHARACTERS + 2)}).encode() + b"\n",
+        json.dumps([LINK]).encode() + b"\n",
+    ],
+)
+def test_a_line_that_is_not_ours_brings_the_window_and_no_link(
+    qapp: QApplication, place: Path, line: bytes
+) -> None:
+    del qapp
+
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        socket = QLocalSocket()
+        socket.connectToServer(server_name(place) or "")
+        socket.write(line)
+        await until(heard, 1)
+        assert heard == [""]
+        socket.abort()
+        server.close()
+
+    play(scenario())
+
+
+def test_too_much_too_many_and_silence_cost_the_callers_only(
+    qapp: QApplication, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del qapp
+    monkeypatch.setattr(one_instance, "CALLER_MS", 300)
+
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        ended = list[str]()
+        flood = [QLocalSocket() for _ in range(20)]
+        for socket in flood:
+            socket.disconnected.connect(lambda: ended.append("one"))
+            socket.connectToServer(server_name(place) or "")
+        flood[0].write(b"x" * (MAX_LINE_BYTES + 1))
+        await until(ended, len(flood))
+        assert await second_start(place, LINK)
+        await until(heard, 1)
+        assert heard == [LINK]
+        server.close()
+
+    play(scenario())
+
+
+def test_a_window_that_died_leaves_nothing_in_the_way(qapp: QApplication, place: Path) -> None:
+    del qapp
+    name = server_name(place)
+    assert name is not None
+    Path(name).write_bytes(b"")
+
+    async def scenario() -> None:
+        server = InstanceServer(place)
+        assert server.is_listening
+        server.close()
+
+    play(scenario())
+
+
+def test_nobody_there_is_said_and_no_place_of_others_is_used(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_instance, "PATIENCE_S", 0.2)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place.parent))
+    place.parent.chmod(0o755)
+    assert not hand_over(place, LINK)
+    place.chmod(0o755)
+    assert server_name(place) is None
+    long = place / ("d" * 120)
+    long.mkdir(mode=0o700)
+    assert server_name(long) is None
+    place.chmod(0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    found = server_name(long)
+    assert found is not None
+    assert Path(found).parent == place
+    assert os.fspath(long) not in found

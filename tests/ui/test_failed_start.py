@@ -1,0 +1,194 @@
+"""A start that failed: what is said, what can be done about it, and what a report holds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+
+from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
+from chat_app.paths import profile_paths
+from engine.core.errors import (
+    SettingsError,
+    SettingsFlaw,
+    StorageError,
+    StorageFault,
+    TransportError,
+    TransportFault,
+)
+from engine.persistence.errors import DatabaseTooNewError, ProfileInUseError
+from ui.app import build_failed_start
+from ui.failed_start import FailedStartWindow, StartAction
+
+pytestmark = pytest.mark.usefixtures("qapp")
+REPOSITORY = Path(__file__).parents[2]
+DEFAULTS, AGAIN, PORT = StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN, StartAction.ANY_PORT
+
+
+def window_of(error: Exception, place: Path) -> FailedStartWindow:
+    return build_failed_start(failed_start(error, profile_paths(None, place)))
+
+
+def settings_error(flaw: SettingsFlaw) -> SettingsError:
+    return SettingsError("text", flaw, place="settings.toml:2", key="[network] proxy")
+
+
+@pytest.mark.parametrize(
+    ("error", "actions", "said"),
+    [
+        (settings_error(SettingsFlaw.NOT_TOML), (DEFAULTS, AGAIN), "kept beside the new one"),
+        (settings_error(SettingsFlaw.WRONG_VALUE), (AGAIN, DEFAULTS), "to protect you"),
+        (settings_error(SettingsFlaw.UNREADABLE), (AGAIN,), "cannot be read"),
+        (settings_error(SettingsFlaw.READABLE), (AGAIN,), "is a secret"),
+        (ProfileInUseError("ines", 7), (AGAIN,), '"ines" is in use by another program'),
+        (DatabaseTooNewError("x"), (), "newer version of Causerie"),
+        (StorageError("x", StorageFault.DAMAGED), (AGAIN,), "If you have a backup"),
+        (StorageError("x", StorageFault.UNUSABLE, "/a: read-only"), (AGAIN,), "(/a: read-only)"),
+        (StorageError("x", StorageFault.NO_KEY), (AGAIN,), "Unlock the system's keyring"),
+        (
+            TransportError("x", TransportFault.CANNOT_LISTEN, "0.0.0.0 port 7: in use"),
+            (PORT, AGAIN),
+            "port 7: in use",
+        ),
+        (ValueError("a secret of mine"), (), "Please send a report"),
+    ],
+)
+def test_each_failure_has_its_words_and_what_helps_first(
+    error: Exception, actions: tuple[StartAction, ...], said: str, tmp_path: Path
+) -> None:
+    window = window_of(error, tmp_path)
+    assert tuple(window.buttons) == (*actions, StartAction.QUIT)
+    assert said in window.words.text()
+    assert "a secret of mine" not in window.details.text()
+    chosen = list[str]()
+    window.chosen.connect(chosen.append)
+    window.show()
+    for button in window.buttons.values():
+        button.click()
+    window.close()
+    first = actions[0] if actions else StartAction.QUIT
+    assert chosen == [first], "what is chosen first counts, and once"
+    window.deleteLater()
+
+
+def test_closing_the_window_means_to_quit(tmp_path: Path) -> None:
+    window, chosen = window_of(StorageError("x"), tmp_path), list[str]()
+    window.chosen.connect(chosen.append)
+    window.show()
+    window.close()
+    assert chosen == [StartAction.QUIT]
+    window.deleteLater()
+
+
+def test_a_folder_that_is_not_there_opens_the_nearest_that_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = list[str]()
+
+    def open_url(url: QUrl) -> bool:
+        opened.append(url.toLocalFile())
+        return False
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
+    window = window_of(StorageError("x"), tmp_path / "a" / "b")
+    window.show()
+    window.folder.click()
+    assert opened == [str(tmp_path)]
+    assert str(tmp_path) in window.said.text()
+    window.deleteLater()
+
+
+def test_a_report_has_versions_files_and_the_log_and_nothing_that_anybody_wrote(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "causerie.log").write_text("".join(f"line {n}\n" for n in range(500)))
+    (tmp_path / "causerie.db").write_bytes(b"see you at the quay")
+    window = window_of(ValueError("what somebody wrote"), tmp_path)
+    kept = tmp_path / "report.txt"
+    window.save_report(kept)
+    text = kept.read_text()
+    assert "causerie.db" in text
+    assert "error: ValueError" in text
+    assert "line 499" in text
+    assert "line 299" not in text
+    assert "quay" not in text
+    assert "what somebody wrote" not in text
+    assert str(kept) in window.said.text()
+    window.save_report(tmp_path / "no" / "such" / "report.txt")
+    assert "cannot be written" in window.said.text()
+    window.deleteLater()
+
+
+def test_a_settings_file_is_set_aside_and_never_over_another(tmp_path: Path) -> None:
+    file, kept = tmp_path / "settings.toml", set[str]()
+    for number in range(3):
+        file.write_text(f"# {number}")
+        kept.add(set_settings_aside(file).read_text())
+    assert kept == {"# 0", "# 1", "# 2"}
+    assert not file.exists()
+    with pytest.raises(FileNotFoundError):
+        set_settings_aside(file)
+
+
+def test_where_nobody_can_see_a_window_there_is_only_the_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen:size=800x600")
+    assert not can_be_seen()
+    monkeypatch.setenv("QT_QPA_PLATFORM", "wayland;xcb")
+    assert can_be_seen()
+
+
+_PRESSES = """
+import sys
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+import chat_app.failed_start, chat_app.qt_loop
+from chat_app.__main__ import main
+from ui.failed_start import FailedStartWindow, StartAction
+from ui.window.main_window import MainWindow
+
+chat_app.failed_start.UNSEEN = frozenset()
+timer = QTimer(interval=50)
+
+def look():
+    for window in QApplication.topLevelWidgets():
+        if isinstance(window, FailedStartWindow) and window.isVisible():
+            print("failed:", window.title.text())
+            window.buttons[StartAction(sys.argv[2])].click()
+        if isinstance(window, MainWindow) and window.isVisible():
+            print("open")
+            window.close()
+
+timer.timeout.connect(look)
+application = QApplication([])
+timer.start()
+sys.exit(main(["--profile-dir", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize(("action", "status"), [("use_defaults", 0), ("quit", 2)])
+def test_the_program_itself_says_it_and_tries_again(
+    tmp_path: Path, action: str, status: int
+) -> None:
+    (tmp_path / "settings.toml").write_text("[network\n")
+    done = subprocess.run(
+        [sys.executable, "-c", _PRESSES, str(tmp_path), action],
+        cwd=REPOSITORY,
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "CAUSERIE_KEY_FILE": "1"},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == status, done.stderr
+    said = done.stdout.splitlines()
+    assert said[0] == "failed: The settings cannot be used"
+    assert ("open" in said) == (status == 0)
+    assert ("is not TOML" in done.stderr) == (status != 0)
+    aside = list(tmp_path.glob("settings.set-aside-*.toml"))
+    assert [file.read_text() for file in aside] == (["[network\n"] if status == 0 else [])
