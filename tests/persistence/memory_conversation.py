@@ -51,6 +51,7 @@ from engine.core.sds.vocabulary import (
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    SaveClock,
     SaveRetrievalHint,
     Write,
 )
@@ -70,6 +71,8 @@ class MemoryChannel:
 
     def __init__(self, lamport_timestamp: int) -> None:
         self._store = ChannelStore(lamport_timestamp)
+        self._clock = lamport_timestamp
+        """As it was saved.  The model's follows the log, too, as a channel's does at its start."""
 
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._store
@@ -93,6 +96,8 @@ class MemoryChannel:
         return self._store.holders(message_id)
 
     def apply(self, write: Write) -> None:
+        if isinstance(write, SaveClock):
+            self._clock = write.lamport_timestamp
         if self._changes_something(write):
             self._store.apply([write])
 
@@ -119,7 +124,9 @@ class MemoryChannel:
             if self._is_settled(message_id, current_members)
         }
         return replace(
-            state, holders=tuple(each for each in state.holders if each.message_id not in settled)
+            state,
+            lamport_timestamp=self._clock,
+            holders=tuple(each for each in state.holders if each.message_id not in settled),
         )
 
     def _is_settled(self, message_id: MessageId, current_members: set[ParticipantId]) -> bool:
