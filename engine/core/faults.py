@@ -23,7 +23,7 @@ delay is constant."""
 
 _MASK = 2**64 - 1
 _ALLOWED = (
-    "allowed: loss, dup and reorder from 0 to 1, delay like 50..400ms "
+    "allowed: loss, dup, reorder and reset from 0 to 1, delay like 50..400ms "
     f"(at most {MAX_DELAY_MS} ms), seed a whole number"
 )
 _DELAY = re.compile(r"(\d{1,6})(?:\.\.(\d{1,6}))?ms", re.ASCII)
@@ -38,10 +38,12 @@ class FaultSpec(Struct, frozen=True, kw_only=True):
     delay_ms: tuple[int, int] = (0, 0)
     dup: float = 0.0
     reorder: float = 0.0
+    reset: float = 0.0
+    """Of requests for chunks of files: the probability that one breaks off."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for key in ("loss", "dup", "reorder"):
+        for key in ("loss", "dup", "reorder", "reset"):
             value = getattr(self, key)
             if not 0.0 <= value <= 1.0:
                 raise ConfigError(f"faults: {key}={value} is out of range; {_ALLOWED}")
@@ -80,11 +82,12 @@ class FaultPlan:
     another's.
     """
 
-    __slots__ = ("_random", "spec")
+    __slots__ = ("_random", "_resets", "spec")
 
     def __init__(self, spec: FaultSpec, stream: str = "") -> None:
         self.spec = spec
         self._random = SeededRandom(spec.seed, stream)
+        self._resets = SeededRandom(spec.seed, f"{stream}/resets")
 
     def delays_ms(self) -> tuple[int, ...]:
         """When each copy arrives, in ms from now; empty = lost."""
@@ -93,6 +96,10 @@ class FaultPlan:
             return ()
         copies = 2 if self._random() < spec.dup else 1
         return tuple(self._delay_ms() for _ in range(copies))
+
+    def resets(self) -> bool:
+        """Whether the next request for chunks breaks off."""
+        return self._resets() < self.spec.reset
 
     def _delay_ms(self) -> int:
         low, high = self.spec.delay_ms
@@ -112,7 +119,7 @@ def parse_fault_spec(text: str) -> FaultSpec:
     values: dict[str, str] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = (piece.strip() for piece in part.partition("="))
-        if not equals or key not in ("loss", "delay", "dup", "reorder", "seed"):
+        if not equals or key not in ("loss", "delay", "dup", "reorder", "reset", "seed"):
             raise ConfigError(f"faults: unknown key {key[:40]!r}; {_ALLOWED}")
         if key in values:
             raise ConfigError(f"faults: {key} is given twice; {_ALLOWED}")
@@ -122,6 +129,7 @@ def parse_fault_spec(text: str) -> FaultSpec:
         delay_ms=_delay(values.get("delay", "0ms")),
         dup=_probability("dup", values),
         reorder=_probability("reorder", values),
+        reset=_probability("reset", values),
         seed=_seed(values.get("seed", "0")),
     )
 

@@ -4,6 +4,7 @@ Faults apply to each **incoming** copy and to nothing else.  When every particip
 each copy passes it exactly once, at its receiver, and losses at different receivers are
 independent, as on a real network.  If outgoing copies were disturbed too, a loss of 0.3 would
 become 0.51.  Publishing and its receipt pass unchanged: a sender never learns of later losses.
+Requests for chunks of files have faults of their own: some break off.
 
 Each fault is counted under ``faults.``.  The policy is ``engine.core.faults``.  Waiting uses the
 injected ``call_later``, so virtual time works as well.
@@ -15,6 +16,8 @@ from typing import Protocol, TypeAlias
 
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
+from engine.network.blobs.faulty import FaultyBlobs
+from engine.network.blobs.port import BlobNetwork
 from engine.network.handlers import TopicHandlers
 from engine.network.transport import MessageHandler, Transport
 from engine.network.wrapped import WrappedTransport
@@ -35,6 +38,8 @@ class Plan(Protocol):
     """``engine.core.faults.FaultPlan``."""
 
     def delays_ms(self) -> tuple[int, ...]: ...
+
+    def resets(self) -> bool: ...
 
 
 class FaultyTransport(WrappedTransport):
@@ -58,6 +63,10 @@ class FaultyTransport(WrappedTransport):
             self._counters.add("faults.lost_at_stop", len(self._pending))
             self._pending.clear()
         await super().stop()
+
+    def blobs(self) -> BlobNetwork | None:
+        inner = super().blobs()
+        return None if inner is None else FaultyBlobs(inner, self._plan.resets)
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /

@@ -23,6 +23,9 @@ class Script:
 
     fates: list[tuple[int, ...]]
 
+    def resets(self) -> bool:
+        return False
+
     def delays_ms(self) -> tuple[int, ...]:
         return self.fates.pop(0) if self.fates else (0,)
 

@@ -15,7 +15,7 @@ from chat_app.delivery_recording import RecordWish, make_recorder
 from chat_app.paths import profile_paths
 from chat_app.settings import DeliverySettings, NetworkSettings, Settings, StorageSettings
 from engine.core.faults import parse_fault_spec
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, MessageId
 from engine.events import (
     ConversationAdded,
     ConversationChanged,
@@ -24,6 +24,7 @@ from engine.events import (
     MessageChanged,
     MessageView,
 )
+from engine.file_views import FileProgressed
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
@@ -37,9 +38,20 @@ def tell(**what: object) -> None:
 
 
 def on_event(event: EngineEvent) -> None:
-    if isinstance(event, MessageAdded | MessageChanged):
+    if isinstance(event, FileProgressed):
+        tell(event="file", id=event.message_id, state=event.file.state, done=event.file.done_bytes)
+    elif isinstance(event, MessageAdded | MessageChanged):
         message = event.message
         delivery = message.delivery
+        if message.file is not None:
+            problem = message.file.problem
+            tell(
+                event="file",
+                id=message.message_id,
+                state=message.file.state,
+                done=message.file.done_bytes,
+                problem=None if problem is None else problem.fault,
+            )
         tell(
             event="message",
             text=message.text,
@@ -65,6 +77,28 @@ async def whole_log(engine: Engine, group: ConversationId) -> list[MessageView]:
     return messages
 
 
+async def obey_about_file(engine: Engine, group: ConversationId, command: dict[str, str]) -> None:
+    match command["do"]:
+        case "send_file":
+            path = Path(command["path"])
+            sent = await engine.files.send(
+                group, str(path), name=path.name, media_type="application/octet-stream"
+            )
+            tell(answer="sent_file", id=sent)
+        case "fetch":
+            await engine.files.fetch(group, MessageId(command["id"]))
+            tell(answer="fetching", id=command["id"])
+        case "file":
+            page = await engine.timeline.latest_page(group, limit=PAGE)
+            found = [m.file for m in page.messages if m.message_id == command["id"] and m.file]
+            tell(answer="file", state=found[0].state if found else "", id=command["id"])
+        case "save_file":
+            await engine.files.save_as(group, MessageId(command["id"]), command["path"])
+            tell(answer="saved_file", id=command["id"])
+        case other:
+            raise ValueError(other)
+
+
 async def obey(engine: Engine, command: dict[str, str]) -> None:
     group = ConversationId(command.get("group", ""))
     match command["do"]:
@@ -76,6 +110,8 @@ async def obey(engine: Engine, command: dict[str, str]) -> None:
         case "say":
             message_id = await engine.timeline.send_text(group, command["text"])
             tell(answer="saved", text=command["text"], id=message_id)
+        case "send_file" | "fetch" | "file" | "save_file":
+            await obey_about_file(engine, group, command)
         case "log":
             messages = await whole_log(engine, group)
             rows = [m.text for m in messages if m.kind == "text" and not m.waiting]

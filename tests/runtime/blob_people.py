@@ -8,15 +8,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from engine.core.blobs.manifest import ChunkName
-from engine.core.blobs.requests import Holdings, PutStatus
-from engine.core.errors import TransportError, TransportFault
 from engine.core.ids import ConversationId, MessageId
 from engine.events import EngineEvent, MessageAdded, MessageChanged
 from engine.file_views import FileState, FileView
-from engine.network.blobs.port import BlobNetwork, ChunkShelf, OnChunk
+from engine.network.blobs.faulty import FaultyBlobs
+from engine.network.blobs.port import BlobNetwork
 from engine.network.blobs.server import BlobServing
-from engine.network.libp2p.ports import PeerId
 from engine.network.memory import MemoryNetwork
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings
@@ -31,54 +28,14 @@ from tests.runtime.conftest import Person
 MIB = 1024 * 1024
 
 
-class BadBlobs:
-    """Every so many requests break off, after the peer has worked for them."""
-
-    def __init__(self, inner: BlobNetwork, chance: Callable[[], bool]) -> None:
-        self._inner = inner
-        self._chance = chance
-        self.broken = 0
-        self.got_bytes = 0
-
-    def peers(self) -> tuple[PeerId, ...]:
-        return self._inner.peers()
-
-    async def holdings(self, peer_id: PeerId, names: Sequence[ChunkName], /) -> Holdings:
-        held = await self._inner.holdings(peer_id, names)
-        self._maybe_break()
-        return held
-
-    async def get(self, peer_id: PeerId, names: Sequence[ChunkName], on_chunk: OnChunk, /) -> None:
-        some = names[: len(names) // 2] if self._chance() else names
-        if some:
-            await self._inner.get(peer_id, some, on_chunk)
-        if len(some) < len(names):
-            self._break()
-
-    async def put(self, peer_id: PeerId, sealed: bytes, /, *, keep_days: int) -> PutStatus:
-        status = await self._inner.put(peer_id, sealed, keep_days=keep_days)
-        self._maybe_break()
-        return status
-
-    def serve(self, shelf: ChunkShelf | None, /) -> None:
-        self._inner.serve(shelf)
-
-    def _maybe_break(self) -> None:
-        if self._chance():
-            self._break()
-
-    def _break(self) -> None:
-        self.broken += 1
-        raise TransportError("the stream was reset", TransportFault.LOST)
-
-
 class BadTransport(WrappedTransport):
     def __init__(self, inner: EmbeddedNode, chance: Callable[[], bool]) -> None:
         super().__init__(inner)
-        self.bad = BadBlobs(inner.blobs(), chance)
+        self._chance = chance
 
-    def blobs(self) -> BlobNetwork:
-        return self.bad
+    def blobs(self) -> BlobNetwork | None:
+        inner = super().blobs()
+        return None if inner is None else FaultyBlobs(inner, self._chance)
 
 
 class FilePerson(Person):
@@ -97,7 +54,6 @@ class FilePerson(Person):
         super().__init__(name, place, MemoryNetwork())
         self.chunks = place / f"{name}.blobs"
         self.node: EmbeddedNode | None = None
-        self.bad: BadBlobs | None = None
         self._resets = resets
         self._serves = serves
         self._random = random.Random(name)
@@ -123,9 +79,7 @@ class FilePerson(Person):
         serving = ServiceSettings(blobs=BlobServing() if self._serves else None)
         settings = NodeSettings(network_key=saved.network_key, services=serving)
         self.node = EmbeddedNode(settings)
-        made = BadTransport(self.node, lambda: self._random.random() < self._resets)
-        self.bad = made.bad
-        return made
+        return BadTransport(self.node, lambda: self._random.random() < self._resets)
 
     async def restart(self) -> None:
         """As after a crash: what was not durable is gone."""
