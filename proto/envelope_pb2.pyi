@@ -166,6 +166,7 @@ class Claims(_message.Message):
 
     AUTHORS_FIELD_NUMBER: _builtins.int
     HELD_ASIDE_FIELD_NUMBER: _builtins.int
+    WHOLE_FILES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def authors(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuthorHoldings]:
         """what it holds without gap, per author instance"""
@@ -174,15 +175,20 @@ class Claims(_message.Message):
     def held_aside(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """ids, 16 bytes each: too far ahead of its clock"""
 
+    @_builtins.property
+    def whole_files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """ids of others' messages whose blobs it has as a whole"""
+
     def __init__(
         self,
         *,
         authors: _abc.Iterable[Global___AuthorHoldings] | None = ...,
         held_aside: _abc.Iterable[_builtins.bytes] | None = ...,
+        whole_files: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors", "held_aside", b"held_aside"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors", "held_aside", b"held_aside", "whole_files", b"whole_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

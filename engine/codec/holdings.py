@@ -1,4 +1,4 @@
-"""A member's claim beside a message: what it holds without gap, and what it holds aside.
+"""A member's claim beside a message: what it holds without gap, what aside, which files whole.
 
 Each range of sequence numbers is two numbers, each the distance from the bound before it (the first
 from zero, the last from the first, the next first from that last), and the first 8 bytes of the id
@@ -19,6 +19,7 @@ from proto import envelope_pb2
 MAX_AUTHORS = 1024
 MAX_RANGES_PER_AUTHOR = 64
 MAX_HELD_ASIDE = 256
+MAX_WHOLE_FILES = 64
 MAX_CLAIM_BYTES = 16 * 1024
 _LEAST_DISTANCE = 2
 
@@ -32,8 +33,9 @@ def encode_claim(claim: Claim | None) -> bytes:
     if claim is None:
         return b""
     aside = [id_bytes(message_id) for message_id in claim.held_aside[-MAX_HELD_ASIDE:]]
+    whole = [id_bytes(message_id) for message_id in claim.whole_files[-MAX_WHOLE_FILES:]]
     kept: list[envelope_pb2.AuthorHoldings] = []
-    size = len(aside) * (ID_BYTES + 2)
+    size = (len(aside) + len(whole)) * (ID_BYTES + 2)
     for instance_id, ranges in (claim.holdings or {}).items():
         if not ranges:
             continue
@@ -43,7 +45,8 @@ def encode_claim(claim: Claim | None) -> bytes:
             break
         kept.append(author)
     kept.sort(key=lambda author: author.instance_id)
-    return envelope_pb2.Claims(authors=kept, held_aside=aside).SerializeToString(deterministic=True)
+    claims = envelope_pb2.Claims(authors=kept, held_aside=aside, whole_files=whole)
+    return claims.SerializeToString(deterministic=True)
 
 
 def decode_claim(encoded: bytes) -> Claim | None:
@@ -56,7 +59,11 @@ def decode_claim(encoded: bytes) -> Claim | None:
         wire = envelope_pb2.Claims.FromString(encoded)
     except DecodeError as error:
         raise RemoteProtocolError("bad_holdings", "malformed") from error
-    if len(wire.authors) > MAX_AUTHORS or len(wire.held_aside) > MAX_HELD_ASIDE:
+    if (
+        len(wire.authors) > MAX_AUTHORS
+        or len(wire.held_aside) > MAX_HELD_ASIDE
+        or len(wire.whole_files) > MAX_WHOLE_FILES
+    ):
         raise RemoteProtocolError("bad_holdings", "too many")
     holdings: Holdings = {}
     previous = b""
@@ -65,9 +72,10 @@ def decode_claim(encoded: bytes) -> Claim | None:
             raise RemoteProtocolError("bad_holdings", "authors do not ascend")
         previous = author.instance_id
         holdings[InstanceId(author.instance_id)] = _decode_ranges(author)
-    if any(len(each) != ID_BYTES for each in wire.held_aside):
+    if any(len(each) != ID_BYTES for each in (*wire.held_aside, *wire.whole_files)):
         raise RemoteProtocolError("bad_holdings", "an id of another length")
-    return Claim(holdings, tuple(map(id_text, wire.held_aside)))
+    aside, whole = (tuple(map(id_text, ids)) for ids in (wire.held_aside, wire.whole_files))
+    return Claim(holdings, aside, whole)
 
 
 def _encode_author(

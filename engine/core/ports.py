@@ -44,7 +44,7 @@ from engine.core.sds.vocabulary import ChannelState, HolderEntry, Write
 
 
 class StoredTransfer(Struct, frozen=True, kw_only=True):
-    """A blob and its message; the manifest is without its thumbnail."""
+    """A blob and its message, without thumbnail and holders."""
 
     conversation_id: ConversationId
     message_id: MessageId
@@ -296,6 +296,14 @@ class PutTransfer(Struct, frozen=True, kw_only=True):
     fault: str = ""
 
 
+class PutFileHolder(Struct, frozen=True, kw_only=True):
+    """A member says that it has the blob of a message as a whole.  Ignored without such a blob."""
+
+    conversation_id: ConversationId
+    message_id: MessageId
+    participant_id: ParticipantId
+
+
 class PutAnnotation(Struct, frozen=True, kw_only=True):
     """Insert; one that is known already changes nothing, and so does one that counts nothing.
 
@@ -407,6 +415,7 @@ StoreWrite: TypeAlias = (
     | PutMessage
     | PutAnnotation
     | PutTransfer
+    | PutFileHolder
     | HideMessage
     | PutDelivery
     | SaveOwnSequence

@@ -200,6 +200,8 @@ class TransferRecord(Struct, frozen=True, kw_only=True):
     state: TransferState
     fault: str = ""
     """Of FAILED: an ``engine.core.problems.FileFault``."""
+    holders: tuple[ParticipantId, ...] = ()
+    """Other members who say that they have all of it, in the order of their ids."""
 
 
 class FileRecord(Struct, frozen=True, kw_only=True):

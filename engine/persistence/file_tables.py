@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from engine.core.blobs.manifest import ChunkName, Manifest
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.core.ports import StoredTransfer
 from engine.core.records import FileRecord, TransferRecord, TransferState
 from engine.persistence.many_rows import by_the_dozen, with_ids
@@ -55,6 +55,16 @@ TRANSFER_TABLES: Final = (
     """,
 )
 
+HOLDER_TABLES: Final = (
+    """
+    CREATE TABLE file_holder (
+      file_key INTEGER NOT NULL REFERENCES transfer ON DELETE CASCADE,
+      participant_id TEXT NOT NULL,
+      PRIMARY KEY (file_key, participant_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
+
 _PUT: Final = """
 INSERT INTO file (conversation_key, message_id, name, media_type, size, width, height, data)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -67,6 +77,18 @@ INSERT INTO transfer (file_key, key, root, state, fault, thumbnail)
 SELECT file_key, ?, ?, ?, ?, ? FROM file WHERE conversation_key = ? AND message_id = ?
 ON CONFLICT (file_key) DO NOTHING
 """
+_PUT_HOLDER: Final = """
+INSERT INTO file_holder (file_key, participant_id)
+SELECT t.file_key, ? FROM file AS f JOIN transfer AS t ON t.file_key = f.file_key
+WHERE f.conversation_key = ? AND f.message_id = ?
+ON CONFLICT DO NOTHING
+"""
+_HOLDERS: Final = with_ids(
+    "SELECT f.message_id, h.participant_id "
+    "FROM file AS f JOIN file_holder AS h ON h.file_key = f.file_key "
+    "WHERE f.conversation_key = ? AND f.message_id IN",
+    order="ORDER BY h.participant_id",
+)
 FILES: Final = with_ids(
     "SELECT f.message_id, f.name, f.media_type, f.size, f.width, f.height, "
     "t.key, t.root, t.state, t.fault, t.thumbnail "
@@ -88,7 +110,7 @@ class _FileRow(NamedTuple):
     fault: str | None
     thumbnail: bytes | None
 
-    def transfer(self) -> TransferRecord | None:
+    def transfer(self, holders: Sequence[ParticipantId]) -> TransferRecord | None:
         if self.key is None or self.root is None or self.state is None:
             return None
         return TransferRecord(
@@ -100,6 +122,7 @@ class _FileRow(NamedTuple):
             ),
             state=TransferState(self.state),
             fault=self.fault or "",
+            holders=tuple(holders),
         )
 
 
@@ -112,6 +135,7 @@ FROM transfer AS t
     ON m.conversation_key = f.conversation_key AND m.message_id = f.message_id
 WHERE m.hidden <> ?
   AND f.conversation_key NOT IN (SELECT conversation_key FROM removed_conversation)
+ORDER BY t.file_key
 """
 _TransferRow: TypeAlias = tuple[str, StoredId, int, int, bytes, bytes, str, str]
 
@@ -157,20 +181,46 @@ def forget_file(connection: sqlite3.Connection, conversation: int, message_id: S
 def read_files(
     connection: sqlite3.Connection, conversation: int, message_ids: Sequence[StoredId]
 ) -> Mapping[StoredId, FileRecord]:
-    found: dict[StoredId, FileRecord] = {}
-    for asked in by_the_dozen(message_ids):
-        for row in map(
-            _FileRow._make, connection.execute(FILES[len(asked)], (conversation, *asked))
-        ):
-            found[row.stored] = FileRecord(
-                name=row.name,
-                media_type=row.media_type,
-                size=row.size,
-                width=row.width,
-                height=row.height,
-                transfer=row.transfer(),
-            )
+    rows = [
+        _FileRow._make(row)
+        for asked in by_the_dozen(message_ids)
+        for row in connection.execute(FILES[len(asked)], (conversation, *asked))
+    ]
+    holders = _read_holders(connection, conversation, [row.stored for row in rows if row.key])
+    return {
+        row.stored: FileRecord(
+            name=row.name,
+            media_type=row.media_type,
+            size=row.size,
+            width=row.width,
+            height=row.height,
+            transfer=row.transfer(holders.get(row.stored, ())),
+        )
+        for row in rows
+    }
+
+
+def _read_holders(
+    connection: sqlite3.Connection, conversation: int, message_ids: Sequence[StoredId]
+) -> Mapping[StoredId, Sequence[ParticipantId]]:
+    found: dict[StoredId, list[ParticipantId]] = {}
+    for asked in by_the_dozen([*dict.fromkeys(message_ids)]):
+        rows: list[tuple[StoredId, str]] = connection.execute(
+            _HOLDERS[len(asked)], (conversation, *asked)
+        ).fetchall()
+        for stored, participant_id in rows:
+            found.setdefault(stored, []).append(ParticipantId(participant_id))
     return found
+
+
+def put_holder(
+    connection: sqlite3.Connection,
+    conversation: int,
+    message_id: StoredId,
+    participant_id: ParticipantId,
+) -> None:
+    """Nothing happens if there is no such blob, or it is known."""
+    connection.execute(_PUT_HOLDER, (participant_id, conversation, message_id))
 
 
 def read_transfers(connection: sqlite3.Connection) -> list[StoredTransfer]:

@@ -29,6 +29,7 @@ from engine.core.ports import (
     HideMessage,
     PutAnnotation,
     PutDelivery,
+    PutFileHolder,
     PutGroup,
     PutLost,
     PutMember,
@@ -126,6 +127,7 @@ UserWrite: TypeAlias = (
     | SaveMemberMuted
     | HideMessage
     | PutTransfer
+    | PutFileHolder
     | ApplyHistory
 )
 """Ignored for a missing conversation."""

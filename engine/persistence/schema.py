@@ -20,13 +20,13 @@ from msgspec import Struct
 
 from engine.core.errors import StorageError
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
-from engine.persistence.file_tables import FILE_TABLES, TRANSFER_TABLES
+from engine.persistence.file_tables import FILE_TABLES, HOLDER_TABLES, TRANSFER_TABLES
 from engine.persistence.saved_log import INDEX_TABLES
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 7
+SCHEMA_VERSION: Final = 8
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -503,6 +503,12 @@ def add_transfers(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 7")
 
 
+def add_file_holders(connection: sqlite3.Connection) -> None:
+    for statement in HOLDER_TABLES:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 8")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -520,6 +526,7 @@ MIGRATIONS: Final = (
     Migration(keep_indexes),
     Migration(add_files),
     Migration(add_transfers),
+    Migration(add_file_holders),
 )
 
 

@@ -26,6 +26,7 @@ from engine.core.ports import (
     PutAnnotation,
     PutContact,
     PutDelivery,
+    PutFileHolder,
     PutGroup,
     PutMember,
     PutMessage,
@@ -189,7 +190,7 @@ class SqliteProfileStore:
                 self._remove(conversation_id)
             case (
                 SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
-                | ApplyHistory() | PutTransfer()
+                | ApplyHistory() | PutTransfer() | PutFileHolder()
             ):  # fmt: skip
                 self._apply_of_user(write)
             case (
@@ -226,7 +227,7 @@ class SqliteProfileStore:
             case _:
                 assert_never(write)
 
-    def _apply_of_user(self, write: UserWrite) -> None:
+    def _apply_of_user(self, write: UserWrite) -> None:  # noqa: C901 - one case per kind
         connection = self._connection
         key = profile_tables.conversation_key(connection, write.conversation_id)
         if key is None:
@@ -245,6 +246,8 @@ class SqliteProfileStore:
             case PutTransfer(message_id=message_id, state=state, fault=fault):
                 stored = stored_id(message_id)
                 file_tables.put_transfer(connection, key, stored, state, fault)
+            case PutFileHolder(message_id=message_id, participant_id=participant_id):
+                file_tables.put_holder(connection, key, stored_id(message_id), participant_id)
             case ApplyHistory(writes=kept_writes):
                 for kept_write in kept_writes:
                     history_tables.apply_kept(connection, key, kept_write)

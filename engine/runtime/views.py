@@ -135,6 +135,7 @@ def _blob_view(file: FileView, transfer: TransferRecord, *, is_own: bool) -> Fil
         thumbnail=transfer.manifest.thumbnail,
         state=FILE_STATES[transfer.state],
         is_upload=is_own,
+        held_whole_by=transfer.holders,
         problem=FileProblem(fault=FileFault(fault)) if fault else None,
     )
 

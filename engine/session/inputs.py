@@ -129,6 +129,15 @@ class EnvelopeArrived(Struct, frozen=True):
     envelope: Prechecked
 
 
+class HoldsFiles(Struct, frozen=True):
+    """We have the blobs of these messages of others as a whole, the newest last: all of them.
+
+    Only a group is told; in a pair nobody claims anything.
+    """
+
+    message_ids: tuple[MessageId, ...]
+
+
 class CopiesAccepted(Struct, frozen=True, kw_only=True):
     """``peers`` relays or service nodes accepted a copy of these own messages."""
 
@@ -158,6 +167,7 @@ SessionInput: TypeAlias = (
     | MessageArrived
     | EnvelopeArrived
     | CopiesAccepted
+    | HoldsFiles
     | Loaded
     | ConnectivityChanged
     | ClockSet

@@ -11,6 +11,7 @@ from engine.codec.holdings import (
     MAX_CLAIM_BYTES,
     MAX_HELD_ASIDE,
     MAX_RANGES_PER_AUTHOR,
+    MAX_WHOLE_FILES,
     decode_claim,
     encode_claim,
 )
@@ -190,6 +191,23 @@ def test_of_much_that_is_held_aside_the_last_are_named() -> None:
     for wrong in ([bytes(15)], [bytes(17)], [b""], [bytes(16)] * (MAX_HELD_ASIDE + 1)):
         with pytest.raises(RemoteProtocolError):
             decode_claim(envelope_pb2.Claims(held_aside=wrong).SerializeToString())
+
+
+@given(holdings_of_all_kinds, st.lists(ids, max_size=6).map(tuple))
+def test_which_files_are_whole_comes_back(
+    holdings: Holdings, whole_files: tuple[MessageId, ...]
+) -> None:
+    claim = Claim(holdings, (), whole_files)
+    decoded = decode_claim(encode_claim(claim))
+    assert decoded == (claim if holdings or whole_files else None)
+
+
+def test_of_many_whole_files_the_last_are_named() -> None:
+    many = tuple(id_text(number.to_bytes(16, "big")) for number in range(MAX_WHOLE_FILES + 9))
+    assert decode_claim(encode_claim(Claim({}, (), many))) == Claim({}, (), many[9:])
+    for wrong in ([bytes(15)], [b""], [bytes(16)] * (MAX_WHOLE_FILES + 1)):
+        with pytest.raises(RemoteProtocolError):
+            decode_claim(envelope_pb2.Claims(whole_files=wrong).SerializeToString())
 
 
 def test_what_a_newer_version_claims_claims_nothing() -> None:

@@ -40,6 +40,7 @@ from engine.core.records import (
     MemberRecord,
     MessageRecord,
     OwnSequence,
+    TransferRecord,
     TransferState,
 )
 from engine.core.sds.vocabulary import (
@@ -214,12 +215,25 @@ class MemoryConversation:
             insort(self._places, _place_of_row(record))
         self.annotations.row_came(record)
 
-    def put_transfer(self, message_id: MessageId, state: TransferState, fault: str) -> None:
+    def put_transfer(self, message_id: MessageId, *, state: TransferState, fault: str) -> None:
+        transfer = self._transfer(message_id)
+        if transfer is not None:
+            self._change_transfer(message_id, replace(transfer, state=state, fault=fault))
+
+    def put_file_holder(self, message_id: MessageId, who: ParticipantId) -> None:
+        transfer = self._transfer(message_id)
+        if transfer is not None:
+            holders = tuple(sorted({*transfer.holders, who}))
+            self._change_transfer(message_id, replace(transfer, holders=holders))
+
+    def _transfer(self, message_id: MessageId) -> TransferRecord | None:
         record = self._messages.get(message_id)
-        if record is not None and record.file is not None and record.file.transfer is not None:
-            transfer = replace(record.file.transfer, state=state, fault=fault)
-            file = replace(record.file, transfer=transfer)
-            self._messages[message_id] = replace(record, file=file)
+        return None if record is None or record.file is None else record.file.transfer
+
+    def _change_transfer(self, message_id: MessageId, transfer: TransferRecord) -> None:
+        record = self._messages[message_id]
+        assert record.file is not None
+        self._messages[message_id] = replace(record, file=replace(record.file, transfer=transfer))
 
     def transfers(self) -> list[StoredTransfer]:
         return [
@@ -227,7 +241,9 @@ class MemoryConversation:
                 conversation_id=record.conversation_id,
                 message_id=message_id,
                 is_own=record.is_own,
-                transfer=replace(transfer, manifest=replace(transfer.manifest, thumbnail=b"")),
+                transfer=replace(
+                    transfer, manifest=replace(transfer.manifest, thumbnail=b""), holders=()
+                ),
             )
             for message_id, record in self._messages.items()
             if message_id not in self._hidden

@@ -21,6 +21,7 @@ from engine.core.ports import (
     PutAnnotation,
     PutContact,
     PutDelivery,
+    PutFileHolder,
     PutGroup,
     PutMember,
     PutMessage,
@@ -130,7 +131,7 @@ class MemoryProfileStore:
                     SaveProfile() | PutNodeAddress() | SaveValue() | AddCounters()
                     | SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted()
                     | HideMessage() | PutStore() | RemoveStore() | ApplyHistory()
-                    | PutTransfer()
+                    | PutTransfer() | PutFileHolder()
                 ):  # fmt: skip
                     pass
                 case _:
@@ -171,7 +172,7 @@ class MemoryProfileStore:
                 self._conversations.pop(conversation_id, None)
             case (
                 SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
-                | ApplyHistory() | PutTransfer()
+                | ApplyHistory() | PutTransfer() | PutFileHolder()
             ):  # fmt: skip
                 self._apply_of_user(write)
             case (
@@ -202,7 +203,7 @@ class MemoryProfileStore:
             case _:
                 assert_never(write)
 
-    def _apply_of_user(self, write: UserWrite) -> None:
+    def _apply_of_user(self, write: UserWrite) -> None:  # noqa: C901 - one case per kind
         conversation = self._conversations.get(write.conversation_id)
         if conversation is None:
             return
@@ -218,7 +219,9 @@ class MemoryProfileStore:
             case HideMessage(message_id=message_id):
                 conversation.hide_message(message_id)
             case PutTransfer(message_id=message_id, state=state, fault=fault):
-                conversation.put_transfer(message_id, state, fault)
+                conversation.put_transfer(message_id, state=state, fault=fault)
+            case PutFileHolder(message_id=message_id, participant_id=participant_id):
+                conversation.put_file_holder(message_id, participant_id)
             case ApplyHistory(writes=kept_writes):
                 for kept_write in kept_writes:
                     conversation.history.apply(kept_write)

@@ -5,10 +5,11 @@ import sqlite3
 from msgspec import structs
 
 from engine.core.blobs.manifest import ChunkName, Manifest
-from engine.core.ids import DeliveryState, MessageId
+from engine.core.ids import DeliveryState, MessageId, ParticipantId
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
+    PutFileHolder,
     PutGroup,
     PutMessage,
     PutTransfer,
@@ -21,6 +22,7 @@ from engine.core.sds.vocabulary import RemoveFromLog
 from engine.persistence import annotation_reads, file_tables, timeline_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
+    ALICE,
     BOB,
     GROUP,
     at,
@@ -165,6 +167,27 @@ def test_a_blob_says_how_to_find_it_and_what_became_of_it(with_conversation: Pro
     assert file.transfer is not None
     assert (file.transfer.state, file.transfer.fault) == ("failed", "not_as_said")
     assert told(store)["m"] == ("failed", "not_as_said")
+
+
+def test_who_says_to_have_all_of_a_blob_is_remembered(with_conversation: ProfileStore) -> None:
+    store = with_conversation
+    holder = PutFileHolder(conversation_id=GROUP, message_id=M, participant_id=BOB)
+    store.apply([holder, blob(), row(2, "n", kind="file")])
+
+    def holders() -> tuple[ParticipantId, ...]:
+        file = shown(store).record.file
+        assert file is not None
+        assert file.transfer is not None
+        return file.transfer.holders
+
+    assert holders() == (), "it came before the message"
+    store.apply([holder, holder, structs.replace(holder, participant_id=ALICE)])
+    store.apply([structs.replace(holder, message_id=MessageId("n"))])
+    assert holders() == tuple(sorted((ALICE, BOB)))
+    store.apply([blob()])
+    assert holders() == tuple(sorted((ALICE, BOB)))
+    store.apply([retraction(4, "r", "m"), holder])
+    assert shown(store).record.file is None
 
 
 def test_a_blob_goes_with_its_message(with_conversation: ProfileStore) -> None:

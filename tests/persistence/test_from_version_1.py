@@ -51,7 +51,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 NEW = {
     "participant", "instance", "raw_block", "reaction", "version", "open_channel", "file",
-    "transfer", "log_index", "log_pages", "log_buckets", "log_author", "log_late",
+    "transfer", "file_holder", "log_index", "log_pages", "log_buckets", "log_author", "log_late",
 }  # fmt: skip
 CHANGED = {"log_entry", "log_raw", "message", "holder", "delivery", "ordinal_block", "channel"}
 

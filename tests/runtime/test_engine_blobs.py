@@ -21,7 +21,7 @@ from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
 from engine.file_views import FileProgressed, FileState, FileView
 from tests.runtime.blob_people import MIB, FilePerson, keeping_node, people, random_file
-from tests.runtime.test_engine_annotations import shown
+from tests.runtime.test_engine_annotations import own_id, shown
 
 SIZE = MIB + 12_345
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -89,6 +89,25 @@ async def test_the_second_gets_it_from_the_first_when_the_sender_is_gone(tmp_pat
         await carol.engine.files.fetch(group, sent)
         await carol.until_state(sent, FileState.COMPLETE)
         assert await carol.engine.files.read(group, sent) == path.read_bytes()
+
+
+async def test_who_has_it_as_a_whole_says_so(tmp_path: Path) -> None:
+    alice, bob, carol = (FilePerson(name, tmp_path) for name in ("Alice", "Bob", "Carol"))
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob, carol) as group:
+        sent = await alice.send(group, path)
+        for person in (bob, carol):
+            await person.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        for person in (alice, carol):
+            held = await person.until_file(sent, lambda file: bool(file.held_whole_by))
+            assert held.held_whole_by == (own_id(bob),)
+        assert (await bob.shown(group, sent)).held_whole_by == ()
+        await carol.engine.files.fetch(group, sent)
+        both = tuple(sorted((own_id(bob), own_id(carol))))
+        await alice.until_file(sent, lambda file: file.held_whole_by == both)
+        await alice.restart()
+        assert (await alice.shown(group, sent)).held_whole_by == both
 
 
 async def test_bad_requests_and_restarts_only_take_longer(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from engine.core.sds.config import SdsConfig
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
+    ClaimChanged,
     ClockSet,
     ConnectivityChanged,
     CopyAccepted,
@@ -134,6 +135,9 @@ class SdsChannel:
                 self._send_ephemeral(content, step)
             case ConnectivityChanged(online=online):
                 self._connectivity_changed(online, step)
+            case ClaimChanged():
+                if parts.clock.online:
+                    self._introduce(now_ms)
             case ClockSet(offset_ms=offset_ms):
                 parts.clock_offset_ms = offset_ms
                 parts.put_clock_right(now_ms)

@@ -83,6 +83,10 @@ class ConnectivityChanged(Struct, frozen=True, kw_only=True):
     online: bool
 
 
+class ClaimChanged(Struct, frozen=True):
+    """What is stated beside our messages changed, for a reason outside of the channel."""
+
+
 class ClockSet(Struct, frozen=True, kw_only=True):
     """Our clock was set and is ``offset_ms`` ahead of the time of inputs.
 
@@ -192,6 +196,7 @@ Input: TypeAlias = (
     | MessageReceived
     | CopyAccepted
     | ConnectivityChanged
+    | ClaimChanged
     | ClockSet
     | MembersChanged
     | ResendRequested

@@ -91,6 +91,8 @@ class Claim(Struct, frozen=True):
     holdings: Holdings | None = None
     held_aside: tuple[MessageId, ...] = ()
     """Messages that are here but too far ahead of the member's clock to be delivered."""
+    whole_files: tuple[MessageId, ...] = ()
+    """Messages of others whose blobs the member has as a whole."""
 
 
 # --- saved state --------------------------------------------------------------------------------

@@ -8,12 +8,14 @@ picture is wanted at once, and what was retracted or deleted takes its chunks wi
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from msgspec import structs
 
+from engine.codec.holdings import MAX_WHOLE_FILES
 from engine.core.blobs.manifest import ChunkName, Manifest, usable_thumbnail
 from engine.core.content import MAX_FILE_BYTES, Mention
 from engine.core.entropy import Entropy
@@ -50,7 +52,7 @@ from engine.runtime.files.transfer import Around, Download, Rate, Transfer, Uplo
 from engine.runtime.input_checks import usable_attachment, usable_caption
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import message_view
-from engine.session.inputs import Say
+from engine.session.inputs import HoldsFiles, Say
 
 MAX_READ_BYTES: Final = 10 * 1024 * 1024
 MAX_REQUESTS: Final = 16
@@ -96,6 +98,8 @@ class Files:
         """Messages came, changed or went, and the book may be out of date."""
         self._pictures: dict[FileKey, None] = {}
         """To be fetched by themselves."""
+        self._whole: dict[ConversationId, list[MessageId]] = {}
+        """Others' files that are here as a whole, the newest last."""
         self._begun = asyncio.Event()
         self._turn = asyncio.Lock()
         """Held while what becomes of a blob changes."""
@@ -146,6 +150,18 @@ class Files:
             if key not in self._book.blobs:
                 self._book.blobs[key] = blob = Blob(stored=one)
                 self._begin(blob)
+                if blob.state is TransferState.COMPLETE and not one.is_own:
+                    self._whole.setdefault(one.conversation_id, []).append(one.message_id)
+        for conversation_id in {conversation_id for conversation_id, _ in known}:
+            self._claim(conversation_id)
+
+    def _claim(self, conversation_id: ConversationId) -> None:
+        """Let the members know what is here as a whole."""
+        whole = self._whole.get(conversation_id)
+        if whole:
+            with suppress(CommandError):
+                runner = self._conversations.runner(conversation_id)
+                runner.offer(HoldsFiles(tuple(whole[-MAX_WHOLE_FILES:])))
 
     def _manifests(self, *, without: Iterable[FileKey] = ()) -> list[Manifest]:
         left_out = set(without)
@@ -198,9 +214,17 @@ class Files:
         if blob is None or self._disk is None:
             return
         await self._end(blob)
+        self._not_whole(blob)
         kept = self._manifests(without=(key,))
         self._book.blobs.pop(key, None)
         await self._disk.remove([blob.stored.transfer.manifest], kept)
+
+    def _not_whole(self, blob: Blob) -> None:
+        """Claim it no more; what others noted stays."""
+        conversation_id, message_id = blob.key
+        whole = self._whole.get(conversation_id, [])
+        if message_id in whole:
+            whole.remove(message_id)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -258,6 +282,7 @@ class Files:
             await self._set(blob, TransferState.COMPLETE)
             return
         await self._set(blob, TransferState.OFFERED)
+        self._not_whole(blob)
         kept = self._manifests(without=(blob.key,))
         await (await self._usable_disk()).remove([blob.stored.transfer.manifest], kept)
 
@@ -387,6 +412,10 @@ class Files:
         blob.transfer = None
         state = TransferState.COMPLETE if problem is None else TransferState.FAILED
         await self._set(blob, state, problem)
+        if problem is None and not blob.stored.is_own:
+            conversation_id, message_id = blob.key
+            self._whole.setdefault(conversation_id, []).append(message_id)
+            self._claim(conversation_id)
 
     async def _end(self, blob: Blob) -> None:
         task = self._running.pop(blob.key, None)

@@ -43,6 +43,7 @@ from engine.core.sds.config import SdsConfig
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
+    ClaimChanged,
     ClockSet,
     CopyAccepted,
     DeadlineReached,
@@ -59,6 +60,8 @@ from engine.core.sds.vocabulary import (
     AskStore,
     Broadcast,
     BroadcastRepair,
+    Claim,
+    Message,
     MessageDelivered,
     OwnFromFuture,
     Send,
@@ -74,12 +77,14 @@ from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
 from engine.session.group.saved import SavedGroup
+from engine.session.group.whole_files import WholeFiles
 from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh, content_of
 from engine.session.inputs import (
     ChannelInput,
     ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
+    HoldsFiles,
     MessageArrived,
     RetrieveKeptBack,
     Say,
@@ -135,6 +140,7 @@ class GroupSession:
         self._clock = SessionClock(clock_offset_ms)
         self._echoes = ClockEchoes()
         self._wire = GroupWire(seed.group, seed.identity, entropy.random_bytes)
+        self._files = WholeFiles(seed.group.conversation_id, self.has_logged)
         self._people = GroupPeople(seed, counters)
         self._typing = TypingBoard()
         own_id = seed.identity.participant_id
@@ -156,7 +162,7 @@ class GroupSession:
             seed.identity.participant_id,
             config=config,
             message_id_of=message_id_in(group_id_of(seed.group.conversation_id)),
-            sign=self._wire.sign,
+            sign=self._sign,
             random_unit=entropy.random_unit,
             hash64=hash64,
             state=seed.state,
@@ -194,6 +200,9 @@ class GroupSession:
                     self._feed(SendEphemeral(content=typing), builder, now_ms=now_ms)
             case DeadlineReached():
                 self._advance(builder, now_ms=now_ms)
+            case HoldsFiles():
+                if self._files.hold(input_.message_ids):
+                    self._feed(ClaimChanged(), builder, now_ms=now_ms)
             case CopiesAccepted():
                 for message_id in input_.message_ids:
                     copy = CopyAccepted(message_id, input_.peers, input_.waku_hash)
@@ -415,7 +424,13 @@ class GroupSession:
         """For inspection by tests and the simulator's checks."""
         return self._channel
 
+    def has_logged(self, message_id: MessageId) -> bool:
+        return self._channel.has_logged(message_id)
+
     # --- internals ----------------------------------------------------------------------------
+
+    def _sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
+        return self._wire.sign(message, self._files.beside(claim), clock_ms)
 
     def _feed(self, input_: Input, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         self._translate(self._step(input_, builder, now_ms=now_ms), builder, now_ms=now_ms)
@@ -470,6 +485,8 @@ class GroupSession:
             wanted=wanted,
         )
         transition = self._step(received, builder, now_ms=now_ms)
+        if claim is not None and message.sender_id != self._identity.participant_id:
+            self._files.hear(message.sender_id, claim, builder)
         is_others = message.sender_id != self._identity.participant_id
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             self._hear_echo(received, opened.signed_ms, builder, now_ms=now_ms)

@@ -60,6 +60,7 @@ from engine.session.inputs import (
     ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
+    HoldsFiles,
     MessageArrived,
     RetrieveKeptBack,
     Say,
@@ -180,6 +181,8 @@ class OpenSession:
                 self._projector.gaps.asked_again(input_.message_ids, now_ms)
                 builder.notes.append(GapNoted())
                 self._feed(input_, builder, now_ms=now_ms)
+            case HoldsFiles():
+                pass  # There are no files.
             case ShowSetAside():
                 self._feed(input_, builder, now_ms=now_ms)
                 builder.sends.append(LoadSetAside(sender_id=input_.sender_id))

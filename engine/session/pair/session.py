@@ -59,6 +59,7 @@ from engine.session.inputs import (
     CopiesAccepted,
     DeclineContact,
     EnvelopeArrived,
+    HoldsFiles,
     MessageArrived,
     ProfileChanged,
     RetrieveKeptBack,
@@ -213,6 +214,8 @@ class PairSession:
                 self._contact_changed(builder, now_ms=now_ms)
             case ProfileChanged():
                 self._tell_profile(builder, now_ms=now_ms)
+            case HoldsFiles():
+                pass  # Nobody claims anything.
             case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
                 pass  # Missing messages have no id here, so there is nothing to look up.
             case EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded():
