@@ -135,7 +135,8 @@ class _Parser(argparse.ArgumentParser):
 def _refuse_unknown_options(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
     """Else argparse would take what follows such an option for a command, and complain of that."""
     options = dict(_options(parser))
-    shown = sorted(name for name, is_shown in options.items() if is_shown)
+    fitting = dict(_options(parser, of=given))
+    shown = sorted(name for name, is_shown in fitting.items() if is_shown)
     for word in given:
         if word == "--":
             return
@@ -146,12 +147,18 @@ def _refuse_unknown_options(parser: argparse.ArgumentParser, given: Sequence[str
             raise ConfigError(f"{name[:60]!r}: unknown option; {hint}")
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, bool]]:
-    """Long names of the parser and its commands, and whether help tells of them."""
+def _options(
+    parser: argparse.ArgumentParser, of: Sequence[str] | None = None
+) -> Iterator[tuple[str, bool]]:
+    """Long names of the parser and its commands, and whether help tells of them.
+
+    ``of``: only of commands that are named among these words.
+    """
     for action in parser._actions:  # noqa: SLF001 - argparse lists its options nowhere else
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
-            for command in action.choices.values():
-                yield from _options(command)
+            for name, command in action.choices.items():
+                if of is None or name in of:
+                    yield from _options(command)
         for name in action.option_strings:
             if name.startswith("--"):
                 yield name, action.help != argparse.SUPPRESS

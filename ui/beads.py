@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.core.ids import DeliveryState
 from engine.events import ConversationView, MessageKind, MessageView
-from ui.controls import plain_tip
+from ui.controls import set_tip
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -97,7 +97,7 @@ class BeadStrip(QWidget):
         self._warning, self._words = health_words(self._conversation, offline=self._offline)
         said = f"{self._warning}{self._words}"
         self.setAccessibleName(tr("Messages: {said}").format(said=said))
-        self.setToolTip(plain_tip(tr("The last messages: {said}").format(said=said)))
+        set_tip(self, tr("The last messages: {said}").format(said=said))
         self._changed()
 
     def has_any(self) -> bool:

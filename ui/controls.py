@@ -57,6 +57,12 @@ def plain_tip(text: str) -> str:
     return f"<qt>{html.escape(text)}</qt>" if text else ""
 
 
+def set_tip(widget: QWidget, text: str) -> None:
+    """A tool tip, and the same words for screen readers: Qt would give them the tip's markup."""
+    widget.setToolTip(plain_tip(text))
+    widget.setAccessibleDescription(text)
+
+
 def literal(text: str) -> str:
     """For buttons and menus, where an ampersand would become a mnemonic."""
     return text.replace("&", "&&")
@@ -231,7 +237,7 @@ class ElidedText(Text):
         if shown != self.text():
             super().setText(shown)
             self.updateGeometry()
-        self.setToolTip(plain_tip(self._whole) if shown != self._whole else "")
+        set_tip(self, self._whole if shown != self._whole else "")
 
 
 class IconButton(QToolButton):
@@ -251,7 +257,7 @@ class IconButton(QToolButton):
         self._side = side
         self._colour: ColourRole = colour
         self.setAccessibleName(name)
-        self.setToolTip(plain_tip(name))
+        set_tip(self, name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         theme_changed.connect(self._dress)

@@ -20,6 +20,8 @@ BAD: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
     (["bogus"], ["bogus", "demo", "doctor", "node"]),
     (["--prot", "1"], ["'--prot'", "did you mean --port?"]),
     (["doctor", "--xyzzy=3"], ["'--xyzzy'", "--json"]),
+    (["--foo"], ["'--foo'", "--faults", "--port", "--profile"]),
+    (["doctor", "--jsno"], ["did you mean --json?"]),
     (["-x"], ["-x"]),
     (["--port"], ["--port", "expected one argument"]),
     (["--port", "abc"], ["--port", "'abc'", "0 to 65535"]),

@@ -25,12 +25,20 @@ NOT_FOR_PEOPLE = {
         "/dns4/store.example.org/tcp/60000/p2p/16Uiu2…",
     ),
     # Keys, which Qt reads.
-    *("\tAlt+Up", "\tAlt+Down", "\tDel"),
+    *("\tAlt+Up", "\tAlt+Down", "\tDel", "Return", "Up", "Down", "PgUp", "PgDown", "Home", "End"),
+    *("Escape", "Del", "Menu"),
     # For developers.
     *("ui: ", "task: ", "a window needs a QApplication", "page not loaded: %s", " failed"),
 }
 SHOWN_BY = {
-    *("setText", "setWindowTitle", "setToolTip", "setPlaceholderText", "setAccessibleName"),
+    *(
+        "setText",
+        "setWindowTitle",
+        "setToolTip",
+        "set_tip",
+        "setPlaceholderText",
+        "setAccessibleName",
+    ),
     *("setAccessibleDescription", "setStatusTip", "setWhatsThis", "setTitle", "setLabelText"),
     *("QLabel", "QPushButton", "QAction", "QMenu", "QCheckBox", "QRadioButton", "QGroupBox"),
     *("addAction", "addMenu", "addItem", "addTab", "rename", "say", "show_hint", "block"),

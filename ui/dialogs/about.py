@@ -1,10 +1,10 @@
-"""How it works: the marks, what they mean, the keys, and which version this is."""
+"""How it works: the marks, what they mean, and which version this is."""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.beads import Bead
 from ui.connection_words import key_words
@@ -36,22 +36,6 @@ def _beads() -> tuple[tuple[Bead, str], ...]:
         (Bead.LATE, tr("Arrived late, and was put where it belongs.")),
         (Bead.ONLY_HERE, tr("Only on this device so far.")),
         (Bead.FAILED, tr("Not sent.")),
-    )
-
-
-def _keys() -> tuple[tuple[str, str], ...]:
-    return (
-        (tr("Ctrl P"), tr("Add a person")),
-        (tr("Ctrl N"), tr("New group")),
-        (tr("Ctrl J"), tr("Join with an invitation")),
-        (tr("Ctrl K"), tr("Search people and groups")),
-        (tr("Alt ↑ ↓"), tr("Conversation above or below")),
-        (tr("Enter"), tr("Send; with Shift a new line")),
-        (tr("Ctrl E"), tr("Emoji; or write :name:")),
-        ("F6", tr("To the next area")),
-        (tr("Ctrl + - 0"), tr("Larger, smaller, normal text")),
-        ("F1", tr("This page")),
-        (tr("Ctrl Q"), tr("Quit")),
     )
 
 
@@ -112,7 +96,12 @@ class HowItWorks(Sheet):
         whole.setSpacing(14)
         whole.addLayout(_table(tr("Your messages"), [(_Mark(m), w) for m, w in _states()]))
         whole.addLayout(_table(tr("The beads"), [(_Mark(m), w) for m, w in _beads()]))
-        whole.addLayout(_table(tr("Keys"), [(KeyCap(k), w) for k, w in _keys()]))
+        keys = QHBoxLayout()
+        keys.setSpacing(8)
+        keys.addWidget(KeyCap(tr("Ctrl /")))
+        keys.addWidget(Text(tr("shows all keys."), face="label", colour="ink2"))
+        keys.addStretch(1)
+        whole.addLayout(keys)
         if refused:
             whole.addWidget(Text(tr("Refused or set aside here"), face="label", strong=True))
             for sentence in refused:

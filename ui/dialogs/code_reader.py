@@ -15,7 +15,7 @@ from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QGuiApplication, QImage, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from ui.controls import Button, Text, plain_tip
+from ui.controls import Button, Text, set_tip
 from ui.dialogs.pasted_picture import holds_picture, is_link, link_among, picture_in
 from ui.dialogs.profile import ChoosePicture
 from ui.pictures import PictureError
@@ -210,6 +210,5 @@ class CodeReader(QWidget):
 def _way(words: str, icon_name: str, description: str) -> Button:
     button = Button(words, icon_name=icon_name)
     button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-    button.setToolTip(plain_tip(description))
-    button.setAccessibleDescription(description)
+    set_tip(button, description)
     return button

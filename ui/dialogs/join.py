@@ -126,7 +126,7 @@ class Join(Sheet):
     ) -> None:
         super().__init__(
             tr("Join with an invitation"),
-            tr("Nothing is contacted before you agree."),
+            tr("No address in it is contacted before you agree."),
             parent=parent,
         )
         self._join = join

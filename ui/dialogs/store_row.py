@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.history_views import StoreHealth, StoreOrigin, StoreTestView, StoreView
-from ui.controls import Button, Card, ElidedText, IconButton, Text, plain_tip
+from ui.controls import Button, Card, ElidedText, IconButton, Text, set_tip
 from ui.foreign_text import breaking
 from ui.history_words import short_address, store_state, store_statistics, test_words
 from ui.icons import draw_icon
@@ -166,7 +166,7 @@ class StoreRow(Card):
         own = store.origin is StoreOrigin.USER
         self._sign.show_store(store)
         self.address.setText(short_address(store.multiaddr))
-        self.address.setToolTip(plain_tip(store.multiaddr))
+        set_tip(self.address, store.multiaddr)
         self.state.setText(breaking(store_state(store)))
         failed = store.enabled and store.health is StoreHealth.FAILED
         self.state.recolour("danger" if failed else "ink2")

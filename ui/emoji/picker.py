@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.controls import Card, ElidedText, SearchLine, Text, plain_tip, pressed_by_enter
+from ui.controls import Card, ElidedText, SearchLine, Text, pressed_by_enter, set_tip
 from ui.emoji.fonts import draw_emoji, emoji_table, has_emoji_font
 from ui.emoji.grid import CELL, Cell, EmojiGrid, cell_of
 from ui.emoji.table import SKIN_TONES
@@ -88,7 +88,7 @@ class _Tab(QAbstractButton):
         self.key = key
         self.setCheckable(True)
         self.setAccessibleName(group_words(key))
-        self.setToolTip(plain_tip(group_words(key)))
+        set_tip(self, group_words(key))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
 
@@ -169,7 +169,7 @@ class _ToneButton(QToolButton):
         self.setIcon(_hand(tone))
         words = tr("Skin tone: {tone}").format(tone=tone_words(tone))
         self.setAccessibleName(words)
-        self.setToolTip(plain_tip(words))
+        set_tip(self, words)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not pressed_by_enter(self, event):

@@ -29,7 +29,7 @@ from engine.core.ids import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
 from ui.avatar import AvatarButton
 from ui.connection_words import connection_word
-from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, plain_tip
+from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, set_tip
 from ui.foreign_text import one_line
 from ui.list.delegate import ConversationDelegate
 from ui.list.model import ConversationModel
@@ -176,9 +176,7 @@ class LeftPanel(Area):
         present = online if self.is_rail else None
         self.avatar.show_identity(stable_id, name, present=present, picture=picture)
         self.avatar.setEnabled(identity is not None)
-        self.avatar.setToolTip(
-            plain_tip(tr("{name}, {word}. Your profile").format(name=name, word=word))
-        )
+        set_tip(self.avatar, tr("{name}, {word}. Your profile").format(name=name, word=word))
         self.avatar.setAccessibleName(
             tr("You: {name}, {word}. Your profile").format(name=name, word=word)
         )

@@ -213,6 +213,14 @@ class Flows(QObject):
 
         self._start(tr("show how it works"), flow)
 
+    def shortcuts(self) -> None:
+        from ui.dialogs.shortcuts import Shortcuts  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            await self._ask(Shortcuts(self._window))
+
+        self._start(tr("show the keys"), flow)
+
     def quit(self, waiting: int) -> None:
         async def flow() -> None:
             if await self._ask(quit_confirm(waiting, self._window)):

@@ -12,7 +12,7 @@ from engine.events import ConnectionLevel, ConnectionView, ConversationView, Mes
 from ui.avatar import Avatar
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
-from ui.controls import Area, Button, ElidedText, IconButton, plain_tip
+from ui.controls import Area, Button, ElidedText, IconButton, set_tip
 from ui.conversation_words import (
     is_group,
     members_line,
@@ -50,7 +50,7 @@ class LockGlyph(QWidget):
 
     def say(self, words: str) -> None:
         self.setAccessibleName(words)
-        self.setToolTip(plain_tip(words))
+        set_tip(self, words)
 
     def sizeHint(self) -> QSize:
         side = current_theme().metrics.scaled(14)
@@ -255,7 +255,7 @@ class ConversationHeader(Area):
         if self.more.menu() is not menu:
             self.more.setMenu(menu)
             self.more.setAccessibleName(menu.accessibleName())
-            self.more.setToolTip(plain_tip(menu.accessibleName()))
+            set_tip(self.more, menu.accessibleName())
 
     def show_typing(self, names: tuple[str, ...]) -> None:
         self._typing = names

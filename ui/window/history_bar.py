@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.history_views import HistoryState, HistoryView
-from ui.controls import Area, Button, IconButton, Text, plain_tip
+from ui.controls import Area, Button, IconButton, Text, set_tip
 from ui.history_words import (
     history_details,
     history_title,
@@ -129,7 +129,7 @@ class HistoryBar(Area):
         self.line.setVisible(not history.is_over)
         self.line.show_fraction(history.fraction)
         self.details.setText(history_details(history))
-        self.details.setToolTip(plain_tip(sentence(history_problem_words(history.problem))))
+        set_tip(self.details, sentence(history_problem_words(history.problem)))
         self.cancel.setVisible(not history.is_over)
         stuck = history.state is HistoryState.WAITING and history.problem is not None
         self.stores.setVisible(failed or stuck)

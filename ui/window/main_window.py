@@ -186,6 +186,7 @@ class MainWindow(QMainWindow):
         menu.add_looks(self._settings, self.looks)
         menu.addSeparator()
         menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")
+        menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)
         menu.add(tr("Quit"), ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
         menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
         menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))

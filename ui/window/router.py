@@ -45,6 +45,11 @@ class Shown(Struct, frozen=True, kw_only=True):
     outbox: UnsentTexts
 
 
+def _key_of(purpose: str) -> str:
+    """Of the notice about a task."""
+    return f"task: {purpose}"
+
+
 class EventRouter(QObject):
     open_conversation_removed = Signal()
     connection_changed = Signal()
@@ -83,6 +88,8 @@ class EventRouter(QObject):
         self._shown.pane.refresh(current)
 
     def _draft_saved(self, conversation_id: ConversationId, text: str) -> None:
+        """What is being saved now; that an older draft was not saved matters no more."""
+        self._shown.notices.clear(_key_of(tr("save the draft")))
         view = self._shown.model.conversation(conversation_id)
         if view is not None and view.draft != text:
             self._shown.model.put(replace(view, draft=text))
@@ -160,7 +167,7 @@ class EventRouter(QObject):
     def _task_failed(self, failure: Failure) -> None:
         self._shown.notices.raise_notice(
             Notice(
-                key=f"task: {failure.purpose}",
+                key=_key_of(failure.purpose),
                 level=NoticeLevel.ERROR,
                 text=tr("Could not {purpose}: {why}").format(
                     purpose=failure.purpose, why=failure.text
@@ -170,4 +177,4 @@ class EventRouter(QObject):
         )
 
     def _task_succeeded(self, purpose: str) -> None:
-        self._shown.notices.clear(f"task: {purpose}")
+        self._shown.notices.clear(_key_of(purpose))

@@ -15,7 +15,7 @@ from ui.connection_words import (
     shown_level,
     traffic,
 )
-from ui.controls import Area, Button, ElidedText, Text, plain_tip
+from ui.controls import Area, Button, ElidedText, Text, set_tip
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -79,7 +79,7 @@ class StatusStrip(Area):
         self._reason = ElidedText(face="caption", colour="ink3")
         self._reason.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
         self._traffic = Text(face="caption", colour="ink2")
-        self._traffic.setToolTip(plain_tip(tr("Sent and received since the start")))
+        set_tip(self._traffic, tr("Sent and received since the start"))
         self._row = QHBoxLayout(self)
         self._row.addWidget(self._dot)
         self._row.addWidget(self._link)
@@ -106,9 +106,8 @@ class StatusStrip(Area):
     def show_connection(self, connection: ConnectionView) -> None:
         self._connection = connection
         self._dot.show_level(shown_level(connection))
-        tip = plain_tip(reason_words(connection))
-        self._link.setToolTip(tip)
-        self._dot.setToolTip(tip)
+        for part in (self._link, self._dot):
+            set_tip(part, reason_words(connection))
         received, sent = traffic(connection.bytes_in), traffic(connection.bytes_out)
         self._traffic.setText(f"↑ {sent}   ↓ {received}")
         self._traffic.setAccessibleName(

@@ -231,7 +231,7 @@ class StoreRegistry:
             ended.store, StoreHealth.FAILED, problem, ended.version, failed_ms=self._clock_ms()
         )
         if (before.state, before.problem) != (StoreHealth.FAILED, problem):
-            logger.warning(
+            logger.info(
                 "a Store was left", extra={"reason": ended.reason or ended.end, "area": "history"}
             )
             self.tell()
