@@ -19,6 +19,8 @@ from engine.answers import (
     TimelinePage,
     VersionView,
 )
+from engine.core import content
+from engine.core.blobs import manifest
 from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.core.records import ChannelName, OpenFormat, OpenPace
@@ -35,13 +37,13 @@ from engine.events import (
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
 
-MAX_TEXT_BYTES = 64 * 1024
-MAX_FILE_BYTES = 96 * 1024
-MAX_CAPTION_BYTES = 1024
-MAX_LARGE_FILE_BYTES = 100 * 1024 * 1024
-MAX_THUMBNAIL_BYTES = 8 * 1024
-MAX_READ_BYTES = 10 * 1024 * 1024
-MAX_NAME_CHARACTERS = 64
+MAX_TEXT_BYTES = content.MAX_TEXT_BYTES
+MAX_FILE_BYTES = content.MAX_FILE_BYTES
+MAX_CAPTION_BYTES = content.MAX_CAPTION_BYTES
+MAX_NAME_CHARACTERS = content.MAX_NAME_CHARACTERS
+MAX_LARGE_FILE_BYTES = manifest.MAX_BLOB_BYTES
+MAX_THUMBNAIL_BYTES = manifest.MAX_THUMBNAIL_BYTES
+MAX_READ_BYTES = manifest.MAX_READ_BYTES
 
 
 class Groups(Protocol):

@@ -18,6 +18,8 @@ MAX_CHUNKS: Final = MAX_BLOB_BYTES // CHUNK_BYTES
 KEY_BYTES: Final = 32
 NAME_BYTES: Final = 32
 MAX_THUMBNAIL_BYTES: Final = 8 * 1024
+MAX_READ_BYTES: Final = 10 * 1024 * 1024
+"""Of what is read into memory as a whole, to be shown."""
 _PICTURES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 
 ChunkName = NewType("ChunkName", bytes)

@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import structs
 
 from engine.codec.holdings import MAX_WHOLE_FILES
-from engine.core.blobs.manifest import ChunkName, Manifest, usable_thumbnail
+from engine.core.blobs.manifest import MAX_READ_BYTES, ChunkName, Manifest, usable_thumbnail
 from engine.core.content import MAX_FILE_BYTES, Mention
 from engine.core.entropy import Entropy
 from engine.core.errors import (
@@ -54,7 +54,6 @@ from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import message_view
 from engine.session.inputs import HoldsFiles, Say
 
-MAX_READ_BYTES: Final = 10 * 1024 * 1024
 MAX_REQUESTS: Final = 16
 """Of all transfers at once."""
 MAX_PICTURES_WANTED: Final = 256
