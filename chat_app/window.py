@@ -124,7 +124,7 @@ async def _run(
     control = NetworkControl(settings.network)
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
-    announcing = Announcing(settings.privacy.presence)
+    announcing = Announcing(settings.privacy.presence, settings.privacy.fetch_pictures_below_mb)
     memory = WindowMemory(
         WindowSettings(settings, paths.settings_file, announcing), directory.path / "window.json"
     )
@@ -137,6 +137,7 @@ async def _run(
             control,
             recorder,
             announces_presence=announcing.announces_presence,
+            fetches_pictures_below_mb=announcing.fetches_pictures_below_mb,
             progress=carrying_over.progress,
         )
         try:

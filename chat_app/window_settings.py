@@ -21,12 +21,17 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Announcing:
-    """Whether people are told that we are online; the engine asks each time."""
+    """What others learn of us without a message of ours; the engine asks each time."""
 
     presence: bool = True
+    pictures_below_mb: int = 2
+    """Pictures up to here are fetched by themselves."""
 
     def announces_presence(self) -> bool:
         return self.presence
+
+    def fetches_pictures_below_mb(self) -> int:
+        return self.pictures_below_mb
 
 
 class WindowSettings(Struct, frozen=True):
@@ -43,6 +48,8 @@ class WindowSettings(Struct, frozen=True):
                 return self.settings.appearance.theme.replace("-", "_")
             case "text_percent":
                 return str(self.settings.appearance.text_size)
+            case "fetch_pictures_below_mb":
+                return str(self.settings.privacy.fetch_pictures_below_mb)
             case "delivery_key":
                 return load_what_is_right(self.path).settings.delivery.key
             case _:
@@ -61,6 +68,8 @@ class WindowSettings(Struct, frozen=True):
     def save(self, key: str, value: str) -> None:
         if key == "tell_presence":
             self.announcing.presence = value == "yes"
+        elif key == "fetch_pictures_below_mb":
+            self.announcing.pictures_below_mb = int(value)
         try:
             self._save(key, value)
         except ConfigError:
@@ -80,6 +89,8 @@ class WindowSettings(Struct, frozen=True):
                 change_setting(self.path, "privacy", "typing", value == "yes")
             case "tell_presence":
                 change_setting(self.path, "privacy", "presence", value == "yes")
+            case "fetch_pictures_below_mb":
+                change_setting(self.path, "privacy", key, int(value))
             case "record_deliveries":
                 if value == "yes" and not load_what_is_right(self.path).settings.delivery.key:
                     key_made = key_text(os.urandom(KEY_BYTES))

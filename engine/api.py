@@ -328,6 +328,7 @@ class Files(Protocol):
         caption: str = "",
         mentions: Sequence[Mention] = (),
         reply_to: MessageId | None = None,
+        forwarded: bool = False,
         thumbnail: bytes = b"",
         width: int = 0,
         height: int = 0,

@@ -1,12 +1,32 @@
-"""What is said of a file: its size, and what it is in one word."""
+"""What is said of a file: its size, what it is, how far it has come, and why it does not come.
 
+Words only, no pixels.  Names come from other people: here they are put on one line.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from engine.core.errors import StorageError
+from engine.core.problems import FileFault, FileProblem
 from engine.events import MessageView
-from engine.file_views import FileView
+from engine.file_views import FileState, FileView
+from ui.error_words import error_words
 from ui.foreign_text import one_line
+from ui.times import off_words
 from ui.translate import tr
 
 _KIB = 1024
 _MAX_NAME = 80
+_LONGEST_LEFT_MS = 86_400_000
+_RUNNABLE: Final = frozenset({
+    "app", "appimage", "bash", "bat", "bin", "cmd", "com", "command", "cpl", "csh", "desktop",
+    "exe", "gadget", "jar", "jnlp", "js", "jse", "ksh", "lnk", "mjs", "msc", "pif", "pl", "ps1",
+    "psm1", "py", "pyc", "pyw", "rb", "reg", "run", "scf", "scr", "sh", "shs", "url", "vb", "vbe",
+    "vbs", "ws", "wsf", "wsh", "zsh", "apk", "deb", "dmg", "msi", "msix", "pkg", "rpm", "docm",
+    "dotm", "hta", "htm", "html", "mht", "potm", "ppam", "ppsm", "pptm", "svg", "swf", "xhtml",
+    "xlam", "xlsm", "xltm", "xml",
+})  # fmt: skip
+"""What the desktop may run, or open in a program that runs what is in it."""
 
 
 def size_words(size: int) -> str:
@@ -26,6 +46,20 @@ def is_moving(file: FileView) -> bool:
     return is_picture(file) and file.media_type == "image/gif"
 
 
+def is_here(file: FileView) -> bool:
+    """Whether all of its bytes are on this device."""
+    return file.state in {FileState.INLINE, FileState.COMPLETE} or file.is_upload
+
+
+def may_run(file: FileView) -> bool:
+    """Whether opening it can do more than show it: by its name, which is what the desktop goes by.
+
+    A name without a suffix may be anything.
+    """
+    stem, dot, suffix = file.name.rpartition(".")
+    return not dot or not stem or suffix.casefold().strip() in _RUNNABLE
+
+
 def file_title(file: FileView) -> str:
     """For one line: "Photo", or the file's name."""
     if is_moving(file):
@@ -41,3 +75,99 @@ def with_caption(message: MessageView, text: str) -> str:
         return text
     title = file_title(message.file)
     return tr("{file}: {text}").format(file=title, text=text) if text else title
+
+
+# --- larger files ---------------------------------------------------------------------------------
+
+
+def state_words(file: FileView) -> str:
+    """How far it has come, in a line; of a file that came with its message its size."""
+    match file.state:
+        case FileState.RUNNING:
+            return _on_its_way(file)
+        case FileState.WAITING:
+            return tr("Waiting · {size}").format(size=_done_words(file))
+        case FileState.PAUSED:
+            return tr("Paused · {size}").format(size=_done_words(file))
+        case FileState.OFFERED:
+            return tr("{size}, not fetched yet").format(size=size_words(file.size))
+        case FileState.INLINE | FileState.COMPLETE | FileState.FAILED:
+            return size_words(file.size)
+
+
+def _done_words(file: FileView) -> str:
+    whole = size_words(file.size)
+    if not file.done_bytes:
+        return whole
+    return tr("{done} of {whole}").format(done=size_words(file.done_bytes), whole=whole)
+
+
+def _on_its_way(file: FileView) -> str:
+    words = tr("To service nodes: {done}") if file.is_upload else tr("{done}")
+    parts = [words.format(done=_done_words(file))]
+    if file.rate:
+        parts.append(tr("{size}/s").format(size=size_words(file.rate)))
+        left_ms = max(0, file.size - file.done_bytes) * 1_000 // file.rate
+        if 0 < left_ms < _LONGEST_LEFT_MS:
+            parts.append(tr("{duration} left").format(duration=off_words(left_ms)))
+    return " · ".join(parts)
+
+
+def holders_words(file: FileView, others: int) -> str:
+    """Empty while nobody else says, signed, that they have all of it."""
+    holding = len(file.held_whole_by)
+    if not holding:
+        return ""
+    words = tr("held as a whole by {number} of {others}")
+    return words.format(number=holding, others=max(others, holding))
+
+
+def percent_done(file: FileView) -> int:
+    return min(100, 100 * file.done_bytes // file.size) if file.size else 0
+
+
+def file_problem_words(problem: FileProblem, *, is_own: bool) -> str:
+    """Why it does not come, or is with nobody else yet, and what helps: sentences."""
+    if problem.fault is FileFault.STORAGE and problem.storage is not None:
+        return error_words(StorageError("", problem.storage))
+    if problem.fault is FileFault.NOBODY_HAS_IT:
+        return _nobody_has_it(problem)
+    if problem.fault is FileFault.NOT_HERE and is_own:
+        return tr("A part of it cannot be read any more on this device. Send it again.")
+    return _PROBLEMS[problem.fault]()
+
+
+def _nobody_has_it(problem: FileProblem) -> str:
+    peers = tr("%n people", "%n person", problem.peers)
+    nodes = tr("%n service nodes", "%n service node", problem.nodes)
+    if problem.peers and problem.nodes:
+        words = tr("{peers} and {nodes} were asked, and have nothing of what is missing.")
+    elif problem.nodes:
+        words = tr("{nodes} asked, and nothing of what is missing is there.")
+    else:
+        words = tr("{peers} asked, and nobody has what is missing.")
+    again = tr("They are asked again by and by.")
+    return f"{words.format(peers=peers, nodes=nodes)} {again}"
+
+
+_PROBLEMS: Final[Mapping[FileFault, Callable[[], str]]] = {
+    FileFault.NOBODY_CONNECTED: lambda: tr(
+        "This device is offline. It goes on by itself once somebody is connected."
+    ),
+    FileFault.NEEDS_SERVICE_NODE: lambda: tr(
+        "It needs a service node: nobody who could be asked is connected. Add a node that keeps "
+        'files under "Network" in the menu, the same one as its sender.'
+    ),
+    FileFault.NOBODY_HAS_IT: lambda: tr("Nobody who was asked has what is missing."),
+    FileFault.NOBODY_KEEPS_IT: lambda: tr(
+        "No service node keeps it: others get it only while you are connected. Add a node that "
+        'keeps files under "Network" in the menu.'
+    ),
+    FileFault.NOT_AS_SAID: lambda: tr(
+        "It is not what its message says, so it was thrown away. Only its sender can be to blame."
+    ),
+    FileFault.NOT_HERE: lambda: tr(
+        "A part of it cannot be read any more on this device. Try again to get it anew."
+    ),
+    FileFault.STORAGE: lambda: tr("The disk reported an error."),
+}

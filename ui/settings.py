@@ -10,6 +10,8 @@ from enum import StrEnum
 
 from ui.theme import ThemeMode, clamp_percent
 
+PICTURES_BELOW_MB = 2
+"""Fetched by themselves unless the settings say otherwise."""
 _DEFAULT_TEXT_PERCENT = 100
 
 
@@ -112,6 +114,16 @@ class UiSettings:
     @tell_presence.setter
     def tell_presence(self, told: bool) -> None:
         self.put("tell_presence", "yes" if told else "no")
+
+    @property
+    def fetch_pictures_below_mb(self) -> int:
+        """Pictures of at most so many megabytes are fetched by themselves; 0: none."""
+        stored = self.get("fetch_pictures_below_mb") or ""
+        return int(stored) if stored.isdecimal() else PICTURES_BELOW_MB
+
+    @fetch_pictures_below_mb.setter
+    def fetch_pictures_below_mb(self, megabytes: int) -> None:
+        self.put("fetch_pictures_below_mb", str(megabytes))
 
     @property
     def show_message_text(self) -> bool:

@@ -143,6 +143,9 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert kept.announcing.announces_presence()
     window.tell_typing = window.tell_presence = False
     assert not kept.announcing.announces_presence(), "at once"
+    assert window.fetch_pictures_below_mb == 2
+    window.fetch_pictures_below_mb = 0
+    assert kept.announcing.fetches_pictures_below_mb() == 0
 
     settings = load_settings(path)
     assert settings.appearance.theme == "high-contrast"
@@ -154,6 +157,7 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert not window.notifications
     assert not window.tell_typing
     assert not window.tell_presence
+    assert window.fetch_pictures_below_mb == 0
 
 
 def test_a_window_change_that_cannot_be_kept_does_not_disturb_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.api import MAX_READ_BYTES, Mention
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
 
 
@@ -15,6 +16,8 @@ class ScriptedFiles:
         self.asked: list[tuple[str, str]] = []
         """Command and message id; of ``send`` the path."""
         self.data: dict[MessageId, bytes] = {}
+        self.failing = False
+        """Whether the disk refuses what is to be fetched."""
 
     async def send(  # noqa: PLR0913 - as in ``engine.api``
         self,
@@ -26,6 +29,7 @@ class ScriptedFiles:
         caption: str = "",
         mentions: Sequence[Mention] = (),
         reply_to: MessageId | None = None,
+        forwarded: bool = False,
         thumbnail: bytes = b"",
         width: int = 0,
         height: int = 0,
@@ -37,6 +41,8 @@ class ScriptedFiles:
 
     async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         del conversation_id
+        if self.failing:
+            raise StorageError("full", StorageFault.DISK_FULL)
         self.asked.append(("fetch", message_id))
 
     async def pause(self, conversation_id: ConversationId, message_id: MessageId) -> None:

@@ -3,8 +3,10 @@
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from engine.events import ConversationView
+from engine.events import ConversationView, MessageView
+from engine.file_views import FileView
 from ui.controls import ButtonKind, Text
+from ui.conversation_words import sender_words
 from ui.dialogs.sheet import Sheet
 from ui.foreign_text import one_line
 from ui.translate import tr
@@ -37,6 +39,22 @@ def unsent_words(number: int) -> str:
         "%n messages of yours never got out and will be lost.",
         "%n message of yours never got out and will be lost.",
         number,
+    )
+
+
+def run_confirm(message: MessageView, file: FileView, parent: QWidget) -> Confirm:
+    """Before another program opens what may run."""
+    words = tr(
+        "“{name}” can run programs on this computer, and {sender} says what it is: nobody has "
+        "checked it. Open it only if you expected it from them."
+    )
+    name = one_line(file.name, 80)
+    return Confirm(
+        tr("Open this file?"),
+        words.format(name=name, sender=sender_words(message)),
+        yes=tr("Open anyway"),
+        kind="danger",
+        parent=parent,
     )
 
 

@@ -6,7 +6,7 @@ A conversation may not take part in everything: an open channel carries plain te
 from msgspec import Struct
 
 from engine.events import MessageKind, MessageView
-from engine.file_views import FileState
+from ui.file_words import is_here
 from ui.glyphs import Glyph, glyph_of
 from ui.timeline.rows import is_system
 
@@ -36,7 +36,7 @@ def abilities_of(message: MessageView, *, can_write: bool, annotates: bool = Tru
         reply=speaks,
         react=speaks,
         edit=speaks and message.is_own and is_text,
-        forward=said and (message.file is None or message.file.state is FileState.INLINE),
+        forward=said and (message.file is None or is_here(message.file)),
         delete=not is_system(message) and not message.held,
         retract=speaks and message.is_own,
         info=not is_system(message) and not message.held,

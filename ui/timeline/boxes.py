@@ -22,7 +22,8 @@ from ui.timeline.bodies import Body, BodyLayouts
 from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
 from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
 from ui.timeline.cards import CardBox, Cards
-from ui.timeline.file_box import FileBox, FilePictures, file_box, file_size
+from ui.timeline.file_box import FileBox, file_box
+from ui.timeline.file_pictures import FilePictures
 from ui.timeline.geometry import Geometry
 from ui.timeline.row_words import claimed_words, time_words
 from ui.timeline.rows import (
@@ -101,6 +102,8 @@ class Measure:
     """Whether a marker's details are open."""
     is_pair: Callable[[], bool]
     now_ms: Callable[[], UnixMs]
+    others: Callable[[], int]
+    """How many members there are besides ourselves."""
 
     def box(self, row: Row) -> Box:
         match row:
@@ -165,10 +168,13 @@ class Measure:
         top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
         origin = QPointF(0, top + g.pad_y + name_height)
         parts = parts_above(message, origin, room, theme)
-        file, below_file = self._file(message, origin.y() + parts.height, room)
+        file = self._file(message, origin.y() + parts.height, room)
+        below_file = origin.y() + parts.height
+        if file is not None:
+            below_file = file.bottom + theme.metrics.gap(4)
         has_text = message.file is None or bool(message.text)
         body_top, body_height = below_file, body.height if has_text else 0.0
-        text_end = body.last_line_width if has_text else room
+        text_end = body.last_line_width if has_text else _end_of_file(file, room)
         chips = self._chips(message, body_top + body_height, room)
         told = row.timed or message.held or message.edited_ms is not None
         time = self._time(message) if told else ""
@@ -179,7 +185,8 @@ class Measure:
         text_blocks = body.right_to_left or body.ends_in_code
         own_line = beside > room or body.folded or (text_blocks and not chips)
         widths = [chip.rect.right() for chip in chips]
-        inner = max([body.width, name_width, parts.width, file.width(), *widths])
+        file_width = 0.0 if file is None else file.width
+        inner = max([body.width, name_width, parts.width, file_width, *widths])
         inner = max(inner, meta_width if own_line else beside)
         if body.folded:
             inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
@@ -199,6 +206,7 @@ class Measure:
         if body.folded:
             more = QRectF(content_left, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
             unfold = ((RowButton.UNFOLD, more),)
+        file = None if file is None else file.moved(content_left)
         reason, reason_rect, buttons = self._failure(message, bubble)
         return BubbleBox(
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
@@ -206,30 +214,23 @@ class Measure:
             name=name,
             name_rect=QRectF(content_left, top + g.pad_y, name_width, name_height),
             above=parts.placed(content_left, width - 2 * g.pad_x),
-            file=self._file_box(message, file.translated(content_left, 0)),
+            file=file,
             body=body,
             body_at=QPointF(content_left, body_top),
             chips=tuple(chip.moved(content_left) for chip in chips),
             meta=self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
-            buttons=unfold + buttons,
+            buttons=unfold + (() if file is None else file.buttons) + buttons,
         )
 
-    def _file(self, message: MessageView, top: float, room: float) -> tuple[QRectF, float]:
-        """Where the file stands, from the bubble's content on, and where the text below begins."""
-        if message.file is None:
-            return QRectF(), top
-        broken = self.pictures.is_broken(message.message_id)
-        size = file_size(message.file, room, self.theme, broken=broken)
-        rect = QRectF(0, top + 2, size.width(), size.height())
-        return rect, rect.bottom() + self.theme.metrics.gap(4)
-
-    def _file_box(self, message: MessageView, rect: QRectF) -> FileBox | None:
+    def _file(self, message: MessageView, top: float, room: float) -> FileBox | None:
+        """From the bubble's content on."""
         if message.file is None:
             return None
-        broken = self.pictures.is_broken(message.message_id)
-        return file_box(message.file, rect, self.theme, broken=broken)
+        broken = self.pictures.is_broken(message)
+        others = self.others()
+        return file_box(message, message.file, top, room, self.theme, broken=broken, others=others)
 
     def _chips(self, message: MessageView, below: float, room: float) -> tuple[Chip, ...]:
         at = QPointF(0, below + self.theme.metrics.gap(6))
@@ -298,6 +299,11 @@ class Measure:
             taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
             reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
         return words, reason, ((RowButton.DISCARD, discard_rect), (RowButton.RESEND, resend_rect))
+
+
+def _end_of_file(file: FileBox | None, room: float) -> float:
+    """Where the last line of what stands below it ends."""
+    return file.buttons[-1][1].right() if file is not None and file.buttons else room
 
 
 def _end_of(chips: Sequence[Chip]) -> float:

@@ -1,8 +1,9 @@
 """The buttons in rows, and how wide words are: what all who measure and paint need."""
 
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from functools import lru_cache
-from typing import assert_never
+from typing import Final, Literal, TypeAlias
 
 from PySide6.QtGui import QFont, QFontMetricsF
 
@@ -24,9 +25,36 @@ class RowButton(Enum):
     UNFOLD = auto()
     HELD_ALL = auto()
     HELD_FEWER = auto()
+    FILE_FETCH = auto()
+    FILE_PAUSE = auto()
+    FILE_GO_ON = auto()
+    FILE_CANCEL = auto()
+    FILE_AGAIN = auto()
+    FILE_SAVE = auto()
+    FILE_OPEN = auto()
 
 
 WITH_SIGN = frozenset({RowButton.RESEND, RowButton.FETCH, RowButton.TRY_AGAIN, RowButton.EARLIER})
+_FILE_WORDS: Final[Mapping[RowButton, Callable[[], str]]] = {
+    RowButton.FILE_FETCH: lambda: tr("Fetch"),
+    RowButton.FILE_PAUSE: lambda: tr("Pause"),
+    RowButton.FILE_GO_ON: lambda: tr("Continue"),
+    RowButton.FILE_CANCEL: lambda: tr("Cancel"),
+    RowButton.FILE_AGAIN: lambda: tr("Try again"),
+    RowButton.FILE_SAVE: lambda: tr("Save as…"),
+    RowButton.FILE_OPEN: lambda: tr("Open"),
+}
+FileButton: TypeAlias = Literal[
+    RowButton.FILE_FETCH,
+    RowButton.FILE_PAUSE,
+    RowButton.FILE_GO_ON,
+    RowButton.FILE_CANCEL,
+    RowButton.FILE_AGAIN,
+    RowButton.FILE_SAVE,
+    RowButton.FILE_OPEN,
+]
+OF_FILES = frozenset(_FILE_WORDS)
+"""They speak of a message's larger file."""
 
 
 def button_words(button: RowButton) -> str:
@@ -50,7 +78,7 @@ def button_words(button: RowButton) -> str:
         case RowButton.HELD_FEWER:
             words = tr("Show fewer")
         case _:
-            assert_never(button)
+            words = _FILE_WORDS[button]()
     return words
 
 

@@ -1,142 +1,237 @@
 """The file in a bubble: a picture at its own shape, or a card with the file's name and size.
 
 Only its sender says how large a picture is, so the shape is bounded here, and what cannot be
-decoded becomes a card.  Decoded pictures are kept up to a bound; painting orders them and never
-waits.
+decoded becomes a card.  Below stands how far a larger file has come, why it does not come, and what
+can be done.
 """
 
-from collections import OrderedDict
+from collections.abc import Sequence
 
 from msgspec import Struct
-from PySide6.QtCore import QObject, QRectF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QImage, QPainterPath, QPen, QPixmap
+from PySide6.QtCore import QRectF, QSizeF, Qt
+from PySide6.QtGui import QFont, QFontMetricsF, QPainterPath, QPen
 
-from engine.core.ids import MessageId
 from engine.events import MessageView
-from engine.file_views import FileView
-from ui.file_words import is_moving, is_picture, size_words
+from engine.file_views import FileState, FileView
+from ui.file_words import (
+    file_problem_words,
+    holders_words,
+    is_moving,
+    is_picture,
+    state_words,
+)
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.theme import Theme
-from ui.timeline.buttons import advance, strong
+from ui.timeline.buttons import RowButton, advance, button_words, strong
+from ui.timeline.file_pictures import FilePictures
 from ui.timeline.primitives import Primitives
 from ui.translate import tr
 
 _MOST = QSizeF(340, 260)
 _LEAST_SIDE = 48.0
 _CARD_HEIGHT = 44
+_CARD_WIDTH = 300
+"""Of a larger file, so that its words do not move its edge while it comes."""
 _ICON = 26
 _RADIUS = 9
 _MAX_NAME = 80
-_KEPT = 96
-_KEPT_SCALED = 32
-_SHOWN_PIXELS = QSize(1020, 780)
-"""Three device pixels for each of a picture's: no screen shows more of it in the timeline."""
+_BAR = 4
+_BUTTON = 26
+_KEEP = Qt.AspectRatioMode.KeepAspectRatio
+_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 
 
 class FileBox(Struct, frozen=True, kw_only=True):
     rect: QRectF
+    """The picture, or the card with name and size."""
+    bottom: float
+    """Of all that belongs to it."""
+    width: float
     name: str
     """As it fits."""
-    size: str
+    state: str
     is_picture: bool
     is_moving: bool
     """A picture that moves where it is shown large."""
+    line: QRectF = QRectF()
+    """Of the state, below a picture."""
+    bar: QRectF = QRectF()
+    done: float = 0.0
+    """Of the bar, from 0 to 1."""
+    problem: str = ""
+    problem_rect: QRectF = QRectF()
+    buttons: tuple[tuple[RowButton, QRectF], ...] = ()
+
+    def moved(self, right: float) -> "FileBox":
+        return FileBox(
+            rect=self.rect.translated(right, 0),
+            bottom=self.bottom,
+            width=self.width,
+            name=self.name,
+            state=self.state,
+            is_picture=self.is_picture,
+            is_moving=self.is_moving,
+            line=self.line.translated(right, 0),
+            bar=self.bar.translated(right, 0),
+            done=self.done,
+            problem=self.problem,
+            problem_rect=self.problem_rect.translated(right, 0),
+            buttons=tuple((button, rect.translated(right, 0)) for button, rect in self.buttons),
+        )
 
 
-def file_size(file: FileView, room: float, theme: Theme, *, broken: bool) -> QSizeF:
-    """What a file takes of a bubble ``room`` wide; ``broken``: it could not be decoded."""
-    if is_picture(file) and not broken:
-        most = QSizeF(min(_MOST.width(), room), _MOST.height())
-        natural = QSizeF(file.width, file.height)
-        fitted = natural if _fits(natural, most) else natural.scaled(most, _KEEP)
-        return fitted.expandedTo(QSizeF(_LEAST_SIDE, _LEAST_SIDE))
-    face = theme.type.label
-    words = max(
-        advance(strong(face), one_line(file.name, _MAX_NAME)),
-        advance(theme.type.caption.font, size_words(file.size)),
+def acts_of(message: MessageView) -> tuple[RowButton, ...]:
+    """What can be done with a larger file now; what one wants most stands last."""
+    file = message.file
+    if file is None or file.state is FileState.INLINE:
+        return ()
+    if file.state is FileState.COMPLETE:
+        kept = () if is_picture(file) else (RowButton.FILE_SAVE, RowButton.FILE_OPEN)
+        return kept if file.problem is None else (*kept, RowButton.FILE_AGAIN)
+    return _ACTS[file.state]
+
+
+_ACTS = {
+    FileState.OFFERED: (RowButton.FILE_FETCH,),
+    FileState.WAITING: (RowButton.FILE_CANCEL, RowButton.FILE_PAUSE),
+    FileState.RUNNING: (RowButton.FILE_CANCEL, RowButton.FILE_PAUSE),
+    FileState.PAUSED: (RowButton.FILE_CANCEL, RowButton.FILE_GO_ON),
+    FileState.FAILED: (RowButton.FILE_AGAIN,),
+}
+
+
+def file_box(  # noqa: PLR0913 - what it is, and where
+    message: MessageView,
+    file: FileView,
+    top: float,
+    room: float,
+    theme: Theme,
+    *,
+    broken: bool,
+    others: int,
+) -> FileBox:
+    """From the bubble's content on, which is ``room`` wide; ``broken``: it was not decoded.
+
+    ``others``: how many members may hold it as a whole.
+    """
+    shows_picture = is_picture(file) and not broken
+    words = [state_words(file), holders_words(file, others)]
+    state = " · ".join(word for word in words if word)
+    rect = QRectF(0, top + 2, 0, 0)
+    rect.setSize(
+        _picture_size(file, room) if shows_picture else _card_size(file, state, room, theme)
     )
-    side = theme.metrics.scaled(_ICON) + theme.metrics.gap(10)
-    height = max(
-        theme.metrics.scaled(_CARD_HEIGHT), face.line_height + theme.type.caption.line_height
-    )
-    return QSizeF(min(room, side + words + 2), height)
-
-
-_KEEP = Qt.AspectRatioMode.KeepAspectRatio
-
-
-def _fits(size: QSizeF, most: QSizeF) -> bool:
-    return size.width() <= most.width() and size.height() <= most.height()
-
-
-def file_box(file: FileView, rect: QRectF, theme: Theme, *, broken: bool) -> FileBox:
-    room = rect.width() - theme.metrics.scaled(_ICON) - theme.metrics.gap(10)
+    is_apart = file.state is not FileState.INLINE
+    below = _Below(message, file, theme, room=room, rect=rect) if is_apart else None
     metrics = QFontMetricsF(strong(theme.type.label))
-    name = one_line(file.name, _MAX_NAME)
+    beside = rect.width() - theme.metrics.scaled(_ICON) - theme.metrics.gap(10)
+    if below is None:
+        return FileBox(
+            rect=rect,
+            bottom=rect.bottom(),
+            width=rect.width(),
+            name=metrics.elidedText(_name(file), Qt.TextElideMode.ElideMiddle, beside),
+            state=state,
+            is_picture=shows_picture,
+            is_moving=is_moving(file) and not broken,
+        )
+    line = below.line(state) if shows_picture else QRectF()
+    bar = below.bar()
+    problem, problem_rect = below.problem()
+    buttons = below.buttons(acts_of(message))
     return FileBox(
         rect=rect,
-        name=metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room),
-        size=size_words(file.size),
-        is_picture=is_picture(file) and not broken,
+        bottom=below.y,
+        width=max(rect.width(), below.width),
+        name=metrics.elidedText(_name(file), Qt.TextElideMode.ElideMiddle, beside),
+        state=state,
+        is_picture=shows_picture,
         is_moving=is_moving(file) and not broken,
+        line=line,
+        bar=bar,
+        done=file.done_bytes / file.size if file.size else 0.0,
+        problem=problem,
+        problem_rect=problem_rect,
+        buttons=buttons,
     )
 
 
-class FilePictures(QObject):
-    """Decoded pictures of messages.  Asking for one that is not here orders it."""
+class _Below:
+    """What stands below the picture or card, line by line."""
 
-    wanted = Signal(MessageView, QSize)
-    """Decode it, at most this large, and ``give`` it."""
-    changed = Signal()
+    def __init__(
+        self, message: MessageView, file: FileView, theme: Theme, *, room: float, rect: QRectF
+    ) -> None:
+        self._message = message
+        self._file = file
+        self._theme = theme
+        self._room = room
+        least = min(room, float(theme.metrics.scaled(_CARD_WIDTH)))
+        self.width = max(rect.width(), least)
+        self.y = rect.bottom()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._ready: OrderedDict[MessageId, QImage | None] = OrderedDict()
-        self._scaled: OrderedDict[tuple[MessageId, float, float, float], QPixmap] = OrderedDict()
-        self._ordered: set[MessageId] = set()
+    def line(self, words: str) -> QRectF:
+        face = self._theme.type.caption
+        self.width = max(self.width, min(self._room, advance(face.font, words) + 2))
+        place = QRectF(0, self.y + 4, self.width, face.line_height)
+        self.y = place.bottom()
+        return place
 
-    def picture(self, message: MessageView) -> QImage | None:
-        message_id = message.message_id
-        if message_id in self._ready:
-            self._ready.move_to_end(message_id)
-            return self._ready[message_id]
-        if message_id not in self._ordered and len(self._ordered) < _KEPT:
-            self._ordered.add(message_id)
-            self.wanted.emit(message, _SHOWN_PIXELS)
-        return None
+    def bar(self) -> QRectF:
+        moving = {FileState.RUNNING, FileState.WAITING, FileState.PAUSED}
+        if self._file.state not in moving:
+            return QRectF()
+        place = QRectF(0, self.y + 4, self.width, self._theme.metrics.scaled(_BAR))
+        self.y = place.bottom() + 2
+        return place
 
-    def pixmap(self, message: MessageView, room: QSizeF, scale: float) -> QPixmap | None:
-        """The whole picture within ``room`` logical pixels, smooth on a screen of this scale."""
-        image = self.picture(message)
-        if image is None:
-            return None
-        key = (message.message_id, room.width(), room.height(), scale)
-        pixmap = self._scaled.get(key)
-        if pixmap is None:
-            smooth = Qt.TransformationMode.SmoothTransformation
-            pixmap = QPixmap.fromImage(image.scaled((room * scale).toSize(), _KEEP, smooth))
-            pixmap.setDevicePixelRatio(scale)
-            self._scaled[key] = pixmap
-            while len(self._scaled) > _KEPT_SCALED:
-                self._scaled.popitem(last=False)
-        return pixmap
+    def problem(self) -> tuple[str, QRectF]:
+        if self._file.problem is None:
+            return "", QRectF()
+        words = file_problem_words(self._file.problem, is_own=self._message.is_own)
+        metrics = QFontMetricsF(self._theme.type.caption.font)
+        taken = metrics.boundingRect(QRectF(0, 0, self.width, 600), int(_WRAPPED), words)
+        place = QRectF(0, self.y + 4, self.width, taken.height())
+        self.y = place.bottom()
+        return words, place
 
-    def is_broken(self, message_id: MessageId) -> bool:
-        return message_id in self._ready and self._ready[message_id] is None
+    def buttons(self, acts: Sequence[RowButton]) -> tuple[tuple[RowButton, QRectF], ...]:
+        if not acts:
+            return ()
+        font, metrics = strong(self._theme.type.small), self._theme.metrics
+        height, gap = float(metrics.scaled(_BUTTON)), metrics.gap(6)
+        placed, x, y = [], 0.0, self.y + metrics.gap(6)
+        for act in acts:
+            width = float(int(advance(font, button_words(act)) + 2 * metrics.gap(10)))
+            if x and x + width > self.width:
+                x, y = 0.0, y + height + gap
+            placed.append((act, QRectF(x, y, width, height)))
+            x += width + gap
+        self.y = y + height + 2
+        return tuple(placed)
 
-    def give(self, message_id: MessageId, picture: QImage | None) -> None:
-        """None: the bytes are no picture that may be shown."""
-        self._ordered.discard(message_id)
-        self._ready[message_id] = picture
-        while len(self._ready) > _KEPT:
-            self._ready.popitem(last=False)
-        self.changed.emit()
 
-    def clear(self) -> None:
-        self._ready.clear()
-        self._scaled.clear()
-        self._ordered.clear()
+def _name(file: FileView) -> str:
+    return one_line(file.name, _MAX_NAME)
+
+
+def _picture_size(file: FileView, room: float) -> QSizeF:
+    most = QSizeF(min(_MOST.width(), room), _MOST.height())
+    natural = QSizeF(file.width, file.height)
+    fits = natural.width() <= most.width() and natural.height() <= most.height()
+    fitted = natural if fits else natural.scaled(most, _KEEP)
+    return fitted.expandedTo(QSizeF(_LEAST_SIDE, _LEAST_SIDE))
+
+
+def _card_size(file: FileView, state: str, room: float, theme: Theme) -> QSizeF:
+    face, small = theme.type.label, theme.type.caption
+    words = max(advance(strong(face), _name(file)), advance(small.font, state))
+    width = theme.metrics.scaled(_ICON) + theme.metrics.gap(10) + words + 2
+    if file.state is not FileState.INLINE:
+        width = max(width, theme.metrics.scaled(_CARD_WIDTH))
+    height = max(theme.metrics.scaled(_CARD_HEIGHT), face.line_height + small.line_height)
+    return QSizeF(min(room, width), height)
 
 
 class FilePainter:
@@ -145,12 +240,35 @@ class FilePainter:
         self._pictures = pictures
 
     def paint(self, message: MessageView, box: FileBox) -> None:
+        theme = self._draw.theme
+        quiet = theme.ownMeta if message.is_own else theme.ink3
         if box.is_picture:
             self._picture(message, box.rect)
             if box.is_moving:
                 self._pill(box.rect, tr("GIF"))
+            self._line(box.line, box.state, theme.type.caption.font, quiet)
         else:
             self._card(message, box)
+        if not box.bar.isEmpty():
+            self._bar(box)
+        if box.problem:
+            ink = theme.ownInk if message.is_own else theme.ink
+            self._draw.text(
+                box.problem_rect, box.problem, theme.type.caption.font, ink, int(_WRAPPED)
+            )
+
+    def _bar(self, box: FileBox) -> None:
+        p, theme, rect = self._draw.painter, self._draw.theme, box.bar
+        radius = rect.height() / 2
+        p.setPen(QPen(theme.line2, 1) if theme.is_high_contrast else Qt.PenStyle.NoPen)
+        p.setBrush(theme.thread)
+        p.drawRoundedRect(rect, radius, radius)
+        done = QRectF(rect)
+        done.setWidth(rect.width() * min(1.0, box.done))
+        if done.width() >= rect.height():
+            p.setPen(Qt.PenStyle.NoPen)
+            p.setBrush(theme.accent)
+            p.drawRoundedRect(done, radius, radius)
 
     def _picture(self, message: MessageView, rect: QRectF) -> None:
         p, theme = self._draw.painter, self._draw.theme
@@ -180,6 +298,12 @@ class FilePainter:
         p.drawRoundedRect(pill, height / 2, height / 2)
         self._draw.text(pill, words, strong(face), theme.ink2)
 
+    def _line(self, rect: QRectF, words: str, font: QFont, colour: object) -> None:
+        if not rect.isEmpty():
+            left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            shown = QFontMetricsF(font).elidedText(words, Qt.TextElideMode.ElideRight, rect.width())
+            self._draw.text(rect, shown, font, colour, left)  # type: ignore[arg-type]
+
     def _card(self, message: MessageView, box: FileBox) -> None:
         theme, rect = self._draw.theme, box.rect
         ink = theme.ownInk if message.is_own else theme.ink
@@ -187,13 +311,13 @@ class FilePainter:
         side = theme.metrics.scaled(_ICON)
         icon = QRectF(rect.left(), rect.center().y() - side / 2, side, side)
         draw_icon(self._draw.painter, "file", icon, quiet)
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         line = QRectF(rect)
         line.setLeft(icon.right() + theme.metrics.gap(10))
         line.setHeight(rect.height() / 2)
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         self._draw.text(line, box.name, strong(theme.type.label), ink, left)
         line.translate(0, rect.height() / 2)
-        self._draw.text(line, box.size, theme.type.caption.font, quiet, left)
+        self._line(line, box.state, theme.type.caption.font, quiet)
 
 
 def _centred(size: QSizeF, rect: QRectF) -> QRectF:

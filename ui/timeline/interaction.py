@@ -4,8 +4,6 @@ Every message has the same four ways to its actions: buttons in the row, the con
 the same menu by keyboard on the focused row, and the screen reader through that focus.
 """
 
-from typing import assert_never
-
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -28,7 +26,7 @@ from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
 from ui.timeline.bubble_parts import MORE_CHIP, reaction_words
-from ui.timeline.buttons import RowButton
+from ui.timeline.buttons import FileButton, RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
 from ui.timeline.hover_bar import HoverBar
@@ -327,7 +325,11 @@ class TimelineInteraction:
             case RowButton.RESEND | RowButton.DISCARD | RowButton.UNFOLD:
                 pass  # The message has gone.
             case _:
-                assert_never(button)
+                self._act_on_file(button, message)
+
+    def _act_on_file(self, button: FileButton, message: MessageView | None) -> None:
+        if message is not None:
+            self._requests.act_on_file(message, button)
 
     def _copy_code(self, message: MessageView, start: int | None) -> None:
         """One block, or all of them."""

@@ -8,8 +8,11 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.events import MessageView, SpanKind
+from ui.file_words import is_here as has_all_of
 from ui.glyphs import Glyph, glyph_of
 from ui.timeline.abilities import QUICK_REACTIONS, Abilities
+from ui.timeline.buttons import RowButton, button_words
+from ui.timeline.file_box import acts_of
 from ui.timeline.requests import TimelineRequests
 from ui.translate import tr
 
@@ -42,8 +45,7 @@ class MessageMenu(QMenu):
         self._add_answers()
         if copy_selection is not None:
             self._with_key(tr("Copy"), QKeySequence.StandardKey.Copy, copy_selection)
-        if message.file is not None:
-            self.addAction(tr("Save as…"), lambda: requests.save_file(message))
+        self._add_file()
         self.addAction(tr("Copy message"), copy_message)
         if copy_link is not None:
             self.addAction(tr("Copy link"), copy_link)
@@ -51,6 +53,15 @@ class MessageMenu(QMenu):
             self.addAction(tr("Copy code"), copy_code)
         self._add_delivery(pair=pair)
         self._add_ends()
+
+    def _add_file(self) -> None:
+        message, requests = self._message, self._requests
+        acts = acts_of(message)
+        for act in acts:
+            self.addAction(button_words(act), partial(requests.act_on_file, message, act))
+        is_here = message.file is not None and has_all_of(message.file)
+        if is_here and RowButton.FILE_SAVE not in acts:
+            self.addAction(tr("Save as…"), lambda: requests.save_file(message))
 
     def _with_key(
         self, words: str, key: QKeySequence.StandardKey | Qt.Key, run: Callable[[], None]

@@ -15,7 +15,8 @@ from ui.theme import Theme
 from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
-from ui.timeline.file_box import FilePainter, FilePictures
+from ui.timeline.file_box import FilePainter
+from ui.timeline.file_pictures import FilePictures
 from ui.timeline.geometry import Geometry
 from ui.timeline.paint_body import BodyPainter, BodyState
 from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter

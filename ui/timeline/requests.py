@@ -7,6 +7,7 @@ from PySide6.QtCore import QPoint
 
 from engine.core.ids import MessageId
 from engine.events import MessageView
+from ui.timeline.buttons import RowButton
 
 
 class TimelineRequests(Struct, frozen=True, kw_only=True):
@@ -22,6 +23,8 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     show_holders: Callable[[MessageId], None]
     open_file: Callable[[MessageView], None]
     save_file: Callable[[MessageView], None]
+    act_on_file: Callable[[MessageView, RowButton], None]
+    """One of ``buttons.OF_FILES``."""
     resend: Callable[[MessageId], None]
     discard: Callable[[MessageId], None]
     delete: Callable[[MessageView], None]

@@ -12,9 +12,16 @@ from typing import Final
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
+from engine.file_views import FileState
 from engine.history_views import LostView
 from ui.conversation_words import NO_TEXT, kind_words, sender_words
-from ui.file_words import with_caption
+from ui.file_words import (
+    file_problem_words,
+    holders_words,
+    percent_done,
+    state_words,
+    with_caption,
+)
 from ui.foreign_text import one_line
 from ui.glyphs import delivery_words
 from ui.history_words import earlier_words, short_address
@@ -391,6 +398,7 @@ def spoken_message(
     if message.forwarded and not message.retracted:
         parts.append(forwarded_words())
     parts.append(spoken_words(message))
+    parts += _spoken_file(message, len(others))
     parts.append(time_words(message.sent_ms))
     if message.edited_ms is not None and not message.retracted:
         parts.append(tr("edited"))
@@ -404,6 +412,19 @@ def spoken_message(
     if message.late:
         parts.append(tr("arrived late"))
     return ", ".join(parts)
+
+
+def _spoken_file(message: MessageView, others: int) -> list[str]:
+    """How far a larger file has come, why it does not come, and who has it."""
+    file = message.file
+    if file is None or file.state is FileState.INLINE or message.retracted:
+        return []
+    parts = [state_words(file), holders_words(file, others)]
+    if file.state is FileState.RUNNING:
+        parts.append(tr("{percent} % done").format(percent=percent_done(file)))
+    if file.problem is not None:
+        parts.append(file_problem_words(file.problem, is_own=message.is_own).rstrip("."))
+    return [words for words in parts if words]
 
 
 def spoken_row(

@@ -21,7 +21,7 @@ from ui.timeline.boxes import Box, BubbleBox, Measure
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
 from ui.timeline.code_block import CodeBlock
-from ui.timeline.file_box import FilePictures
+from ui.timeline.file_pictures import FilePictures
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.layout import PlacedRow, ViewportLayout
 from ui.timeline.loaded import LoadedMessages
@@ -112,6 +112,7 @@ class Scene:
             explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
             now_ms=self.now_ms,
+            others=lambda: len(self.others),
         )
 
     @property

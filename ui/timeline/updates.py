@@ -6,10 +6,12 @@ they wait, because the page may tell of a time before or after them.
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer
 
 from engine.core.ids import MessageId
 from engine.events import ConversationView, GapView, HeldView, MessageView
+from engine.file_views import FileView
 from engine.history_views import HistoryView
 from ui.timeline.accessible import Announcer
 from ui.timeline.canvas import TimelineCanvas
@@ -131,6 +133,16 @@ class TimelineUpdates(QObject):
             return
         if self._scene.loaded.replace(message):
             self._announcer.row_changed(message_key(message.message_id))
+            self._changed()
+
+    def progress(self, message_id: MessageId, file: FileView) -> None:
+        """As ``change``, but it happens several times a second: it is not read out."""
+        loaded = self._scene.loaded
+        index = loaded.row_index(message_key(message_id))
+        message = None if index is None else message_of(loaded.rows[index])
+        if self._navigation.loading or message is None:
+            return  # The next one comes soon.
+        if loaded.replace(replace(message, file=file)):
             self._changed()
 
     def remove(self, message_id: MessageId) -> None:

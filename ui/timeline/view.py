@@ -27,8 +27,10 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
+from engine.file_views import FileView
 from engine.history_views import HistoryView
 from ui.timeline.accessible import Announcer, Speech
+from ui.timeline.buttons import RowButton
 from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.interaction import TimelineInteraction
 from ui.timeline.navigation import TimelineNavigation
@@ -77,6 +79,8 @@ class TimelineView(QAbstractScrollArea):
     fileOpened = Signal(MessageView)
     """Its picture is to be shown large, or its file kept."""
     fileSaveRequested = Signal(MessageView)
+    fileActRequested = Signal(MessageView, RowButton)
+    """Of a larger file: one of ``buttons.OF_FILES``."""
     quotedRequested = Signal(str)
     """What the message quotes is not here, and is wanted."""
 
@@ -131,6 +135,7 @@ class TimelineView(QAbstractScrollArea):
             delete=self.deleteRequested.emit,
             open_file=self.fileOpened.emit,
             save_file=self.fileSaveRequested.emit,
+            act_on_file=self.fileActRequested.emit,
             reply=self.replyRequested.emit,
             edit=self.editRequested.emit,
             forward=self.forwardRequested.emit,
@@ -168,6 +173,10 @@ class TimelineView(QAbstractScrollArea):
     def change(self, message: MessageView) -> None:
         """The same message id: delivery, or a waiting row that found its place."""
         self.updates.change(message)
+
+    def progress(self, message_id: MessageId, file: FileView) -> None:
+        """More of a larger file is here, or with others."""
+        self.updates.progress(message_id, file)
 
     def remove(self, message_id: MessageId) -> None:
         self.updates.remove(message_id)

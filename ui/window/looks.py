@@ -35,6 +35,9 @@ class Looks:
     def choose_presence(self, told: bool) -> None:
         self._settings.tell_presence = told
 
+    def choose_pictures(self, below_mb: int) -> None:
+        self._settings.fetch_pictures_below_mb = below_mb
+
     def choose_recording(self, wanted: bool) -> None:
         self._settings.record_deliveries = wanted
 

@@ -255,6 +255,9 @@ class MainWindow(QMainWindow):
         pane.link_activated.connect(
             lambda target: self.flows.link(target, self._surroundings.open_url)
         )
+        pane.file_open_requested.connect(
+            lambda message: about.open_file(message, self._surroundings.open_url)
+        )
         pane.load_failed.connect(self._load_failed)
         pane.stores_requested.connect(self.flows.stores)
         self.bridge.stores_changed.connect(self.flows.stores_changed)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from ui.controls import plain_tip
 from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.icons import icon
-from ui.settings import Appearance, UiSettings
+from ui.settings import PICTURES_BELOW_MB, Appearance, UiSettings
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 from ui.window.looks import Looks
@@ -59,6 +59,7 @@ class WindowMenu(QMenu):
         self.add_text_size(looks.step_text_size)
         self.add_notifications(settings, looks)
         self.add_privacy(settings, looks)
+        self.add_pictures(settings, looks)
         self.add_recording(settings, looks)
 
     def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
@@ -108,6 +109,16 @@ class WindowMenu(QMenu):
                 "What you write and acknowledge shows it all the same. Without it, what others"
                 " sent while you were away may take longer to come."
             ),
+        )
+
+    def add_pictures(self, settings: UiSettings, looks: Looks) -> None:
+        """Switched on again, the same bound holds as before."""
+        most = settings.fetch_pictures_below_mb or PICTURES_BELOW_MB
+        self.add_choice(
+            tr("Fetch pictures below {size} MB by themselves").format(size=most),
+            on=settings.fetch_pictures_below_mb > 0,
+            changed=lambda wanted: looks.choose_pictures(most if wanted else 0),
+            tip=tr("Whoever has them learns that you are there. Without it, a click fetches each."),
         )
 
     def add_recording(self, settings: UiSettings, looks: Looks) -> None:

@@ -3,14 +3,16 @@
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QUrl
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView, NoticeLevel
-from ui.dialogs.confirm import DeleteChoice, delete_confirm
+from engine.file_views import FileState, FileView
+from ui.dialogs.confirm import DeleteChoice, delete_confirm, run_confirm
 from ui.dialogs.holders import Holders
+from ui.file_words import may_run
 from ui.tasks import Tasks
 from ui.timeline.abilities import abilities_of
 from ui.translate import tr
@@ -128,10 +130,31 @@ class MessageFlows(QObject):
 
         self._start(tr("forward the message"), flow)
 
+    def open_file(self, message: MessageView, open_url: Callable[[QUrl], bool]) -> None:
+        """In another program; what can run only once it was said that it can."""
+        file = message.file
+        if file is None:
+            return
+
+        async def flow() -> None:
+            if may_run(file) and not await self._ask(run_confirm(message, file, self._window)):
+                return
+            files = self._engine.files
+            path = await files.open_path(message.conversation_id, message.message_id)
+            if not open_url(QUrl.fromLocalFile(path)):
+                text = tr("No program here opens it. Save it instead.")
+                key = f"open:{message.message_id}"
+                self._notices.raise_notice(Notice(key=key, level=NoticeLevel.WARNING, text=text))
+
+        self._start(tr("open the file"), flow)
+
     async def _forward_to(self, conversation_id: ConversationId, message: MessageView) -> None:
         timeline, file = self._engine.timeline, message.file
         if file is None:
             await timeline.send_text(conversation_id, message.text, forwarded=True)
+            return
+        if file.state is not FileState.INLINE:
+            await self._forward_large(conversation_id, message, file)
             return
         await timeline.send_file(
             conversation_id,
@@ -140,6 +163,23 @@ class MessageFlows(QObject):
             data=await timeline.file_data(message.conversation_id, message.message_id),
             caption=message.text,
             forwarded=True,
+            width=file.width,
+            height=file.height,
+        )
+
+    async def _forward_large(
+        self, conversation_id: ConversationId, message: MessageView, file: FileView
+    ) -> None:
+        """It is sealed anew: who gets it does not learn who else has it."""
+        files = self._engine.files
+        await files.send(
+            conversation_id,
+            await files.open_path(message.conversation_id, message.message_id),
+            name=file.name,
+            media_type=file.media_type,
+            caption=message.text,
+            forwarded=True,
+            thumbnail=file.thumbnail,
             width=file.width,
             height=file.height,
         )

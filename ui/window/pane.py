@@ -12,7 +12,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
-from engine.api import ChatEngine
+from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
@@ -84,6 +84,7 @@ class ConversationPane(QWidget):
     info_requested = Signal(str)
     versions_requested = Signal(str)
     link_activated = Signal(str)
+    file_open_requested = Signal(MessageView)
     load_failed = Signal(str)
     block_requested = Signal()
     stores_requested = Signal()
@@ -125,7 +126,9 @@ class ConversationPane(QWidget):
         self.composer = Composer()
         self.composer.completions.add(emoji.completion())
         self.attachment_bar = AttachmentBar()
-        self.attaching = Attaching(tasks, self.composer, self.attachment_bar, self)
+        self.attaching = Attaching(
+            tasks, self.composer, self.attachment_bar, self, most=MAX_LARGE_FILE_BYTES
+        )
         self.files = ReceivedFiles(
             engine,
             tasks,
@@ -182,6 +185,8 @@ class ConversationPane(QWidget):
         self.timeline.deleteRequested.connect(self.delete_requested)
         self.timeline.fileOpened.connect(self.files.open)
         self.timeline.fileSaveRequested.connect(self.files.save)
+        self.timeline.fileActRequested.connect(self.files.act)
+        self.files.open_requested.connect(self.file_open_requested)
         self.timeline.replyRequested.connect(self.writing.reply)
         self.timeline.editRequested.connect(self.writing.edit)
         self.timeline.forwardRequested.connect(self.forward_requested)

@@ -5,17 +5,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QSize, QStandardPaths
+from PySide6.QtCore import QObject, QSize, QStandardPaths, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.api import ChatEngine
 from engine.core.errors import ChatError, StorageError, StorageFault
 from engine.events import MessageView
+from engine.file_views import FileState
 from ui.attachments import decode_received, moves, write_new
-from ui.file_words import is_picture
+from ui.file_words import is_here, is_picture
 from ui.tasks import Tasks
-from ui.timeline.file_box import FilePictures
+from ui.timeline.buttons import RowButton
+from ui.timeline.file_pictures import FilePictures
 from ui.translate import tr
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ _LARGEST = QSize(4096, 4096)
 
 
 class ReceivedFiles(QObject):
+    open_requested = Signal(MessageView)
+    """Its file is to be opened by another program."""
+
     def __init__(
         self,
         engine: ChatEngine,
@@ -48,28 +53,66 @@ class ReceivedFiles(QObject):
         async def work() -> None:
             picture = None
             try:
-                data = await self._data(message)
+                data = await self._shown_data(message)
                 picture = await asyncio.to_thread(decode_received, data, most)
             except ChatError:
                 pass  # It went away meanwhile; the row says so by itself.
-            self._pictures.give(message.message_id, picture)
+            self._pictures.give(message, picture)
 
         self._tasks.spawn(work, purpose=tr("show a picture"), retry=False)
 
+    async def _shown_data(self, message: MessageView) -> bytes:
+        """Of its thumbnail while there is no more."""
+        file = message.file
+        return await self._data(message) if file is None or is_here(file) else file.thumbnail
+
     async def _data(self, message: MessageView) -> bytes:
-        timeline = self._engine.timeline
-        return await timeline.file_data(message.conversation_id, message.message_id)
+        conversation_id, message_id = message.conversation_id, message.message_id
+        if message.file is not None and message.file.state is not FileState.INLINE:
+            return await self._engine.files.read(conversation_id, message_id)
+        return await self._engine.timeline.file_data(conversation_id, message_id)
 
     # --- looking at pictures ----------------------------------------------------------------------
 
     def open(self, message: MessageView) -> None:
-        """A picture is shown large; anything else is kept, for nothing opens by itself."""
-        if message.file is None:
+        """What a click on it does: fetch it, show a picture large, open or keep anything else."""
+        file = message.file
+        if file is None:
             return
-        if is_picture(message.file):
+        if not is_here(file):
+            self._get(message)
+        elif is_picture(file) and not self._pictures.is_broken(message):
             self._show_large(message)
-        else:
+        elif file.state is FileState.INLINE:
             self.save(message)
+        else:
+            self.open_requested.emit(message)
+
+    def _get(self, message: MessageView) -> None:
+        resting = {FileState.OFFERED, FileState.PAUSED, FileState.FAILED}
+        if message.file is not None and message.file.state in resting:
+            self.act(message, RowButton.FILE_FETCH)
+
+    def act(self, message: MessageView, button: RowButton) -> None:
+        """What a button or an entry of the menu says, about a larger file."""
+        match button:
+            case RowButton.FILE_SAVE:
+                self.save(message)
+                return
+            case RowButton.FILE_OPEN:
+                self.open_requested.emit(message)
+                return
+            case RowButton.FILE_PAUSE:
+                command, purpose = self._engine.files.pause, tr("pause the file")
+            case RowButton.FILE_CANCEL:
+                command, purpose = self._engine.files.cancel, tr("cancel the file")
+            case _:
+                command, purpose = self._engine.files.fetch, tr("fetch the file")
+
+        async def work() -> None:
+            await command(message.conversation_id, message.message_id)
+
+        self._tasks.spawn(work, purpose=purpose)
 
     def _show_large(self, message: MessageView) -> None:
         async def work() -> None:
@@ -116,7 +159,8 @@ class ReceivedFiles(QObject):
             for message in self._loaded()
             if message.file is not None
             and is_picture(message.file)
-            and not self._pictures.is_broken(message.message_id)
+            and is_here(message.file)
+            and not self._pictures.is_broken(message)
         ]
 
     # --- keeping ----------------------------------------------------------------------------------
@@ -134,7 +178,13 @@ class ReceivedFiles(QObject):
         dialog.open()
 
     def write(self, message: MessageView, path: Path) -> None:
+        is_apart = message.file is not None and message.file.state is not FileState.INLINE
+        conversation_id, message_id = message.conversation_id, message.message_id
+
         async def work() -> None:
+            if is_apart:
+                await self._engine.files.save_as(conversation_id, message_id, str(path))
+                return
             data = await self._data(message)
             try:
                 await asyncio.to_thread(write_new, path, data)

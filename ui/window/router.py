@@ -22,6 +22,7 @@ from engine.events import (
     TimelineChanged,
     TypingChanged,
 )
+from engine.file_views import FileProgressed
 from engine.history_views import HistoryChanged
 from ui.bridge import EngineBridge
 from ui.list.model import ConversationModel
@@ -62,6 +63,7 @@ class EventRouter(QObject):
         bridge.conversation_removed.connect(self._conversation_removed)
         bridge.message_added.connect(self._message_added)
         bridge.message_changed.connect(self._message_changed)
+        bridge.file_progressed.connect(self._file_progressed)
         bridge.message_removed.connect(self._message_removed)
         bridge.reaction_received.connect(self._reaction_received)
         bridge.timeline_changed.connect(self._timeline_changed)
@@ -128,6 +130,10 @@ class EventRouter(QObject):
     def _message_changed(self, event: MessageChanged) -> None:
         if self._shown.pane.is_open(event.message.conversation_id):
             self._shown.pane.change(event.message)
+
+    def _file_progressed(self, event: FileProgressed) -> None:
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.timeline.progress(event.message_id, event.file)
 
     def _message_removed(self, event: MessageRemoved) -> None:
         if self._shown.pane.is_open(event.conversation_id):

@@ -69,6 +69,20 @@ class UnsentTexts(QObject):
                 conversation_id, unsent.text, reply_to=unsent.reply_to, mentions=unsent.mentions
             )
             return
+        if file.path is not None:
+            await self._engine.files.send(
+                conversation_id,
+                str(file.path),
+                name=file.name,
+                media_type=file.media_type,
+                caption=unsent.text,
+                mentions=unsent.mentions,
+                reply_to=unsent.reply_to,
+                thumbnail=file.thumbnail,
+                width=file.width,
+                height=file.height,
+            )
+            return
         await timeline.send_file(
             conversation_id,
             name=file.name,

@@ -237,6 +237,7 @@ class Files:
         caption: str = "",
         mentions: Sequence[Mention] = (),
         reply_to: MessageId | None = None,
+        forwarded: bool = False,
         thumbnail: bytes = b"",
         width: int = 0,
         height: int = 0,
@@ -244,7 +245,7 @@ class Files:
         runner = self._conversations.runner(conversation_id)
         if isinstance(runner.record, OpenChannelRecord):
             raise LocalProtocolError("an open channel carries no files")
-        said = replace(usable_caption(caption, mentions), reply_to=reply_to)
+        said = replace(usable_caption(caption, mentions), reply_to=reply_to, forwarded=forwarded)
         body = usable_attachment(name, media_type, said, width=width, height=height)
         place = Path(path)
         size = await asyncio.to_thread(_size_of, place)

@@ -1,0 +1,346 @@
+"""Files beyond 96 KiB: their rows, what can be done with them, sending, opening, forwarding."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import QMimeData, QUrl
+
+from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
+from engine.core.errors import StorageFault
+from engine.core.ids import ConversationId, DeliveryState
+from engine.core.problems import FileFault, FileProblem
+from engine.events import DeliveryView, MessageKind, MessageView
+from engine.file_views import FileProgressed, FileState, FileView
+from tests.ui.driving import Key, Stage, group_stage, play, until
+from tests.ui.on_messages import (
+    ask_by_menu,
+    bubble,
+    click,
+    focus,
+    in_view,
+    menu_of,
+    notice_button,
+)
+from tests.ui.scripted_engine import ScriptedEngine, member
+from tests.ui.scripted_people import picture_bytes
+from tests.ui.seeing import choose, entries, seen_words, sheet_of, spoken_rows, words_of
+from tests.ui.test_window_files import noise, paste
+from ui.attachments import prepare_file, thumbnail_of
+from ui.dialogs.confirm import Confirm
+from ui.dialogs.forward import Forward
+from ui.dialogs.picture_viewer import PictureViewer
+from ui.file_words import file_problem_words, may_run, state_words
+from ui.pictures import PictureError
+from ui.timeline.buttons import RowButton
+from ui.timeline.file_box import FileBox, acts_of
+
+pytestmark = pytest.mark.usefixtures("qapp")
+MB = 1024 * 1024
+LOGS = FileView(
+    name="logs.zip", media_type="application/zip", size=24 * MB, state=FileState.OFFERED
+)
+RUNNING = replace(LOGS, state=FileState.RUNNING, done_bytes=6 * MB, rate=MB)
+COMPLETE = replace(LOGS, state=FileState.COMPLETE, done_bytes=24 * MB)
+EMPTY_HANDED = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=3, nodes=1)
+FAILED = replace(LOGS, state=FileState.FAILED, problem=FileProblem(fault=FileFault.NOT_AS_SAID))
+
+
+def with_file(
+    engine: ScriptedEngine, group: ConversationId, file: FileView, *, own: bool = False
+) -> MessageView:
+    row = engine.row(group, member("Ines", is_self=True) if own else member("Maya"), "")
+    row = replace(row, kind=MessageKind.FILE, file=file)
+    if own:
+        row = replace(row, delivery=DeliveryView(state=DeliveryState.HELD, of=1))
+    engine.arrive(row, notify=False)
+    return row
+
+
+def said(it: Stage) -> str:
+    return "\n".join(spoken_rows(it.window.pane.timeline))
+
+
+def press(it: Stage, row: MessageView, button: RowButton) -> None:
+    box, y = bubble(it, row)
+    click(it, next(rect for each, rect in box.buttons if each is button).center(), y)
+
+
+def file_of(it: Stage, row: MessageView) -> FileBox:
+    file = bubble(it, row)[0].file
+    assert file is not None
+    return file
+
+
+def shown_buttons(it: Stage, row: MessageView) -> list[RowButton]:
+    return [button for button, _ in bubble(it, row)[0].buttons]
+
+
+@pytest.mark.parametrize(
+    ("file", "button", "command"),
+    [
+        (LOGS, RowButton.FILE_FETCH, "fetch"),
+        (RUNNING, RowButton.FILE_PAUSE, "pause"),
+        (RUNNING, RowButton.FILE_CANCEL, "cancel"),
+        (replace(RUNNING, state=FileState.WAITING), RowButton.FILE_CANCEL, "cancel"),
+        (replace(RUNNING, state=FileState.PAUSED), RowButton.FILE_GO_ON, "fetch"),
+        (FAILED, RowButton.FILE_AGAIN, "fetch"),
+    ],
+)
+def test_each_state_has_its_buttons_by_mouse_keys_and_menu(
+    file: FileView, button: RowButton, command: str
+) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, file)
+            await until(lambda: in_view(it, row))
+            press(it, row, button)
+            await until(lambda: engine.blobs.asked == [(command, row.message_id)])
+            await focus(it, row)
+            it.press(Key.Key_Menu, on=it.window.pane.timeline)
+            listed = entries(menu_of(it))
+            menu_of(it).close()
+            assert "Save as…" not in listed
+            if button is acts_of(row)[-1]:
+                it.press(Key.Key_Return, on=it.window.pane.timeline)
+                await until(lambda: engine.blobs.asked[1:] == [(command, row.message_id)])
+
+    play(scenario)
+
+
+def test_a_row_follows_its_file_and_says_what_it_shows() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, LOGS)
+            await until(lambda: "24.0 MB, not fetched yet" in said(it))
+            engine.tell(
+                FileProgressed(conversation_id=group, message_id=row.message_id, file=RUNNING)
+            )
+            words = "6.0 MB of 24.0 MB · 1.0 MB/s · 18 s left, 25 % done"
+            await until(lambda: words in said(it))
+            await until(lambda: file_of(it, row).done == 0.25)
+            assert not file_of(it, row).bar.isEmpty()
+            waiting = replace(RUNNING, state=FileState.WAITING, problem=EMPTY_HANDED)
+            engine.alter(replace(row, file=waiting))
+            await until(lambda: "3 people and 1 service node were asked" in said(it))
+            await until(lambda: not file_of(it, row).problem_rect.isEmpty())
+            assert bubble(it, row)[0].bubble.contains(file_of(it, row).problem_rect)
+            engine.alter(replace(row, file=replace(COMPLETE, held_whole_by=(row.sender_id,))))
+            await until(lambda: "held as a whole by 1 of 1" in said(it))
+            kept = [RowButton.FILE_SAVE, RowButton.FILE_OPEN]
+            await until(lambda: shown_buttons(it, row) == kept)
+
+    play(scenario)
+
+
+def test_a_large_file_goes_out_where_it_lies(tmp_path: Path) -> None:
+    path = tmp_path / "logs.zip"
+    path.write_bytes(bytes(MAX_FILE_BYTES + 1))
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            source = QMimeData()
+            source.setUrls([QUrl.fromLocalFile(str(path))])
+            await paste(it, source)
+            assert seen_words(it.window.pane.attachment_bar) == ["logs.zip", "96 kB"]
+            it.write("the logs", on=it.window.pane.composer.box)
+            it.press(Key.Key_Return, on=it.window.pane.composer.box)
+            await until(lambda: engine.blobs.asked == [("send", str(path))])
+            assert engine.called("send_file") == []
+
+    play(scenario)
+
+
+def test_a_file_beyond_all_bounds_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "film.bin"
+    with path.open("wb") as file:
+        file.truncate(MAX_LARGE_FILE_BYTES + 1)
+    with pytest.raises(PictureError, match=r"“film.bin” is too large: a file can have 100.0 MB"):
+        prepare_file(path, most=MAX_LARGE_FILE_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [
+        ("notes.txt", False),
+        ("logs.tar.gz", False),
+        ("setup.exe", True),
+        ("photo.jpg.SCR", True),
+        ("letter.docm", True),
+        ("install", True),
+        (".desktop", True),
+        ("page.html", True),
+    ],
+)
+def test_what_may_run_is_known_by_its_name(name: str, runs: bool) -> None:
+    assert may_run(replace(COMPLETE, name=name)) is runs
+
+
+def test_what_may_run_is_opened_only_once_it_was_said() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, replace(COMPLETE, name="setup.exe"))
+            await until(lambda: in_view(it, row))
+            press(it, row, RowButton.FILE_OPEN)
+            ask = await sheet_of(it.window, Confirm)
+            assert "“setup.exe” can run programs" in words_of(ask)
+            assert "Maya" in words_of(ask)
+            ask.cancel.click()
+            await until(lambda: it.window.flows.sheet is None)
+            assert it.opened_urls == []
+            press(it, row, RowButton.FILE_OPEN)
+            (await sheet_of(it.window, Confirm)).confirm.click()
+            await until(lambda: it.opened_urls == [f"file:///opened/{row.message_id}"])
+
+    play(scenario)
+
+
+def test_anything_else_is_opened_at_once_and_kept_where_one_wants(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, COMPLETE)
+            engine.blobs.data[row.message_id] = b"logs"
+            await until(lambda: in_view(it, row))
+            box, y = bubble(it, row)
+            assert box.file is not None
+            click(it, box.file.rect.center(), y)
+            await until(lambda: it.opened_urls == [f"file:///opened/{row.message_id}"])
+            it.window.pane.files.write(row, tmp_path / "kept.zip")
+            await until(lambda: ("save_as", row.message_id) in engine.blobs.asked)
+            await until(lambda: (tmp_path / "kept.zip").read_bytes() == b"logs")
+
+    play(scenario)
+
+
+def test_a_picture_has_its_thumbnail_until_it_is_here_and_then_opens_large() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            photo = FileView(
+                name="pier.png",
+                media_type="image/png",
+                size=MB,
+                width=300,
+                height=200,
+                thumbnail=thumbnail_of(noise(60)),
+                state=FileState.OFFERED,
+            )
+            row = with_file(engine, group, photo)
+            pictures = it.window.pane.timeline.scene.pictures
+            await until(lambda: pictures.picture(row) is not None)
+            assert "Photo, 1.0 MB, not fetched yet" in said(it)
+            assert engine.blobs.asked == []
+            box, y = bubble(it, row)
+            assert box.file is not None
+            assert box.file.is_picture
+            click(it, box.file.rect.center(), y)
+            await until(lambda: engine.blobs.asked == [("fetch", row.message_id)])
+            engine.blobs.data[row.message_id] = picture_bytes(side=200)
+            here = replace(row, file=replace(photo, state=FileState.COMPLETE))
+            engine.alter(here)
+            await until(lambda: pictures.picture(here) is not None)
+            click(it, box.file.rect.center(), y)
+            await until(lambda: it.window.findChild(PictureViewer) is not None)
+            viewer = it.window.findChild(PictureViewer)
+            assert viewer is not None
+            await until(lambda: viewer.message is not None)
+            viewer.reject()
+
+    play(scenario)
+
+
+def test_a_picture_without_a_thumbnail_is_a_card_until_it_is_here() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            photo = replace(LOGS, name="p.gif", media_type="image/gif", width=300, height=200)
+            row = with_file(engine, group, photo)
+            await until(lambda: in_view(it, row))
+            file = bubble(it, row)[0].file
+            assert file is not None
+            assert not file.is_picture
+            assert shown_buttons(it, row) == [RowButton.FILE_FETCH]
+
+    play(scenario)
+
+
+def test_ones_own_says_how_it_reaches_the_others() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            sending = replace(RUNNING, is_upload=True)
+            row = with_file(engine, group, sending, own=True)
+            await until(lambda: "To service nodes: 6.0 MB of 24.0 MB" in said(it))
+            problem = FileProblem(fault=FileFault.NOBODY_KEEPS_IT)
+            engine.alter(replace(row, file=replace(COMPLETE, is_upload=True, problem=problem)))
+            await until(lambda: "only while you are connected" in said(it))
+            await until(lambda: RowButton.FILE_AGAIN in shown_buttons(it, row))
+            press(it, row, RowButton.FILE_AGAIN)
+            await until(lambda: engine.blobs.asked == [("fetch", row.message_id)])
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("fault", list(FileFault))
+def test_every_problem_is_said_in_sentences(fault: FileFault, own: bool) -> None:
+    for peers, nodes in ((0, 0), (1, 0), (0, 2), (3, 1)):
+        problem = FileProblem(fault=fault, peers=peers, nodes=nodes, storage=StorageFault.DISK_FULL)
+        words = file_problem_words(problem, is_own=own)
+        assert words.endswith(".")
+        assert fault.value not in words
+    full = FileProblem(fault=FileFault.STORAGE, storage=StorageFault.DISK_FULL)
+    assert "disk is full" in file_problem_words(full, is_own=own)
+
+
+@pytest.mark.parametrize("state", list(FileState))
+def test_sizes_that_lie_are_said_sanely(state: FileState) -> None:
+    for size, done, rate in ((0, 0, 0), (1, 10**15, 1), (10**15, 1, 1), (24 * MB, 25 * MB, 10**12)):
+        words = state_words(replace(LOGS, state=state, size=size, done_bytes=done, rate=rate))
+        assert words
+        assert "-" not in words
+
+
+def test_a_large_file_is_forwarded_once_it_is_here() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            other = engine.add_group("Book Circle")
+            row = with_file(engine, group, LOGS)
+            await focus(it, row)
+            it.press(Key.Key_Menu, on=it.window.pane.timeline)
+            assert "Forward…" not in entries(menu_of(it))
+            menu_of(it).close()
+            await until(lambda: it.window.pane.timeline.interaction.menu is None)
+            engine.alter(replace(row, file=COMPLETE))
+            await ask_by_menu(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            sheet.choose(other)
+            sheet.confirm.click()
+            await until(lambda: len(engine.blobs.asked) > 1)
+            path = f"/opened/{row.message_id}"
+            assert engine.blobs.asked == [("open_path", row.message_id), ("send", path)]
+
+    play(scenario)
+
+
+def test_what_cannot_be_fetched_can_be_tried_again() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = with_file(engine, group, LOGS)
+            await until(lambda: in_view(it, row))
+            engine.blobs.failing = True
+            press(it, row, RowButton.FILE_FETCH)
+            await until(lambda: any("fetch the file" in w for w in seen_words(it.window.notices)))
+            engine.blobs.failing = False
+            notice_button(it, "Try again").click()
+            await until(lambda: engine.blobs.asked == [("fetch", row.message_id)])
+
+    play(scenario)
+
+
+def test_whether_pictures_come_by_themselves_is_chosen_in_the_menu() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            words = "Fetch pictures below 2 MB by themselves"
+            for kept in ("0", "2"):
+                choose(it.window.menu, words)
+                assert it.stored["fetch_pictures_below_mb"] == kept
+
+    play(scenario)
