@@ -14,15 +14,18 @@ from engine.file_views import FileState, FileView
 from engine.network.blobs.faulty import FaultyBlobs
 from engine.network.blobs.port import BlobNetwork
 from engine.network.blobs.server import BlobServing
+from engine.network.edge.edge_node import EdgeNode
+from engine.network.edge.settings import EdgeSettings, edge_key
 from engine.network.memory import MemoryNetwork
 from engine.network.node.embedded import EmbeddedNode
-from engine.network.node.services import ServiceSettings
+from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.transport import Transport
 from engine.network.wrapped import WrappedTransport
 from engine.persistence.kept_chunks import KeptChunks
 from engine.runtime.engine import Engine, SavedTransport
 from engine.runtime.files.disk import FilesSettings
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 
 MIB = 1024 * 1024
@@ -39,7 +42,10 @@ class BadTransport(WrappedTransport):
 
 
 class FilePerson(Person):
-    """``resets``: the share of requests for blobs that break off."""
+    """``resets``: the share of requests for blobs that break off.
+
+    With ``service_nodes`` it relays nothing, listens nowhere, and knows only these.
+    """
 
     def __init__(  # noqa: PLR0913 - keyword-only: what some test is about
         self,
@@ -50,12 +56,14 @@ class FilePerson(Person):
         serves: bool = True,
         max_bytes: int = 10**9,
         pictures_below: int = 0,
+        service_nodes: Sequence[str] = (),
     ) -> None:
         super().__init__(name, place, MemoryNetwork())
         self.chunks = place / f"{name}.blobs"
         self.node: EmbeddedNode | None = None
         self._resets = resets
         self._serves = serves
+        self._service_nodes = tuple(service_nodes)
         self._random = random.Random(name)
         self.pictures_below = pictures_below
         self.parts = structs.replace(
@@ -76,6 +84,12 @@ class FilePerson(Person):
         self.engine.subscribe(self._hear)
 
     def _transport(self, saved: SavedTransport) -> Transport:
+        if self._service_nodes:
+            return EdgeNode(
+                EdgeSettings(
+                    network_key=edge_key(saved.network_key), service_nodes=self._service_nodes
+                )
+            )
         serving = ServiceSettings(blobs=BlobServing() if self._serves else None)
         settings = NodeSettings(network_key=saved.network_key, services=serving)
         self.node = EmbeddedNode(settings)
@@ -115,6 +129,12 @@ class FilePerson(Person):
     async def until_state(self, message_id: MessageId, state: FileState) -> FileView:
         return await self.until_file(message_id, lambda file: file.state is state)
 
+    async def until_left(self, count: int) -> None:
+        """Removing chunks tells nobody: look again and again."""
+        async with asyncio.timeout(PATIENCE_S):
+            while len(list(self.chunks.iterdir())) != count:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+
     async def shown(self, place: ConversationId, message_id: MessageId) -> FileView:
         page = await self.engine.timeline.latest_page(place)
         [message] = [each for each in page.messages if each.message_id == message_id]
@@ -140,8 +160,8 @@ async def people(*made: FilePerson) -> AsyncIterator[ConversationId]:
         for one in others:
             await one.engine.groups.join(link)
         for one in others:
-            async with asyncio.timeout(60):
-                while not one.node or not one.node.blobs().peers():  # noqa: ASYNC110 - no event
+            async with asyncio.timeout(PATIENCE_S):
+                while one.node and not one.node.blobs().peers():  # noqa: ASYNC110 - no event
                     await asyncio.sleep(0.01)
         yield group
     finally:
@@ -154,7 +174,9 @@ async def keeping_node(place: Path, *, max_bytes: int = 10**9) -> AsyncIterator[
     """A node that keeps chunks of others."""
     kept = KeptChunks(place / "kept", max_bytes=max_bytes, max_days=30)
     kept.open()
-    settings = NodeSettings(network_key=b"n" * 32, services=ServiceSettings(blobs=BlobServing()))
+    settings = NodeSettings(
+        network_key=b"n" * 32, services=structs.replace(all_services(), store=None)
+    )
     node = EmbeddedNode(settings, keeper=kept)
     await node.start()
     try:

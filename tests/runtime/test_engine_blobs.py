@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,51 @@ async def test_what_is_retracted_or_deleted_takes_its_bytes_with_it(tmp_path: Pa
             await bob.engine.files.fetch(group, sent[1])
         assert not list(bob.chunks.iterdir())
         assert len(list(alice.chunks.iterdir())) == half
+
+
+async def test_chunks_of_no_message_go(tmp_path: Path) -> None:
+    """What a crash left over goes at the next start, and a group's when it is left."""
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        stray = bob.chunks / sha256(b"of no message").hexdigest()
+        stray.write_bytes(b"of no message")
+        kept = len(list(bob.chunks.iterdir())) - 1
+        await bob.restart()
+        await bob.engine.files.read(group, sent)
+        await bob.until_left(kept)
+        assert not stray.exists()
+        await bob.engine.groups.leave(group)
+        await bob.until_left(0)
+
+
+async def test_without_a_place_for_files_everything_else_works(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    alice.chunks.write_bytes(b"no directory")
+    async with people(alice, bob) as group:
+        with pytest.raises(StorageError):
+            await alice.send(group, random_file(tmp_path, SIZE))
+        await alice.engine.timeline.send_text(group, "Still here")
+        await bob.until(shown(lambda message: message.text == "Still here"))
+
+
+async def test_two_behind_routers_exchange_files_through_a_node(tmp_path: Path) -> None:
+    """Neither can be dialled, and all that they have is a service node."""
+    path = random_file(tmp_path, SIZE)
+    async with keeping_node(tmp_path) as node:
+        alice, bob = (
+            FilePerson(name, tmp_path, service_nodes=node.addresses()) for name in ("Alice", "Bob")
+        )
+        async with people(alice, bob) as group:
+            sent = await alice.send(group, path)
+            await alice.until_file(sent, lambda file: file.done_bytes == SIZE)
+            await bob.until_state(sent, FileState.OFFERED)
+            await bob.engine.files.fetch(group, sent)
+            await bob.until_state(sent, FileState.COMPLETE)
+            assert await bob.engine.files.read(group, sent) == path.read_bytes()
 
 
 async def test_small_pictures_are_fetched_by_themselves(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ READ_BYTES = 256 * 1024
 class BlobPace(Struct, frozen=True, kw_only=True):
     silence_s: float = 15.0
     """Without a byte of an answer, before the peer is given up for now."""
+    put_s: float = 60.0
+    """To send one chunk, over a slow line, and to hear that it was taken."""
 
 
 class BlobClient:
@@ -39,16 +41,20 @@ class BlobClient:
 
     async def holdings(self, peer_id: PeerId, names: Sequence[ChunkName]) -> Holdings:
         request = encode_blob_request(AskHoldings(tuple(names)))
-        answer = await ask(
-            self._host, peer_id, BLOB_PROTOCOL, request, self._limits(MAX_HOLDINGS_BYTES)
+        limits = ExchangeLimits(
+            first_byte_timeout_s=self._pace.silence_s,
+            timeout_s=2 * self._pace.silence_s,
+            max_response_bytes=MAX_HOLDINGS_BYTES,
         )
+        answer = await ask(self._host, peer_id, BLOB_PROTOCOL, request, limits)
         return decode_holdings(answer, len(names))
 
     async def put(self, peer_id: PeerId, sealed: bytes, *, keep_days: int) -> PutStatus:
         request = encode_blob_request(PutChunk(sealed=sealed, keep_days=keep_days))
-        return decode_put_answer(
-            await ask(self._host, peer_id, BLOB_PROTOCOL, request, self._limits(64))
+        limits = ExchangeLimits(
+            first_byte_timeout_s=self._pace.put_s, timeout_s=self._pace.put_s, max_response_bytes=64
         )
+        return decode_put_answer(await ask(self._host, peer_id, BLOB_PROTOCOL, request, limits))
 
     async def get(self, peer_id: PeerId, names: Sequence[ChunkName], on_chunk: OnChunk) -> None:
         request = encode_blob_request(GetChunks(tuple(names)))
@@ -86,10 +92,3 @@ class BlobClient:
                 if not waiting:
                     raise RemoteProtocolError("blob_more_than_asked")
                 await on_chunk(waiting.pop(), decode_chunk_answer(frame))
-
-    def _limits(self, max_response_bytes: int) -> ExchangeLimits:
-        return ExchangeLimits(
-            first_byte_timeout_s=self._pace.silence_s,
-            timeout_s=2 * self._pace.silence_s,
-            max_response_bytes=max_response_bytes,
-        )

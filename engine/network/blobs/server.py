@@ -49,10 +49,11 @@ class BlobServing(Struct, frozen=True, kw_only=True):
     bytes_per_s: int = 8 * MIB
     requests: GateLimits = field(
         default_factory=lambda: GateLimits(
-            per_second=100, burst=400, at_once_per_peer=8, at_once=32
+            per_second=100, burst=400, at_once_per_peer=8, at_once=64
         )
     )
-    request_timeout_s: float = 15.0
+    request_timeout_s: float = 60.0
+    """From the first byte to the last: a chunk that is put takes a while on a slow line."""
     first_byte_timeout_s: float = 15.0
     write_timeout_s: float = 30.0
     """For one piece to be taken."""

@@ -48,6 +48,7 @@ from engine.network.owned_tasks import OwnedTasks
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.book import Blob, FileBook, FileKey
 from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size
+from engine.runtime.files.pictures import Pictures
 from engine.runtime.files.transfer import Around, Download, Rate, Transfer, Upload
 from engine.runtime.input_checks import usable_attachment, usable_caption
 from engine.runtime.runner_context import RunnerContext
@@ -56,7 +57,6 @@ from engine.session.inputs import HoldsFiles, Say
 
 MAX_REQUESTS: Final = 16
 """Of all transfers at once."""
-MAX_PICTURES_WANTED: Final = 256
 TOLD_EVERY_S: Final = 0.25
 KEY_BYTES: Final = 32
 
@@ -83,7 +83,6 @@ class Files:
         self._publish = context.publish
         self._conversations = conversations
         self._book = book
-        self._settings = settings
         self._entropy = entropy
         self._online = online
         self._network = context.transport.blobs()
@@ -95,8 +94,8 @@ class Files:
         self._unavailable: StorageError | None = None
         self._news = asyncio.Event()
         """Messages came, changed or went, and the book may be out of date."""
-        self._pictures: dict[FileKey, None] = {}
-        """To be fetched by themselves."""
+        largest = (lambda: 0) if settings is None else settings.pictures_below
+        self._pictures = Pictures(largest, context.counters)
         self._whole: dict[ConversationId, list[MessageId]] = {}
         """Others' files that are here as a whole, the newest last."""
         self._begun = asyncio.Event()
@@ -189,21 +188,11 @@ class Files:
 
     def look_at(self, messages: Iterable[MessageView]) -> None:
         """Messages came or are shown: small pictures among them are fetched."""
-        if self._settings is None:
-            return
-        most = self._settings.pictures_below()
-        for message in messages:
-            file = message.file
-            is_offered = file is not None and file.state is FileState.OFFERED
-            if file is None or not is_offered or not file.width or file.size > most:
-                continue
-            if len(self._pictures) < MAX_PICTURES_WANTED:
-                self._pictures[message.conversation_id, message.message_id] = None
-                self._news.set()
+        if self._disk is not None and self._pictures.look_at(messages):
+            self._news.set()
 
     async def _fetch_pictures(self) -> None:
-        wanted, self._pictures = self._pictures, {}
-        for key in wanted:
+        for key in self._pictures.take():
             blob = self._book.blobs.get(key)
             if blob is not None and blob.state is TransferState.OFFERED:
                 await self._set(blob, TransferState.WANTED)

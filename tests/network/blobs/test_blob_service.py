@@ -30,7 +30,7 @@ from tests.network.waku.service_net import ServiceNet
 CHUNKS: Final = [bytes([number]) * CHUNK_BYTES for number in range(1, 6)]
 NAMES: Final = [ChunkName(hashlib.sha256(chunk).digest()) for chunk in CHUNKS]
 UNKNOWN: Final = ChunkName(bytes(32))
-QUICK = BlobPace(silence_s=0.2)
+QUICK = BlobPace(silence_s=0.2, put_s=0.2)
 
 
 class Shelf:
