@@ -38,6 +38,11 @@ def message_id_of_content(content: bytes) -> MessageId:
     return MessageId(sha256(content).hexdigest())
 
 
+def without_controls(text: str) -> str:
+    """The text without the characters for which it would be taken for binary content."""
+    return "".join(each for each in text if each not in _NO_TEXT)
+
+
 def encode_text(text: str) -> bytes:
     return text.encode()
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.codec.open_content import encode_toy_chat, message_id_of_content
 from engine.codec.sds import decode_message
-from engine.core.content import Leave, Text
+from engine.core.content import MAX_TEXT_BYTES, Leave, Text
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import UnixMs, WakuHash
 from engine.core.records import OpenFormat, OpenPace
@@ -17,7 +17,7 @@ from engine.core.sds.inputs import (
 )
 from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.session.inputs import CopiesAccepted, Say, SetLabel, TypeNow
-from engine.session.rows import UNSUPPORTED
+from engine.session.rows import TEXT, UNSUPPORTED
 from tests.session.open_stage import NOW, OpenStage, said, sync
 
 
@@ -72,6 +72,26 @@ def test_a_second_equal_text_gets_a_space() -> None:
         stage.handle(Say(Text(text="ok")))
     with pytest.raises(LocalProtocolError):
         stage.handle(Say(Text(text="ok")))
+
+
+@pytest.mark.parametrize("format_", [OpenFormat.TEXT, OpenFormat.TOY_CHAT])
+def test_a_text_is_said_without_what_would_make_it_binary_content(format_: OpenFormat) -> None:
+    stage = OpenStage(format_=format_)
+    stage.handle(Say(Text(text="\x08page 1\x0cpage\t2\r\n\x1b")))
+    (row,) = stage.rows()
+    assert (row.kind, row.text) == (TEXT, "page 1page\t2\r\n")
+    with pytest.raises(LocalProtocolError):
+        stage.handle(Say(Text(text="\x0c \x1b")))
+    assert len(stage.rows()) == 1
+
+
+def test_the_longest_text_is_said_once_and_not_as_one_that_nobody_can_read() -> None:
+    stage = OpenStage(format_=OpenFormat.TEXT)
+    longest = Text(text="x" * MAX_TEXT_BYTES)
+    stage.handle(Say(longest))
+    with pytest.raises(LocalProtocolError):
+        stage.handle(Say(longest))
+    assert [row.kind for row in stage.rows()] == [TEXT]
 
 
 def test_toy_chat_is_learned_from_the_first_message_that_can_be_read() -> None:

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from engine.codec.message_id import hash64
 from engine.codec.open_content import (
     OpenContent,
+    decode_open_content,
     encode_text,
     encode_toy_chat,
     message_id_of_content,
+    without_controls,
 )
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
@@ -208,7 +210,7 @@ class OpenSession:
     def _say(self, body: Body, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
         if not isinstance(body, Text):
             raise LocalProtocolError(f"an open channel takes no {type(body).__name__}")
-        content = self._new_content(body.text, now_ms)
+        content = self._new_content(without_controls(body.text), now_ms)
         self._feed(SendContent(content), builder, now_ms=now_ms)
         return message_id_of_content(content)
 
@@ -221,6 +223,8 @@ class OpenSession:
                 content = encode_toy_chat(text, record.nick, at_ms)
             else:
                 content = encode_text(text + " " * number)
+            if not isinstance(decode_open_content(content).body, Text):
+                raise LocalProtocolError("nobody could read this text")
             if not self._channel.knows(message_id_of_content(content)):
                 return content
         raise LocalProtocolError("this text was sent too often")
