@@ -17,6 +17,7 @@ from typing import Final
 
 from engine.core.blobs.manifest import NAME_BYTES, ChunkName
 from engine.core.errors import RemoteProtocolError, StorageError, StorageFault
+from engine.persistence.profile_directory import sync_directory
 
 _UNFINISHED: Final = ".new"
 _FULL: Final = frozenset((ENOSPC, EDQUOT))
@@ -59,7 +60,7 @@ class ChunkFiles:
         return tuple(self._place(name).exists() for name in names)
 
     def keep(self, name: ChunkName, sealed: bytes) -> None:
-        """Write a chunk, durably.
+        """Write a chunk: durable, but for its name, until ``sync``.
 
         Raises RemoteProtocolError ``blob_chunk_forged`` if the name is another chunk's, and
         StorageError.
@@ -80,6 +81,13 @@ class ChunkFiles:
                 fresh.unlink(missing_ok=True)
             raise storage_error("keep a part of a file", error) from error
         self._bytes += len(sealed)
+
+    def sync(self) -> None:
+        """Make it durable that what was kept is there.  Raises StorageError."""
+        try:
+            sync_directory(self._path)
+        except OSError as error:
+            raise storage_error("keep a file", error) from error
 
     def read(self, name: ChunkName) -> bytes | None:
         """None if it is not here; also if it cannot be read, or was damaged, and then it goes."""

@@ -3,7 +3,7 @@
 What is served is set while the node runs, and again at every start of a host.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from engine.core.blobs.manifest import ChunkName
 from engine.core.blobs.requests import Holdings, PutStatus
@@ -19,20 +19,28 @@ class HostBlobs:
         hosts: Callable[[], Sequence[Host]],
         serve: Callable[[ChunkShelf | None], None],
         pace: BlobPace | None = None,
+        *,
+        preferred: Callable[[], Collection[PeerId]] = frozenset,
     ) -> None:
-        """``hosts``: the running ones, that of the edge role first."""
+        """``hosts``: the running ones, that of the edge role first.
+
+        ``preferred``: peers that are asked first, as service nodes are.
+        """
+        self._preferred = preferred
         self._hosts = hosts
         self._serve = serve
         self._pace = pace
 
     def peers(self) -> tuple[PeerId, ...]:
-        found = (
+        preferred = self._preferred()
+        found = [
             peer.peer_id
             for host in self._hosts()
             for peer in host.peers()
             if BLOB_PROTOCOL in peer.protocols
-        )
-        return tuple(dict.fromkeys(found))
+        ]
+        ordered = sorted(found, key=lambda peer_id: peer_id not in preferred)
+        return tuple(dict.fromkeys(ordered))
 
     async def holdings(self, peer_id: PeerId, names: Sequence[ChunkName], /) -> Holdings:
         return await self._client(peer_id).holdings(peer_id, names)

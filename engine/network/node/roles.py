@@ -22,13 +22,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from engine.core.counters import Counters
-from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.errors import ConfigError, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
 from engine.network.blobs.asking import HostBlobs
 from engine.network.handlers import Listeners, TopicHandlers
-from engine.network.libp2p.ports import Host, ProtocolId
+from engine.network.libp2p.multiaddr import parse_multiaddr
+from engine.network.libp2p.ports import Host, PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.network.reach import Reached
@@ -388,7 +389,17 @@ class RoleTransport:
         return HostStores(self._hosts, self._settings.relay.sharding)
 
     def blobs(self) -> HostBlobs:
-        return HostBlobs(self._hosts, self._relay.serve_chunks)
+        return HostBlobs(self._hosts, self._relay.serve_chunks, preferred=self._service_node_peers)
+
+    def _service_node_peers(self) -> frozenset[PeerId]:
+        """Those of the user and of groups, whose addresses name them."""
+        peers: set[PeerId] = set()
+        for text in self._service_nodes():
+            with suppress(ConfigError):
+                peer_id = parse_multiaddr(text).peer_id
+                if peer_id is not None:
+                    peers.add(peer_id)
+        return frozenset(peers)
 
     def _hosts(self) -> tuple[Host, ...]:
         """The running hosts, that of the edge role first."""

@@ -127,6 +127,7 @@ class BlobDisk:
                 size += len(data)
                 names.append(self._keep_sealed(seal_chunk(key, index, data)))
             root = self._keep_sealed(seal_names(key, names))
+            self._files.sync()
         except BaseException:
             self._files.remove(names)
             raise
@@ -138,7 +139,10 @@ class BlobDisk:
         return name
 
     async def verify(self, manifest: Manifest, names: Sequence[ChunkName]) -> bool:
-        """Whether all chunks are here.  Raises CryptoError if one is not what was announced."""
+        """Whether all chunks are here, durably.
+
+        Raises also CryptoError if one is not what was announced.
+        """
         return await self._run(self._verify, manifest, names)
 
     def _verify(self, manifest: Manifest, names: Sequence[ChunkName]) -> bool:
@@ -147,6 +151,7 @@ class BlobDisk:
                 pass
         except StorageError:
             return False
+        self._files.sync()
         return True
 
     async def data(self, manifest: Manifest) -> bytes:

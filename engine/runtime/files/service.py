@@ -144,13 +144,15 @@ class Files:
         known = {(one.conversation_id, one.message_id): one for one in stored}
         for key in [key for key in self._book.blobs if key not in known]:
             await self._forget(key)
+        came_whole: set[ConversationId] = set()
         for key, one in known.items():
             if key not in self._book.blobs:
                 self._book.blobs[key] = blob = Blob(stored=one)
                 self._begin(blob)
                 if blob.state is TransferState.COMPLETE and not one.is_own:
                     self._whole.setdefault(one.conversation_id, []).append(one.message_id)
-        for conversation_id in {conversation_id for conversation_id, _ in known}:
+                    came_whole.add(one.conversation_id)
+        for conversation_id in came_whole:
             self._claim(conversation_id)
 
     def _claim(self, conversation_id: ConversationId) -> None:

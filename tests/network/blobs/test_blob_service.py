@@ -255,6 +255,17 @@ async def test_only_connected_peers_with_the_protocol_are_asked() -> None:
         assert len(await got(blobs, host.peer_id, NAMES[:2])) == 2
 
 
+async def test_service_nodes_come_first() -> None:
+    async with BlobNet() as net:
+        asker = await net.anybody()
+        served = [(await net.serving())[0] for _ in range(3)]
+        for host in served:
+            await asker.connect(host.addresses()[0])
+        first, second, third = (host.peer_id for host in served)
+        blobs = HostBlobs(lambda: [asker], lambda _: None, preferred=lambda: {third})
+        assert blobs.peers() == (third, first, second)
+
+
 async def test_a_request_for_holdings_is_answered_in_one_frame() -> None:
     async with BlobNet() as net:
         host, _ = await net.serving(keeper=Shelf())
