@@ -18,6 +18,7 @@ COUNT: Final = 5_000
 LONG_COUNT: Final = 100_000
 ROUNDS: Final = 3
 FILL_BAR_S: Final = {COUNT: 3.0, LONG_COUNT: 90.0}
+UNLIMITED_BAR_S: Final = 25.0
 LATE_BAR_MS: Final = 10.0
 PATIENCE_S: Final = 900
 
@@ -29,21 +30,26 @@ def run(quick: bool) -> Report:
         report.notes.append("100 000 messages were not filled in: not quick")
     else:
         report.figures += _filled(LONG_COUNT, rounds=1)
+        report.figures += _filled(LONG_COUNT, rounds=1, unlimited=True)
     return report
 
 
-def _filled(count: int, *, rounds: int) -> list[Figure]:
+def _filled(count: int, *, rounds: int, unlimited: bool = False) -> list[Figure]:
+    """``unlimited``: the Store gives a peer more than 64 MiB a minute, and answers as often."""
     with tempfile.TemporaryDirectory(prefix="causerie-bench-") as place:
-        store = _start_store(count, Path(place))
+        store = _start_store(count, Path(place), unlimited=unlimited)
         try:
             line = json.loads(store.stdout.readline()) if store.stdout else {}
             runs = [_fill(count, line["address"], line["link"]) for _ in range(rounds)]
         finally:
             store.communicate("\n")
     name = f"{count:,} messages".replace(",", " ")
+    if unlimited:
+        name += " without a Store's limits"
+    bar_s = UNLIMITED_BAR_S if unlimited else FILL_BAR_S[count]
     grown = [one["after_mib"] - one["before_mib"] for one in runs]
     return [
-        _figure(f"{name}: filled in", [r["seconds"] for r in runs], "s", bar=FILL_BAR_S[count]),
+        _figure(f"{name}: filled in", [r["seconds"] for r in runs], "s", bar=bar_s),
         _figure(f"{name}: processor time, start included", [r["cpu_seconds"] for r in runs], "s"),
         _figure(f"{name}: loop delay, p99", [r["late_p99_ms"] for r in runs], "ms", LATE_BAR_MS),
         _figure(f"{name}: loop delay, longest", [r["late_max_ms"] for r in runs], "ms"),
@@ -51,8 +57,9 @@ def _filled(count: int, *, rounds: int) -> list[Figure]:
     ]
 
 
-def _start_store(count: int, place: Path) -> "subprocess.Popen[str]":
+def _start_store(count: int, place: Path, *, unlimited: bool) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "benchmarks.history_store", str(count), str(place)]
+    command += ["unlimited"] * unlimited
     return subprocess.Popen(  # noqa: S603 - our own interpreter and module
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

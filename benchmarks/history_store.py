@@ -1,8 +1,8 @@
-"""A Store node with a long conversation in its archive: ``… history_store N DIR``.
+"""A Store node with a long conversation in its archive: ``… history_store N DIR [unlimited]``.
 
 Three members say N messages over the last twenty days, as sessions do it, and every copy goes into
 the archive as a relay would have brought it.  Then the node serves; the first line of output holds
-its address and an invitation to the group.
+its address and an invitation to the group.  ``unlimited``: it gives a peer as much as it asks for.
 """
 
 import asyncio
@@ -15,6 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from msgspec.structs import replace
+
 from engine.codec.waku import encode_waku_message
 from engine.core.content import Body, Text
 from engine.core.counters import Counters
@@ -26,7 +28,7 @@ from engine.core.waku_archive import ArchivedMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
 from engine.network.node.embedded import EmbeddedNode
-from engine.network.node.services import all_services
+from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
@@ -40,6 +42,7 @@ from engine.session.transitions import Publish
 MEMBERS: Final = 3
 SPAN_MS: Final = 20 * 24 * 3_600_000
 BATCH: Final = 2_000
+MANY: Final = 10**12
 
 
 class Member:
@@ -130,7 +133,17 @@ def archived(message: WakuMessage) -> ArchivedMessage:
     )
 
 
-async def serve(count: int, place: Path) -> None:
+def services(*, unlimited: bool) -> ServiceSettings:
+    every = all_services()
+    if not unlimited or every.store is None:
+        return every
+    gate = replace(every.store.service.gate, per_second=MANY, burst=MANY)
+    service = replace(every.store.service, gate=gate)
+    store = replace(every.store, answer_bytes=MANY, service=service)
+    return replace(every, store=store)
+
+
+async def serve(count: int, place: Path, *, unlimited: bool) -> None:
     archive = await ThreadedArchive.open(place / "archive.db")
     conversation = Conversation(Clock(), count)
     entropy = Random(7)  # noqa: S311 - likewise
@@ -144,7 +157,8 @@ async def serve(count: int, place: Path) -> None:
     link = conversation.link
     del conversation
     node = EmbeddedNode(
-        NodeSettings(network_key=os.urandom(32), services=all_services()), archive=archive
+        NodeSettings(network_key=os.urandom(32), services=services(unlimited=unlimited)),
+        archive=archive,
     )
     await node.start()
     print(json.dumps({"address": node.addresses()[0], "link": link}), flush=True)
@@ -154,4 +168,4 @@ async def serve(count: int, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), Path(sys.argv[2])))
+    asyncio.run(serve(int(sys.argv[1]), Path(sys.argv[2]), unlimited="unlimited" in sys.argv[3:]))

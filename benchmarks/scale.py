@@ -2,16 +2,21 @@
 
 Two profiles of a million texts, one group with all of them and two hundred groups that share them,
 are made once (``scale_profile``) and kept in ``build/scale``; a small one is measured in turns with
-them.  Starts are those of the real command; pages and appends go through the real engine.
+them.  Starts are those of the real command; flinging and waiting messages have the real window;
+pages and appends go through the real engine.  What writes does so in a copy.
 """
 
 import asyncio
 import json
+import os
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +33,15 @@ PLACE: Final = Path("build/scale")
 MILLION: Final = 1_000_000
 QUICK: Final = 100_000
 SMALL: Final = 3_000
+MEDIUM: Final = 10_000
 GROUPS: Final = 200
 STARTS: Final = 5
 APPENDS: Final = 50
 JUMPS: Final = 50
+RECEIVED: Final = 350
+RECEIVE_ROUNDS: Final = 5
+WAITING: Final = 10_000
+WAITING_ROUNDS: Final = 3
 PAINT_BAR: Final = 1.15
 RESIDENT_BAR_MIB: Final = 190.0
 RECEIVE_READY_BAR_MS: Final = 3_000.0
@@ -39,6 +49,11 @@ DISK_BAR_KB: Final = 1.0
 APPEND_BAR_MS: Final = 5.0
 JUMP_BAR_MS: Final = 50.0
 OPEN_BAR_MS: Final = 100.0
+FRAME_BAR_MS: Final = 8.0
+RECEIVE_BAR: Final = 1.3
+WAITING_BAR_S: Final = 5.0
+PATIENCE_S: Final = 3_600
+OFFSCREEN: Final = {"QT_QPA_PLATFORM": "offscreen"}
 
 
 def run(quick: bool) -> Report:
@@ -52,13 +67,40 @@ def run(quick: bool) -> Report:
     report.figures.append(
         _figure(f"disk per text, {texts} in one group", [disk], "KB", DISK_BAR_KB)
     )
-    with tempfile.TemporaryDirectory(dir=PLACE) as copy:
-        place = Path(shutil.copytree(long, Path(copy) / "long"))
+    with _copy(long) as place:
         report.figures += asyncio.run(_use(place, groups[0]))
-        place = Path(shutil.copytree(wide, Path(copy) / "wide"))
+    with _copy(wide) as place:
         opened = asyncio.run(_open_each(place, many))
     report.figures.append(_figure(f"each of {GROUPS} groups opens", opened, "ms", OPEN_BAR_MS))
+    with _copy(long) as place:
+        flung = _measured("scale_window", "fling", place, groups[0])
+    report.figures.append(
+        _figure(
+            "one group: frame p99 while flinging, ten parts", flung["p99_ms"], "ms", FRAME_BAR_MS
+        )
+    )
+    report.figures += _received(long, groups[0], rounds=2 if quick else RECEIVE_ROUNDS)
+    report.figures += _waited(long, groups[0], rounds=1 if quick else WAITING_ROUNDS)
     return report
+
+
+@contextmanager
+def _copy(place: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(dir=PLACE) as copy:
+        yield Path(shutil.copytree(place, Path(copy) / place.name))
+
+
+def _measured(module: str, *arguments: object) -> dict[str, list[float]]:
+    done = subprocess.run(  # noqa: S603 - our own interpreter and module
+        [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
+        env=os.environ | OFFSCREEN,
+    )
+    figures: dict[str, list[float]] = json.loads(done.stdout or "{}")
+    return figures
 
 
 def _profile(groups: int, texts: int) -> tuple[Path, Sequence[ConversationId]]:
@@ -76,14 +118,15 @@ def _starts(small: Path, long: Path, wide: Path, *, rounds: int) -> list[Figure]
         for name, place in named.items():
             told[name].append(start_once(place))
     figures: list[Figure] = []
-    for name, all_starts in told.items():
-        starts = all_starts[1:]  # The first one warms the disk cache.
+    for name, place in named.items():
+        starts = told[name][1:]  # The first one warms the disk cache.
         figures += [
             _figure(f"{name}: {what}", [one[key] for one in starts], unit, bar)
             for key, what, unit, bar in (
                 ("first_paint_ms", "first paint", "ms", None),
                 ("loaded_ms", "ready to receive", "ms", RECEIVE_READY_BAR_MS),
-                ("resident_mib", "resident", "MiB", RESIDENT_BAR_MIB),
+                ("processor_ms", "processor time until then", "ms", None),
+                ("resident_mib", "resident", "MiB", None if place is wide else RESIDENT_BAR_MIB),
             )
         ]
     base = [one["first_paint_ms"] for one in told["a small profile"][1:]]
@@ -139,6 +182,62 @@ async def _open_each(place: Path, groups: Sequence[ConversationId]) -> list[floa
         taken.append(1_000 * (time.perf_counter() - began))
     await engine.stop()
     return taken
+
+
+def _received(long: Path, group: ConversationId, *, rounds: int) -> list[Figure]:
+    """In turns with a log of ten thousand."""
+    medium, (small_group,) = _profile(1, MEDIUM)
+    sources = {"10 000": (medium, small_group), "the long log": (long, group)}
+    told: dict[str, list[dict[str, float]]] = {name: [] for name in sources}
+    with tempfile.TemporaryDirectory(dir=PLACE) as files:
+        for name, (place, which) in sources.items():
+            _measured("scale_twin", place, which, RECEIVED, Path(files) / name)
+        for _ in range(rounds):
+            for name, (place, which) in sources.items():
+                with _copy(place) as copy:
+                    one = _measured("scale_receive", copy, which, Path(files) / name)
+                told[name].append({key: statistics.median(each) for key, each in one.items()})
+    figures = [
+        _figure(f"receive one message, log of {name}: {what}", [one[key] for one in each], "ms")
+        for name, each in told.items()
+        for key, what in (("handled_ms", "in its place"), ("durable_ms", "and durable"))
+    ]
+    pairs = list(zip(told["the long log"], told["10 000"], strict=True))
+    for key, what in (("handled_ms", "in its place"), ("durable_ms", "and durable")):
+        ratios = [large[key] / small[key] for large, small in pairs]
+        name = f"receive, the long log relative to 10 000: {what}"
+        figures.append(_figure(name, ratios, "times", RECEIVE_BAR))
+    return figures
+
+
+def _waited(long: Path, group: ConversationId, *, rounds: int) -> list[Figure]:
+    shown: list[float] = []
+    painted: list[float] = []
+    with tempfile.TemporaryDirectory(dir=PLACE) as files:
+        said = Path(files) / "said"
+        _measured("scale_twin", long, group, WAITING, said)
+        with _store(said, Path(files)) as address:
+            for _ in range(rounds):
+                with _copy(long) as copy:
+                    one = _measured("scale_window", "wait", copy, group, WAITING, address)
+                shown += one["shown_s"]
+                painted += one["painted_s"]
+    return [
+        _figure("one group: painted, 10 000 wait at a Store", painted, "s"),
+        _figure("one group: all 10 000 shown, from the start", shown, "s", WAITING_BAR_S),
+    ]
+
+
+@contextmanager
+def _store(messages: Path, place: Path) -> Iterator[str]:
+    command = [sys.executable, "-m", "benchmarks.scale_store", str(messages), str(place)]
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as store:
+        try:
+            yield store.stdout.readline().strip() if store.stdout else ""
+        finally:
+            store.communicate("\n")
 
 
 def _figure(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:

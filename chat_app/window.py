@@ -271,6 +271,7 @@ def _start_figures(painted: FirstPaint, ready_ns: int, started_ns: int) -> dict[
         "first_paint_ms": (painted.at_ns - started_ns) / 1e6,
         "ready_ms": (ready_ns - started_ns) / 1e6,
         "loaded_ms": (time.monotonic_ns() - started_ns) / 1e6,
+        "processor_ms": time.process_time() * 1_000,
         "resident_mib": _resident_bytes() / 2**20,
     }
 
