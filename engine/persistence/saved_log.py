@@ -210,6 +210,8 @@ def read_rows(connection: sqlite3.Connection, conversation: int, log: LogTable, 
 def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
     """As ``read_rows``, with what was kept of the log; keeps what was not."""
     head = _read_head(connection, conversation)
+    if head.form != FORM:  # Kept by another version of the program; nothing is wrong with it.
+        _cut(connection, conversation, head, log, 0)
     try:
         if not len(log):
             _make_fit(connection, conversation, head, log)
@@ -272,7 +274,7 @@ def _make_fit(
             "WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ?",
             last,
         ).fetchone()
-        if head.form != FORM or (head.rows and there is None):
+        if head.rows and there is None:
             raise _DamagedError
     authors: list[tuple[int, ParticipantId, InstanceId | None]]
     authors = connection.execute(_AUTHORS, (conversation,)).fetchall()
