@@ -76,6 +76,13 @@ def test_sync_messages_and_messages_with_unmet_dependencies_acknowledge_too() ->
     assert certain.keys() == {BOB, CAROL}
 
 
+def test_the_filter_of_a_sync_message_acknowledges_possibly() -> None:
+    alice = member()
+    mine = sent_by(alice)
+    alice.handle(sync(BOB, bloom=bloom_of(id_of(mine))), now_ms=after(1))
+    assert states(alice) == ["possibly_acknowledged"]
+
+
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("stage", ["logged", "waiting", "held aside"])
 def test_another_form_of_what_is_here_is_refused_and_the_first_stays(

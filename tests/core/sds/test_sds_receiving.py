@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
+from engine.core.sds.bloom import ReceivedBloom, base_hashes
 from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.vocabulary import (
     EphemeralReceived,
@@ -28,6 +29,7 @@ from tests.core.sds.sds_bench import (
     id_of,
     log_of,
     member,
+    opened,
     said,
     sync,
 )
@@ -80,9 +82,20 @@ def test_duplicates_are_delivered_once_in_every_state() -> None:
     alice = member()
     first = content(BOB, "1")
     second = content(BOB, "2", lamport=NOW + 1, history=dep(first))
-    for message in (second, second, first, first, second):
+    alice.handle(second, now_ms=NOW)
+    assert not alice.channel.handle(second, now_ms=NOW).writes, "it waits already"
+    for message in (first, first, second):
         alice.handle(message, now_ms=NOW)
     assert [i for i, _ in alice.seen.deliveries] == [id_of(first), id_of(second)]
+
+
+def test_the_id_of_a_message_that_waits_is_in_our_filter() -> None:
+    alice = member()
+    waiting = content(BOB, "2", history=entries("missing"))
+    alice.handle(waiting, now_ms=NOW)
+    (mine,) = opened(alice.send("mine", now_ms=after(1)))
+    assert mine.message.bloom_filter is not None
+    assert ReceivedBloom(mine.message.bloom_filter).may_contain(base_hashes(id_of(waiting)))
 
 
 def test_equal_lamport_timestamps_are_ordered_by_id_and_late_ones_say_so() -> None:
