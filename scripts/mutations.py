@@ -154,10 +154,11 @@ class _Trial:
 
     def _record_calls(self) -> None:
         """Run all tests unchanged: they must pass, and say what they call."""
-        if self._calls.exists():
+        if self._calls_of.exists():
             is_of_these = self._calls_of.read_text(encoding="utf-8") == self._fingerprint
             if is_of_these or self._keep_killed:
                 return
+        self._calls_of.unlink(missing_ok=True)
         if code := self._pytest("--record-calls", self._calls):
             raise RuntimeError(f"{self._tests} does not pass by itself: exit code {code}")
         self._calls_of.write_text(self._fingerprint, encoding="utf-8")
