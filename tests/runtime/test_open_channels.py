@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from engine.codec.open_content import encode_toy_chat, message_id_of_content
 from engine.codec.sds import encode_message
@@ -35,6 +36,8 @@ TOPIC = ContentTopic("/my-app/1/room/proto")
 GENERAL = ChannelName(
     channel_id=ChannelId("general"), content_topic=TOPIC, cluster_id=42, shard=None
 )
+
+OFF_TOPIC = replace(GENERAL, channel_id=ChannelId("off topic"))
 
 
 async def join(
@@ -232,6 +235,25 @@ async def test_where_others_speak_toy_chat_we_do_too(tmp_path: Path) -> None:
     await met.ann.engine.timeline.send_text(met.channel, "hei hei")
     await met.bob.until(lambda: "hei hei" in met.bob.texts(met.channel))
     assert ("Ann", "hei hei", False) in await rows_of(met.bob, met.channel)
+    await met.stop()
+
+
+async def test_two_channels_on_one_content_topic_do_not_mix(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    other = await join(met.ann, OFF_TOPIC)
+    assert await join(met.bob, OFF_TOPIC) == other != met.channel
+    for channel, word in ((met.channel, "general"), (other, "off topic")):
+        await met.ann.engine.timeline.send_text(channel, f"{word}, by Ann")
+        await met.bob.engine.timeline.send_text(channel, f"{word}, by Bob")
+    for person in (met.ann, met.bob):
+        await person.until_told(met.channel, 2)
+        await person.until_told(other, 2)
+        for channel, word in ((met.channel, "general"), (other, "off topic")):
+            assert sorted(person.texts(channel)) == [f"{word}, by Ann", f"{word}, by Bob"]
+            assert await person.engine.timeline.gap(channel) is None
+    await met.ann.engine.open_channels.leave(other)
+    await met.bob.engine.timeline.send_text(met.channel, "the first goes on")
+    await met.ann.until_told(met.channel, 3)
     await met.stop()
 
 

@@ -7,11 +7,13 @@ from pathlib import Path
 from chat_app.compose import build_engine
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
-from engine.core.ids import ConversationId
+from engine.core.ids import ChannelId, ContentTopic, ConversationId
 from engine.core.problems import ConnectionReason
+from engine.core.records import ChannelName
 from engine.events import ConnectionLevel, ConnectionRole, MessageKind
 from engine.persistence.profile_directory import open_profile_directory
 from tests.network.edge.edge_net import EdgeNet, addresses
+from tests.runtime.history.history_stage import StoreNode, until_stored
 
 EACH = 40
 
@@ -112,3 +114,39 @@ async def test_a_program_changes_its_role_while_others_write(tmp_path: Path) -> 
         assert ann.engine.connection().role is ConnectionRole.EDGE
         assert sent <= set(await ann.until_texts(group, sent))
         await bob.until_texts(group, {"Ann is elsewhere"})
+
+
+async def test_an_edge_and_a_relay_program_talk_in_an_open_channel(tmp_path: Path) -> None:
+    """And what was said while the edge program was not there it gets from the service node."""
+    name = ChannelName(
+        channel_id=ChannelId("general"),
+        content_topic=ContentTopic("/my-app/1/room/proto"),
+        cluster_id=42,
+        shard=None,
+    )
+    node = StoreNode(tmp_path, "node")
+    async with AsyncExitStack() as stack:
+        nodes = [await node.start(shards=tuple(range(8)))]
+        stack.push_async_callback(node.stop)
+        ann = Program(tmp_path / "ann", network("edge", nodes))
+        bob = Program(tmp_path / "bob", network("relay", nodes))
+        for program, who in ((ann, "Ann"), (bob, "Bob")):
+            await program.engine.start()
+            stack.push_async_callback(program.engine.stop)
+            await program.engine.create_identity(who)
+        await ann.until_level(ConnectionLevel.MINIMAL)
+        assert ann.engine.connection().role is ConnectionRole.EDGE
+        channel = await ann.engine.open_channels.join(name, label="", nick="Ann")
+        await bob.engine.open_channels.join(name, label="", nick="Bob")
+        for program, who in ((ann, "Ann"), (bob, "Bob")):
+            await program.engine.timeline.send_text(channel, f"by {who}")
+        both = {"by Ann", "by Bob"}
+        assert sorted(await ann.until_texts(channel, both)) == sorted(both)
+        assert sorted(await bob.until_texts(channel, both)) == sorted(both)
+        await ann.engine.stop()
+        await bob.engine.timeline.send_text(channel, "while Ann was away")
+        await until_stored(node, 3)
+        again = Program(tmp_path / "ann", network("edge", nodes))
+        await again.engine.start()
+        stack.push_async_callback(again.engine.stop)
+        await again.until_texts(channel, both | {"while Ann was away"})
