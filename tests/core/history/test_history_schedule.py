@@ -461,6 +461,22 @@ def test_many_waiting_messages_hold_the_window_until_their_dependencies_were_loo
     assert hashes(world.messages) == hashes(MESSAGES)
 
 
+def test_a_window_that_begins_meanwhile_is_held_too() -> None:
+    store = ModelStore(MESSAGES)
+    world = world_of({ONE: store})
+    world.tell(PressureChanged(CONFIG.pressure_messages))
+    store.rtt_ms = 50
+    world.tell(DependenciesMissing(tuple(m.message_hash for m in MESSAGES[700:950])))
+    store.rtt_ms = 5
+    world.tell(connect())
+    world.run()
+    kinds = [
+        bool(isinstance(request, StoreQueryRequest) and request.message_hashes)
+        for request in store.requests
+    ]
+    assert kinds[:5] == [False, True, True, True, False], "the window's first ask, then it waits"
+
+
 def test_pressure_without_anything_to_look_up_holds_nothing() -> None:
     world = world_of({ONE: ModelStore(MESSAGES)})
     world.tell(PressureChanged(10_000))

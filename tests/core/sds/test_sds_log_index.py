@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -238,6 +239,33 @@ def test_rows_are_found_by_id(ids: list[MessageId], room: int, removed: set[Mess
     for row, message_id in enumerate(ids):
         assert rows.find(message_id) == (None if message_id in removed else row)
     assert len(rows) == len(ids) - len(removed)
+
+
+@pytest.mark.parametrize("found", [0, 3 * PAGE, 5 * PAGE])
+def test_pages_that_were_kept_are_found_by_id(found: int) -> None:
+    """With a look-up that was kept for none of them, for some and for all; in slices, and once."""
+    ids = [item for item in map(_id, range(100)) if pack_id(item)]
+    entries = [LogEntry(Position(at, item), PEOPLE[0], None, None) for at, item in enumerate(ids)]
+    kept = LogTable.of_rows(
+        (row_of(entry, packed=True) for entry in entries), page_rows=PAGE, bucket_rows=BUCKET
+    )
+    count = len(kept.pages) * PAGE
+    assert count > 5 * PAGE
+    known = RowsById(kept.packed_id_of, bucket_rows=BUCKET, key=7)
+    known.add([kept.packed_id_of(row) for row in range(found)], range(found))
+    table = LogTable(page_rows=PAGE, bucket_rows=BUCKET)
+    table.restore_authors(kept.authors)
+    table.add_pages(kept.pages[:2], kept.previous)
+    table.add_pages(kept.pages[2:], {})
+    table.restore_old(known.saved(2), found, key=7)
+    for _ in range(2):
+        table.find_pages()
+        assert len(table.old) == len(table) == count
+    assert [*map(table.old.find, ids[:count])] == [*range(count)]
+    assert table.rows_saved == count
+    table.find_page(len(table.pages) - 1, ())
+    table.find_pages()
+    assert len(table.old) == count, "nothing was added twice"
 
 
 @given(st.integers(0, 9), st.lists(st.integers(0, 99), max_size=40), st.data())
