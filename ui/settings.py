@@ -75,6 +75,15 @@ class UiSettings:
         self.put("text_percent", str(clamp_percent(percent)))
 
     @property
+    def pinned(self) -> frozenset[str]:
+        """Ids of the conversations that stay at the top of the list."""
+        return frozenset((self.get("pinned") or "").split())
+
+    @pinned.setter
+    def pinned(self, ids: frozenset[str]) -> None:
+        self.put("pinned", " ".join(sorted(ids)))
+
+    @property
     def notifications(self) -> bool:
         """Whether the desktop is told of new messages at all."""
         return self.get("notifications") != "no"

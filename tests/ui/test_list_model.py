@@ -7,9 +7,10 @@ from msgspec.structs import replace
 from PySide6.QtCore import QModelIndex, Qt
 
 from engine.core.ids import ConversationId, UnixMs
+from engine.events import ConversationView
 from tests.ui.driving import NOW
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
-from ui.list.model import CONVERSATION_ROLE, ConversationModel
+from ui.list.model import CONVERSATION_ROLE, ConversationModel, Listed
 from ui.list.preview import row_sentence
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -91,6 +92,43 @@ def test_any_order_of_changes_keeps_rows_sorted_and_signals_true(
         assert mirror.rows == [v.conversation_id for v in expected]
         assert model.rowCount() == len(expected)
     assert set(model.conversations()) == set(known.values())
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["arrives", "read", "open", "pin", *Listed]), st.sampled_from(VIEWS)
+        ),
+        max_size=25,
+    )
+)
+def test_pins_come_first_and_only_what_is_wanted_is_listed_with_the_open_one(
+    steps: list[tuple[str | Listed, ConversationView]],
+) -> None:
+    model = ConversationModel()
+    mirror = Mirror(model)
+    known = {view.conversation_id: view for view in VIEWS}
+    model.reset(VIEWS)
+    listed, opened, pinned = Listed.ALL, ConversationId(""), frozenset[str]()
+    for action, view in steps:
+        this = view.conversation_id
+        if isinstance(action, Listed):
+            listed = action
+            model.set_listed(listed)
+        elif action == "open":
+            opened = this
+            model.set_open(this)
+        elif action == "pin":
+            pinned ^= {this}
+            model.set_pinned(pinned)
+        else:
+            known[this] = replace(known[this], unread=int(action == "arrives"))
+            model.put(known[this])
+        wanted = {Listed.ALL: known.values(), Listed.GROUPS: known.values(), Listed.PEOPLE: ()}
+        some = wanted.get(listed, [each for each in known.values() if each.unread])
+        ids = {each.conversation_id for each in some} | ({opened} if opened else set())
+        expected = sorted(ids, key=lambda i: (i not in pinned, -known[i].created_ms, i))
+        assert mirror.rows == expected
 
 
 def test_what_is_no_news_paints_nothing() -> None:

@@ -69,7 +69,9 @@ class ConversationDelegate(QStyledItemDelegate):
                 typing=model.typing(conversation.conversation_id),
                 is_open=model.is_open(conversation.conversation_id),
             )
-            _Row(painter, box, conversation, preview, selected=selected).paint(self._now())
+            pinned = model.is_pinned(conversation.conversation_id)
+            row = _Row(painter, box, conversation, preview, selected=selected)
+            row.paint(self._now(), pinned=pinned)
         painter.restore()
 
     def _background(
@@ -167,7 +169,7 @@ class _Row:
         self._text_box = QRectF(left, box.top(), box.right() - gap(10) - left, box.height())
         self._stacked = self._theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT
 
-    def paint(self, now: datetime) -> None:
+    def paint(self, now: datetime, *, pinned: bool) -> None:
         behind = self._theme.selected if self._selected else self._theme.panel
         _avatar(self._painter, self._avatar_box, self._conversation, behind=behind)
         type_ = self._theme.type
@@ -181,7 +183,8 @@ class _Row:
             time_line.setHeight(third)
         line2 = QRectF(line1.left(), top + first + third, line1.width(), second)
         right = self._time(time_line, now)
-        self._name(line1 if self._stacked else line1.adjusted(0, 0, right - line1.right(), 0))
+        name = line1 if self._stacked else line1.adjusted(0, 0, right - line1.right(), 0)
+        self._name(name, pinned=pinned)
         right = self._marks(line2)
         self._words(line2.adjusted(0, 0, right - line2.right(), 0))
 
@@ -217,14 +220,19 @@ class _Row:
         at = left_middle - QPointF(0, GLYPH_SIZE.height() * factor / 2)
         draw_glyph(self._painter, glyph, at, colour, scale=factor)
 
-    def _name(self, line: QRectF) -> None:
+    def _name(self, line: QRectF, *, pinned: bool) -> None:
         font = self._theme.type.body.strong()
         metrics = QFontMetricsF(font)
-        icon = self._theme.metrics.scaled(14) if self._conversation.muted else 0
+        signs = [
+            name
+            for name, shown in (("bell-off", self._conversation.muted), ("pin", pinned))
+            if shown
+        ]
+        icon = self._theme.metrics.scaled(14)
         open_mark = tr("open") if self._conversation.open_channel is not None else ""
         mark_font = self._theme.type.micro.font
         mark_width = QFontMetricsF(mark_font).horizontalAdvance(open_mark)
-        room = line.width() - (icon + 5 if icon else 0) - (mark_width + 7 if open_mark else 0)
+        room = line.width() - len(signs) * (icon + 5) - (mark_width + 7 if open_mark else 0)
         shown = metrics.elidedText(
             one_line(self._conversation.name), Qt.TextElideMode.ElideRight, room
         )
@@ -239,9 +247,10 @@ class _Row:
             mark_box = QRectF(x + 2, line.top(), mark_width + 2, line.height())
             self._painter.drawText(mark_box, _LEFT_MIDDLE, open_mark)
             x += mark_width + 7
-        if icon:
+        for name in signs:
             box = QRectF(x, line.center().y() - icon / 2, icon, icon)
-            draw_icon(self._painter, "bell-off", box, self._quiet)
+            draw_icon(self._painter, name, box, self._quiet)
+            x += icon + 5
 
     def _marks(self, line: QRectF) -> float:
         """Unread badge and missing count; returns what is left of the line's right end."""

@@ -1,4 +1,4 @@
-"""The conversations as a Qt model: sorted by last activity, filtered by name.
+"""The conversations as a Qt model: pinned ones first, then by last activity, filtered.
 
 A person is found by the name given here and by the name they gave themselves.
 
@@ -8,6 +8,7 @@ and the scroll position survive whatever arrives.
 
 from collections.abc import Iterable
 from datetime import datetime
+from enum import IntEnum
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
@@ -16,10 +17,32 @@ from engine.events import ConversationView
 from ui.controls import plain_tip
 from ui.foreign_text import one_line
 from ui.list.preview import row_sentence
-from ui.people import seen_words, state_words
+from ui.people import is_request, seen_words, state_words
+from ui.translate import tr
 
 _Index = QModelIndex | QPersistentModelIndex
 CONVERSATION_ROLE = int(Qt.ItemDataRole.UserRole)
+
+
+class Listed(IntEnum):
+    """Which conversations the list shows."""
+
+    ALL = 0
+    UNREAD = 1
+    GROUPS = 2
+    PEOPLE = 3
+
+
+def _is_listed(conversation: ConversationView, listed: Listed) -> bool:
+    match listed:
+        case Listed.ALL:
+            return True
+        case Listed.UNREAD:
+            return bool(conversation.unread) or is_request(conversation)
+        case Listed.GROUPS:
+            return conversation.contact is None
+        case Listed.PEOPLE:
+            return conversation.contact is not None
 
 
 def _activity(conversation: ConversationView) -> tuple[int, str]:
@@ -54,6 +77,8 @@ class ConversationModel(QAbstractListModel):
         self._typing: dict[ConversationId, tuple[str, ...]] = {}
         self._open: ConversationId | None = None
         self._filter = ""
+        self._listed = Listed.ALL
+        self._pinned: frozenset[str] = frozenset()
         self._shown: list[ConversationView] = []
 
     # --- Qt's questions ---------------------------------------------------------------------------
@@ -71,12 +96,14 @@ class ConversationModel(QAbstractListModel):
             return conversation
         if role == Qt.ItemDataRole.AccessibleTextRole:
             now = datetime.now().astimezone()
-            return row_sentence(
+            said = row_sentence(
                 conversation,
                 now,
                 typing=self.typing(conversation.conversation_id),
                 is_open=self.is_open(conversation.conversation_id),
             )
+            pinned = self.is_pinned(conversation.conversation_id)
+            return tr("{row}, pinned").format(row=said) if pinned else said
         if role == Qt.ItemDataRole.ToolTipRole:
             return plain_tip(_tip(conversation))
         return None
@@ -89,11 +116,17 @@ class ConversationModel(QAbstractListModel):
     def conversations(self) -> tuple[ConversationView, ...]:
         return tuple(self._all.values())
 
+    def ids(self) -> frozenset[str]:
+        return frozenset(self._all)
+
     def typing(self, conversation_id: ConversationId) -> tuple[str, ...]:
         return self._typing.get(conversation_id, ())
 
     def is_open(self, conversation_id: ConversationId) -> bool:
         return conversation_id == self._open
+
+    def is_pinned(self, conversation_id: ConversationId) -> bool:
+        return conversation_id in self._pinned
 
     def at(self, row: int) -> ConversationView | None:
         return self._shown[row] if 0 <= row < len(self._shown) else None
@@ -120,21 +153,41 @@ class ConversationModel(QAbstractListModel):
         wanted = text.strip().casefold()
         if wanted != self._filter:
             self._filter = wanted
-            self.beginResetModel()
-            self._shown = self._sorted()
-            self.endResetModel()
+            self._sort_anew()
+
+    @property
+    def listed(self) -> Listed:
+        return self._listed
+
+    def set_listed(self, listed: Listed) -> None:
+        if listed is not self._listed:
+            self._listed = listed
+            self._sort_anew()
+
+    def set_pinned(self, pinned: frozenset[str]) -> None:
+        if pinned != self._pinned:
+            self._pinned = pinned
+            self._sort_anew()
+
+    def _sort_anew(self) -> None:
+        self.beginResetModel()
+        self._shown = self._sorted()
+        self.endResetModel()
 
     def put(self, conversation: ConversationView) -> None:
         """Add it, or take its new state and place, if that is news."""
         if self._all.get(conversation.conversation_id) == conversation:
             return  # At a start, when each log has been read.
         self._all[conversation.conversation_id] = conversation
-        old = self.index_of(conversation.conversation_id).row()
+        self._place(conversation.conversation_id)
+        self.totals_changed.emit()
+
+    def _place(self, conversation_id: ConversationId) -> None:
+        """Put its row where it belongs now, which may be nowhere."""
+        old = self.index_of(conversation_id).row()
         target = self._sorted()
-        new = next(
-            (i for i, view in enumerate(target) if view is conversation),
-            -1,
-        )
+        ids = [view.conversation_id for view in target]
+        new = ids.index(conversation_id) if conversation_id in ids else -1
         if old < 0 <= new:
             self.beginInsertRows(QModelIndex(), new, new)
             self._shown = target
@@ -145,7 +198,6 @@ class ConversationModel(QAbstractListModel):
             self.endRemoveRows()
         elif old >= 0:
             self._move(old, new, target)
-        self.totals_changed.emit()
 
     def remove(self, conversation_id: ConversationId) -> None:
         self._all.pop(conversation_id, None)
@@ -165,9 +217,14 @@ class ConversationModel(QAbstractListModel):
         self._repaint(conversation_id)
 
     def set_open(self, conversation_id: ConversationId | None) -> None:
-        before, self._open = self._open, conversation_id
-        self._repaint(before)
-        self._repaint(conversation_id)
+        """The one that was open may leave the list, and the other come into it."""
+        if conversation_id == self._open:
+            return
+        before, self._open = self._open, None
+        for each, is_open in ((before, None), (conversation_id, conversation_id)):
+            self._open = is_open
+            if each is not None:
+                self._place(each)
 
     def _move(self, old: int, new: int, target: list[ConversationView]) -> None:
         if old != new:
@@ -186,7 +243,14 @@ class ConversationModel(QAbstractListModel):
             self.dataChanged.emit(index, index)
 
     def _sorted(self) -> list[ConversationView]:
+        """The open one stays while it is read; a search looks through all."""
+        listed = Listed.ALL if self._filter else self._listed
         matching = (
-            view for view in self._all.values() if self._filter in _searched(view).casefold()
+            view
+            for view in self._all.values()
+            if self._filter in _searched(view).casefold()
+            and (_is_listed(view, listed) or self.is_open(view.conversation_id))
         )
-        return sorted(matching, key=_activity)
+        return sorted(
+            matching, key=lambda view: (not self.is_pinned(view.conversation_id), *_activity(view))
+        )

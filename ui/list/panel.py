@@ -11,10 +11,12 @@ from PySide6.QtCore import (
     QItemSelection,
     QItemSelectionModel,
     QModelIndex,
+    QPoint,
     Qt,
     Signal,
     SignalInstance,
 )
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -32,14 +34,18 @@ from ui.connection_words import connection_word
 from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, set_tip
 from ui.foreign_text import one_line
 from ui.list.delegate import ConversationDelegate
-from ui.list.model import ConversationModel
+from ui.list.model import ConversationModel, Listed
+from ui.list.row_menu import RowCommands, RowMenu
 from ui.list.search import SearchField
 from ui.list.start_menu import StartMenu
 from ui.pictures import FACES
+from ui.segments import Segments
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
 _HEADER = 58
+_FEW = 4
+"""Fewer conversations than this are seen at one glance and need no choice of which to show."""
 
 
 class ConversationList(QListView):
@@ -61,6 +67,11 @@ class ConversationList(QListView):
         theme_changed.connect(self._dress)
         FACES.changed.connect(self.viewport().update)
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """The right button asks what can be done with a row and opens nothing."""
+        if event.button() is not Qt.MouseButton.RightButton:
+            super().mousePressEvent(event)
+
     def _dress(self) -> None:
         self.scheduleDelayedItemsLayout()
         self.viewport().update()
@@ -76,6 +87,8 @@ class LeftPanel(Area):
     open_channel_requested = Signal()
     add_person_requested = Signal()
     profile_requested = Signal()
+    pin_requested = Signal(str, bool)
+    mute_requested = Signal(str, bool)
 
     def __init__(self, model: ConversationModel, now: Callable[[], datetime]) -> None:
         super().__init__("panel")
@@ -90,6 +103,7 @@ class LeftPanel(Area):
         self._more = IconButton("more", tr("Menu"))
         self.search = SearchField()
         self.rows = ConversationList(model, self._delegate)
+        self.listed = Segments(tr("Show"), [tr("All"), tr("Unread"), tr("Groups"), tr("People")])
         self._nothing = Text(face="label", colour="ink3", wrap=True)
         self._lay_out()
         self._connect()
@@ -114,6 +128,10 @@ class LeftPanel(Area):
         search_layout = QHBoxLayout(self._search_box)
         search_layout.setContentsMargins(12, 0, 12, 10)
         search_layout.addWidget(self.search)
+        self._listed_box = QWidget()
+        listed_layout = QHBoxLayout(self._listed_box)
+        listed_layout.setContentsMargins(12, 0, 12, 8)
+        listed_layout.addWidget(self.listed)
         self._nothing.setContentsMargins(22, 22, 22, 0)
         self._begin = QWidget()
         begin = QVBoxLayout(self._begin)
@@ -133,6 +151,7 @@ class LeftPanel(Area):
         whole.setSpacing(0)
         whole.addWidget(self._head)
         whole.addWidget(self._search_box)
+        whole.addWidget(self._listed_box)
         whole.addWidget(self._nothing)
         whole.addWidget(self._begin)
         whole.addWidget(self.rows, 1)
@@ -157,6 +176,10 @@ class LeftPanel(Area):
         self.rows.selectionModel().selectionChanged.connect(self._selected)
         self.rows.clicked.connect(self._enter)
         self.rows.activated.connect(self._enter)
+        self.rows.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.rows.customContextMenuRequested.connect(self._offer_commands)
+        self.listed.choose(Listed.ALL)
+        self.listed.chosen.connect(self._choose_listed)
         self._model.modelReset.connect(self._restore_selection)
         self._model.rowsInserted.connect(self._restore_selection)
         self._model.totals_changed.connect(self._say_nothing)
@@ -248,20 +271,48 @@ class LeftPanel(Area):
         self._model.set_filter(text)
         self._say_nothing()
 
+    def _choose_listed(self, number: int) -> None:
+        self._model.set_listed(Listed(number))
+        self._say_nothing()
+
+    def _offer_commands(self, at: QPoint) -> None:
+        """At the pointer; by the menu key, which Qt places at the row with the focus."""
+        index = self.rows.indexAt(at)
+        conversation = self._model.at(index.row() if index.isValid() else -1)
+        if conversation is None:
+            return
+        commands = RowCommands(
+            open=self._enter_id, pin=self.pin_requested.emit, mute=self.mute_requested.emit
+        )
+        is_pinned = self._model.is_pinned(conversation.conversation_id)
+        self.row_menu = RowMenu(conversation, commands, self, is_pinned=is_pinned)
+        self.row_menu.aboutToHide.connect(self.row_menu.deleteLater)
+        self.row_menu.popup(self.rows.viewport().mapToGlobal(at))
+
     def _say_nothing(self) -> None:
         empty = self._model.rowCount() == 0
+        all_shown = len(self._model.conversations())
+        self._listed_box.setVisible(all_shown >= _FEW and not self.is_rail)
         if empty and self._model.filter_text():
             self._nothing.setText(
                 tr("Nobody and no group is called “{name}”.").format(
                     name=self.search.text().strip()
                 )
             )
+        elif empty and self._model.listed is not Listed.ALL:
+            self._nothing.setText(
+                {
+                    Listed.UNREAD: tr("Everything is read."),
+                    Listed.GROUPS: tr("You are in no group yet."),
+                    Listed.PEOPLE: tr("You talk to nobody one to one yet."),
+                }[self._model.listed]
+            )
         elif empty:
             self._nothing.setText(
                 tr("Groups and people appear here, newest first. Nothing is waiting for you.")
             )
         self._nothing.setVisible(empty and not self.is_rail)
-        self._begin.setVisible(empty and self._is_alone and not self._model.filter_text())
+        self._begin.setVisible(not all_shown and self._is_alone and not self._model.filter_text())
 
     def _enter_rows(self) -> None:
         """The first match, and on from there with the arrow keys."""
@@ -298,8 +349,11 @@ class LeftPanel(Area):
     def _enter(self, index: QModelIndex) -> None:
         chosen = self._model.at(index.row())
         if chosen is not None:
-            self.select(chosen.conversation_id)
-            self.entered.emit(chosen.conversation_id)
+            self._enter_id(chosen.conversation_id)
+
+    def _enter_id(self, conversation_id: ConversationId) -> None:
+        self.select(conversation_id)
+        self.entered.emit(conversation_id)
 
     def _open(self, conversation_id: ConversationId) -> None:
         self.select(conversation_id)

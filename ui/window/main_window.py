@@ -203,6 +203,9 @@ class MainWindow(QMainWindow):
             part.join_requested.connect(self._join)
             part.add_person_requested.connect(self._add_person)
         self.panel.open_channel_requested.connect(self._open_channel)
+        self.panel.pin_requested.connect(self._pin)
+        self.panel.mute_requested.connect(self.pane.mute)
+        self.model.set_pinned(self._settings.pinned)
         self.panel.profile_requested.connect(self._profile)
         self.first_start.identity_created.connect(self._show_connection)
         self.first_start.identity_created.connect(self.outside_links.show_next)
@@ -400,6 +403,13 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.body)
         if self.pane.conversation is None:
             self._show_nothing_open()
+
+    def _pin(self, conversation_id: str, pinned: bool) -> None:
+        before = self._settings.pinned
+        self._settings.pinned = (
+            before | {conversation_id} if pinned else before - {conversation_id}
+        ) & {*self.model.ids(), conversation_id}
+        self.model.set_pinned(self._settings.pinned)
 
     def _with_open(self, run: Callable[[ConversationView], None]) -> None:
         if self.pane.conversation is not None:

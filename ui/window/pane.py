@@ -16,7 +16,6 @@ from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
-from ui.conversation_words import is_group
 from ui.emoji.asking import EmojiAsking
 from ui.foreign_text import one_line
 from ui.people import Answer, cannot_write_words, faces_of, lost_request
@@ -170,7 +169,7 @@ class ConversationPane(QWidget):
     def _connect(self) -> None:
         self.composer.emoji_requested.connect(self.ask_emoji)
         self.writing.sent.connect(self.timeline.go_to_newest)
-        self.header.mute_requested.connect(self._mute)
+        self.header.mute_requested.connect(self._mute_open)
         self.muted_bar.show_requested.connect(self._unmute_member)
         self.muted_bar.members_requested.connect(self.header.members_requested)
         self.header.focus_left.connect(self.composer.box.setFocus)
@@ -373,18 +372,18 @@ class ConversationPane(QWidget):
 
             self._tasks.spawn(work, purpose=tr("remember what was read"), retry=False)
 
-    def _mute(self, muted: bool) -> None:
+    def _mute_open(self, muted: bool) -> None:
         if (open_id := self._open_id()) is not None:
+            self.mute(open_id, muted)
 
-            async def work() -> None:
-                await self._engine.set_muted(open_id, muted=muted)
+    def mute(self, conversation_id: ConversationId, muted: bool) -> None:
+        """The open one or any other."""
 
-            conversation = self._conversation
-            if conversation is None or is_group(conversation):
-                purpose = tr("mute the group") if muted else tr("unmute the group")
-            else:
-                purpose = tr("mute the person") if muted else tr("unmute the person")
-            self._tasks.spawn(work, purpose=purpose)
+        async def work() -> None:
+            await self._engine.set_muted(conversation_id, muted=muted)
+
+        purpose = tr("mute the conversation") if muted else tr("unmute the conversation")
+        self._tasks.spawn(work, purpose=purpose)
 
     def _unmute_member(self, participant_id: ParticipantId) -> None:
         if (open_id := self._open_id()) is not None:

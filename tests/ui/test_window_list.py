@@ -1,0 +1,93 @@
+"""The list of conversations in hand: pinned, muted from its row, and only what one wants to see."""
+
+import pytest
+from PySide6.QtGui import QAccessible
+
+from engine.core.ids import ConversationId
+from tests.ui.driving import Stage, group_stage, play, until
+from tests.ui.scripted_engine import ScriptedEngine
+from ui.list.model import Listed
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def names(it: Stage) -> list[str]:
+    model = it.window.model
+    return [str(model.index(row).data()) for row in range(model.rowCount())]
+
+
+def menu_of(it: Stage, conversation_id: ConversationId) -> None:
+    rows = it.window.panel.rows
+    rows.customContextMenuRequested.emit(
+        rows.visualRect(it.window.model.index_of(conversation_id)).center()
+    )
+
+
+def fill(engine: ScriptedEngine) -> list[ConversationId]:
+    return [engine.add_group(name) for name in ("Rowing", "Books", "Kitchen")]
+
+
+def test_a_pinned_conversation_stays_at_the_top_and_is_remembered() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, group):
+            rowing, _books, _kitchen = fill(engine)
+            engine.receive(group, "Maya", "Low water is 10:52", minute=5)
+            await until(lambda: names(it)[0] == "Tide Gauge" and len(names(it)) == 4)
+            menu_of(it, rowing)
+            it.window.panel.row_menu.pin.trigger()
+            assert names(it)[0] == "Rowing"
+            engine.receive(group, "Maya", "and 23:15", minute=6)
+            await until(lambda: names(it)[:2] == ["Rowing", "Tide Gauge"])
+            row = QAccessible.queryAccessibleInterface(it.window.panel.rows).child(0)
+            assert row.text(QAccessible.Text.Name).endswith(", pinned")
+            menu_of(it, rowing)
+            it.window.panel.row_menu.pin.trigger()
+            assert names(it)[0] == "Tide Gauge"
+
+    play(scenario)
+
+
+def test_a_conversation_is_muted_from_its_row_without_being_opened() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, group):
+            rowing, *_ = fill(engine)
+            await until(lambda: len(names(it)) == 4)
+            menu_of(it, rowing)
+            assert it.window.panel.row_menu.mute.text() == "Mute"
+            it.window.panel.row_menu.mute.trigger()
+            await until(lambda: engine.views[rowing].muted)
+            assert it.window.pane.is_open(group)
+            menu_of(it, rowing)
+            assert it.window.panel.row_menu.mute.text() == "Unmute"
+
+    play(scenario)
+
+
+def test_only_what_is_unread_and_the_one_being_read() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            rowing, books, _kitchen = fill(engine)
+            engine.receive(books, "Maya", "Chapter 3")
+            await until(lambda: len(names(it)) == 4 and engine.views[books].unread == 1)
+            it.window.panel.listed.choose(Listed.UNREAD)
+            assert names(it) == ["Books", "Tide Gauge"]
+            engine.receive(rowing, "Jo", "Saturday?")
+            await until(lambda: names(it)[0] == "Rowing")
+            it.window.open_conversation(books)
+            await until(lambda: "Tide Gauge" not in names(it))
+            it.window.panel.listed.choose(Listed.PEOPLE)
+            assert names(it) == ["Books"]
+            it.window.panel.listed.choose(Listed.ALL)
+            assert len(names(it)) == 4
+
+    play(scenario)
+
+
+def test_a_few_conversations_need_no_choice_of_which_to_show() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            assert not it.window.panel.listed.isVisible()
+            fill(engine)
+            await until(it.window.panel.listed.isVisible)
+
+    play(scenario)
