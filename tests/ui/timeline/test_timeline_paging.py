@@ -111,7 +111,9 @@ def test_it_opens_at_the_first_unread() -> None:
             assert line is not None
             assert 0 < line.top() < shown[first.message_id]
             assert view.canvas.jump_button.isVisible()
-            assert view.canvas.jump_button.unread == 100
+            seen = sum(top >= shown[first.message_id] for top in shown.values())
+            # A slow machine has shown these long enough to count as read.
+            assert 100 - seen <= view.canvas.jump_button.unread <= 100
 
     run(scenario)
 
