@@ -120,7 +120,8 @@ async def churn(count: int) -> None:
         await some(100)  # what grows once has grown: counters, caches of ids
         before = held()
         await some(count)
-        assert held() == before
+        after = held()  # Fewer, if what other tests have left went meanwhile.
+        assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
 
 
 def test_connections_that_come_and_go_leave_nothing_at_a_relay() -> None:
