@@ -93,9 +93,14 @@ def participant_id_of(public_key: bytes) -> ParticipantId:
 def fingerprint_of(public_key: bytes) -> str:
     """30 digits in 6 groups of 5, about 99 bits: ``"01234 56789 …"``."""
     digest = sha256(tuple_bytes(_FINGERPRINT_DOMAIN, public_key)).digest()
+    return digit_groups(digest, _FINGERPRINT_GROUPS)
+
+
+def digit_groups(digest: bytes, count: int) -> str:
+    """``count`` groups of five digits, to be read aloud and compared; five bytes make one."""
     groups = (
         int.from_bytes(digest[start : start + _BYTES_PER_GROUP], "big") % 10**_DIGITS_PER_GROUP
-        for start in range(0, _FINGERPRINT_GROUPS * _BYTES_PER_GROUP, _BYTES_PER_GROUP)
+        for start in range(0, count * _BYTES_PER_GROUP, _BYTES_PER_GROUP)
     )
     return " ".join(f"{group:0{_DIGITS_PER_GROUP}}" for group in groups)
 

@@ -40,7 +40,7 @@ from engine.core.errors import CryptoError, LocalProtocolError
 from engine.core.ids import ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.invite import conversation_id_of
 from engine.core.mvds.vocabulary import GroupId
-from engine.crypto.identity import Identity, participant_id_of, verify
+from engine.crypto.identity import Identity, digit_groups, participant_id_of, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
 
 __all__ = [
@@ -65,8 +65,6 @@ _MVDS_KIND = "mvds"
 _EPHEMERAL_KIND = "ephemeral"
 _TOPIC_NAME_BYTES = 16
 _SAFETY_GROUPS = 12
-_BYTES_PER_GROUP = 5
-_DIGITS_PER_GROUP = 5
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
@@ -187,11 +185,7 @@ def safety_number(a: bytes, b: bytes) -> str:
     About 199 bits.  Raises LocalProtocolError if both are the same.
     """
     digest = sha512(tuple_bytes(_SAFETY_DOMAIN, *_in_order(a, b))).digest()
-    groups = (
-        int.from_bytes(digest[start : start + _BYTES_PER_GROUP], "big") % 10**_DIGITS_PER_GROUP
-        for start in range(0, _SAFETY_GROUPS * _BYTES_PER_GROUP, _BYTES_PER_GROUP)
-    )
-    return " ".join(f"{group:0{_DIGITS_PER_GROUP}}" for group in groups)
+    return digit_groups(digest, _SAFETY_GROUPS)
 
 
 def _in_order(a: bytes, b: bytes) -> tuple[bytes, bytes]:

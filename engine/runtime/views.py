@@ -63,10 +63,10 @@ from engine.events import (
     TextSpan,
 )
 from engine.file_views import FileState, FileView
+from engine.persistence.rules import QUOTED_CHARACTERS
 from engine.session.contract import ConversationRecord
 from engine.session.open.rows import stranger_name
 
-QUOTED_CHARACTERS = 280
 ACKNOWLEDGED = "acknowledged"
 """The source for a pair: the other acknowledged the message."""
 

@@ -40,6 +40,7 @@ from engine.core.records import (
     TransferRecord,
     TransferState,
 )
+from engine.core.shown_text import MENTION
 
 TEXT, CREATED, JOINED, LEFT, UNSUPPORTED = "text", "created", "joined", "left", "unsupported"
 FILE = "file"
@@ -48,7 +49,6 @@ SAID = frozenset([TEXT, FILE])
 RENAMED = "renamed"
 ASKED, ACCEPTED, DECLINED, WITHDRAWN = "asked", "accepted", "declined", "withdrawn"
 REACTION, EDIT, RETRACTION = "reaction", "edit", "retraction"
-MENTION = "mention"
 WRITTEN_HERE, LIVE, STORE, REPAIR = "written_here", "live", "store", "repair"
 
 LATEST_MS = UnixMs(253_370_764_800_000)
