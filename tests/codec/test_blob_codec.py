@@ -94,6 +94,12 @@ def test_answers_come_back() -> None:
         assert decode_put_answer(encode_put_answer(status)) is status
 
 
+def test_statuses_have_the_numbers_of_the_protocol() -> None:
+    assert {each.name: each.value for each in ChunkStatus} == dict(blob_pb2.Chunk.Status.items())
+    assert {each.name: each.value for each in PutStatus} == dict(blob_pb2.PutAnswer.Status.items())
+    assert (MAX_GET_NAMES, MAX_HAVE_NAMES, MAX_KEEP_DAYS) == (16, 4_096, 3_650)
+
+
 def test_what_a_newer_version_answers_means_later() -> None:
     newer = blob_pb2.PutAnswer()
     newer.ParseFromString(b"\x08\x63")

@@ -12,11 +12,8 @@ from msgspec import structs
 from engine.core.blobs.manifest import (
     CHUNK_BYTES,
     MAX_BLOB_BYTES,
-    MAX_CHUNKS,
     ChunkName,
     Manifest,
-    usable,
-    usable_thumbnail,
 )
 from engine.core.errors import CryptoError
 from engine.crypto.blobs import name_of, open_chunk, open_names, seal_chunk, seal_names
@@ -102,44 +99,7 @@ def test_a_list_names_as_many_chunks_as_the_file_has_and_each_once() -> None:
         open_names(twice, sealed)
 
 
-@pytest.mark.parametrize(
-    ("changed", "chunk_count"),
-    [
-        ({"key": b"short"}, 2),
-        ({"root": b"short"}, 2),
-        ({"size": 0}, 0),
-        ({"size": MAX_BLOB_BYTES + 1}, MAX_CHUNKS + 1),
-        ({"size": 2**63}, 2),
-        ({}, 1),
-        ({}, 3),
-    ],
-)
-def test_a_manifest_that_contradicts_itself_is_no_use(
-    changed: dict[str, bytes | int], chunk_count: int
-) -> None:
-    found, _ = manifest(CHUNK_BYTES + 1)
-    assert usable(found, 2)
-    assert not usable(structs.replace(found, **changed), chunk_count)
-
-
-def test_the_sizes_add_up() -> None:
-    for size in (1, CHUNK_BYTES, CHUNK_BYTES + 1, MAX_BLOB_BYTES):
-        found, sealed = manifest(size, [ChunkName(b"")] * 0)
-        del sealed
-        lengths = [found.length(index) for index in range(found.chunk_count + 1)]
-        assert sum(lengths[1:]) == size
-        assert sum(lengths) + 16 * len(lengths) == found.sealed_bytes
-
-
 def test_a_manifest_does_not_show_its_key() -> None:
     found, _ = manifest(1)
     assert KEY.hex() not in repr(found)
     assert repr(KEY) not in repr(found)
-
-
-def test_only_small_pictures_are_thumbnails() -> None:
-    png, jpeg = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
-    assert usable_thumbnail(png) == png
-    assert usable_thumbnail(jpeg + bytes(8_189)) == jpeg + bytes(8_189)
-    assert usable_thumbnail(jpeg + bytes(8_190)) == b""
-    assert usable_thumbnail(b"<svg/>") == usable_thumbnail(b"") == b""

@@ -258,7 +258,6 @@ class BlobDownload:
         named = {name for name, held in zip(want.names, holdings.held, strict=True) if held}
         source.asking, source.answered = False, True
         source.is_keeper = holdings.is_keeper
-        source.failures = 0
         source.idle_answers = 0 if named - source.held else source.idle_answers + 1
         source.held = named
         again_ms = self._config.holdings_again_ms << min(source.idle_answers, _MAX_DOUBLINGS)

@@ -148,11 +148,12 @@ def test_one_who_forges_is_asked_no_more() -> None:
 
 def test_who_has_nothing_is_counted_and_asked_again_more_seldom() -> None:
     machine = download()
-    wants = machine.handle(SourcesChanged((A, B)), now_ms=0)
-    assert machine.asked() == Asked(pending=2)
+    wants = machine.handle(SourcesChanged((A, B, C)), now_ms=0)
+    assert machine.asked() == Asked(pending=3)
     machine.handle(having(wants[0]), now_ms=0)
     machine.handle(having(wants[1], is_keeper=True), now_ms=0)
-    assert machine.asked() == Asked(peers=1, keepers=1)
+    machine.handle(having(wants[2]), now_ms=0)
+    assert machine.asked() == Asked(peers=2, keepers=1)
     waits, now_ms = [], 0
     for _ in range(8):
         due_ms = machine.next_deadline()
@@ -161,8 +162,7 @@ def test_who_has_nothing_is_counted_and_asked_again_more_seldom() -> None:
         now_ms = due_ms
         for want in machine.handle(TimePassed(), now_ms=now_ms):
             machine.handle(having(want), now_ms=now_ms)
-    assert waits == sorted(waits)
-    assert waits[-1] == CONFIG.holdings_again_cap_ms
+    assert waits == [2_000, 4_000, 8_000, 16_000, *[CONFIG.holdings_again_cap_ms] * 4]
 
 
 def test_a_busy_source_gets_its_time() -> None:
@@ -192,6 +192,102 @@ def test_sources_are_bounded(count: int) -> None:
         SourcesChanged(tuple(SourceId(str(number)) for number in range(count))), now_ms=0
     )
     assert len(wants) == min(count, CONFIG.max_sources)
+
+
+def test_each_asks_in_an_order_of_its_own() -> None:
+    machine, all_names = BlobDownload(ROOT, shuffle=list.reverse), names(6)
+    listed(machine, all_names, A)
+    assert machine.asked() == Asked(pending=1)
+    wants = machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    assert [want.names for want in wants] == [all_names[:1:-1], all_names[1::-1]]
+
+
+def test_only_so_many_requests_run_at_once() -> None:
+    machine, all_names = download(), names(100)
+    sources = tuple(SourceId(str(number)) for number in range(9))
+    listed(machine, all_names, *sources)
+    running = 0
+    for source in sources:
+        wants = machine.handle(having(WantHoldings(source, all_names), *all_names), now_ms=0)
+        running += sum(isinstance(want, WantChunks) for want in wants)
+    assert running == CONFIG.requests
+
+
+def test_what_was_asked_of_one_who_is_gone_is_asked_elsewhere_and_nothing_else() -> None:
+    machine, all_names = download(), names(8)
+    listed(machine, all_names, A, B)
+    of_a = machine.handle(having(WantHoldings(A, all_names), *all_names[:4]), now_ms=0)
+    of_b = machine.handle(having(WantHoldings(B, all_names), *all_names), now_ms=0)
+    assert [want.names for want in (*of_a, *of_b)] == [all_names[:4], all_names[4:]]
+    wants = machine.handle(SourcesChanged((B,)), now_ms=0)
+    assert wants == (WantChunks(B, all_names[:4]),)
+
+
+def test_a_forged_chunk_is_not_asked_of_the_same_again() -> None:
+    machine, all_names = download(), names(2)
+    listed(machine, all_names, A)
+    [get] = machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    assert isinstance(get, WantChunks)
+    machine.handle(ChunkForged(A, all_names[0]), now_ms=0)
+    machine.handle(ChunksEnded(want=get, failed=True), now_ms=0)
+    wants = machine.handle(TimePassed(), now_ms=CONFIG.rest_first_ms)
+    assert wants == (WantChunks(A, all_names[1:]),)
+
+
+def test_who_has_sent_something_rests_shortly_again() -> None:
+    machine, all_names = download(), names(9)
+    listed(machine, all_names, A)
+    gets = [
+        want
+        for want in machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+        if isinstance(want, WantChunks)
+    ]
+    machine.handle(ChunksEnded(want=gets[0], failed=True), now_ms=0)
+    machine.handle(ChunkCame(A, gets[1].names[0]), now_ms=CONFIG.rest_first_ms)
+    machine.handle(ChunksEnded(want=gets[1], failed=True), now_ms=CONFIG.rest_first_ms)
+    assert machine.handle(TimePassed(), now_ms=2 * CONFIG.rest_first_ms - 1) == ()
+    [again] = machine.handle(TimePassed(), now_ms=2 * CONFIG.rest_first_ms)
+    assert isinstance(again, WantChunks)
+
+
+def test_one_who_has_all_that_is_missing_is_not_asked_what_it_holds() -> None:
+    machine, all_names = download(), names(9)
+    listed(machine, all_names, A)
+    machine.handle(having(WantHoldings(A, all_names), *all_names), now_ms=0)
+    again_ms = CONFIG.holdings_again_ms
+    assert machine.next_deadline() == again_ms
+    assert machine.handle(TimePassed(), now_ms=again_ms) == ()
+    assert machine.next_deadline() == again_ms + CONFIG.holdings_again_cap_ms
+
+
+def test_a_request_that_ended_well_lets_nobody_rest() -> None:
+    machine, all_names = download(), names(3)
+    listed(machine, all_names, A)
+    [get] = machine.handle(having(WantHoldings(A, all_names), *all_names[:1]), now_ms=0)
+    assert isinstance(get, WantChunks)
+    machine.handle(ChunkCame(A, all_names[0]), now_ms=0)
+    assert not machine.is_running
+    machine.handle(ChunksEnded(want=get), now_ms=0)
+    [want] = machine.handle(TimePassed(), now_ms=CONFIG.holdings_again_ms)
+    assert want == WantHoldings(A, all_names[1:])
+
+
+def test_the_numbers_are_those_of_the_document() -> None:
+    assert (
+        DownloadConfig(
+            max_sources=64,
+            names_per_request=4,
+            requests_per_source=2,
+            requests=8,
+            holdings_again_ms=1_000,
+            holdings_again_cap_ms=30_000,
+            rest_first_ms=250,
+            rest_cap_ms=30_000,
+            busy_ms=1_000,
+            most_forged=2,
+        )
+        == CONFIG
+    )
 
 
 # --- a world of sources that fail, lie and are slow -----------------------------------------------
@@ -272,7 +368,7 @@ def test_it_ends_whatever_happens_and_nothing_is_sent_twice(
     all_names = names(count)
     machine = BlobDownload(ROOT, shuffle=chance.shuffle)
     world = World(machine, all_names, chance, liars)
-    world.feed(SourcesChanged((A, B, C)))
+    world.feed(SourcesChanged((A, B, C, SourceId("D"), SourceId("E"))))
     for number in range(2_000):
         if machine.is_complete:
             break

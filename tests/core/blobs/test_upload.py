@@ -87,6 +87,45 @@ def test_what_breaks_off_is_tried_again_later_and_not_for_ever() -> None:
     )
 
 
+def test_how_far_it_is_is_that_of_the_node_that_has_most() -> None:
+    machine = BlobUpload(NAMES)
+    machine.handle(SourcesChanged(PEERS[:2]), now_ms=0)
+    machine.handle(keeper(PEERS[0], *NAMES[:1]), now_ms=0)
+    assert (machine.is_asking, machine.is_running) == (True, True)
+    machine.handle(keeper(PEERS[1], *NAMES[:4]), now_ms=0)
+    assert (machine.done, machine.is_running, machine.is_complete) == (4, True, False)
+
+
+def test_a_node_that_takes_one_again_is_trusted_again() -> None:
+    machine = BlobUpload(NAMES, UploadConfig(puts_per_node=1))
+    machine.handle(SourcesChanged(PEERS[:1]), now_ms=0)
+    [want] = puts(machine.handle(keeper(PEERS[0]), now_ms=0))
+    now_ms = waited_ms = 0
+    for status in (PutStatus.BUSY, PutStatus.FAILED, PutStatus.TAKEN, PutStatus.TOO_MUCH):
+        wants = puts(machine.handle(PutEnded(want, status), now_ms=now_ms))
+        if not wants:
+            due_ms = machine.next_deadline()
+            assert due_ms is not None
+            waited_ms, now_ms = due_ms - now_ms, due_ms
+            wants = puts(machine.handle(TimePassed(), now_ms=now_ms))
+        [want] = wants
+    assert waited_ms == CONFIG.rest_first_ms
+
+
+def test_the_numbers_are_those_of_the_document() -> None:
+    assert (
+        UploadConfig(
+            max_peers=64,
+            max_nodes=4,
+            puts_per_node=2,
+            rest_first_ms=500,
+            rest_cap_ms=60_000,
+            most_failures=8,
+        )
+        == CONFIG
+    )
+
+
 def test_one_that_says_nothing_is_asked_again() -> None:
     machine = BlobUpload(NAMES)
     [want] = machine.handle(SourcesChanged(PEERS[:1]), now_ms=0)
