@@ -6,6 +6,8 @@ Words only, no pixels.  Names come from other people: here they are put on one l
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from engine.core.errors import StorageError
 from engine.core.problems import FileFault, FileProblem
 from engine.events import MessageView
@@ -120,6 +122,16 @@ def holders_words(file: FileView, others: int) -> str:
         return ""
     words = tr("held as a whole by {number} of {others}")
     return words.format(number=holding, others=max(others, holding))
+
+
+def seen_with_its_holders(message: MessageView, others: int) -> MessageView:
+    """The message as it is shown: what all others have needs no service node any more."""
+    file = message.file
+    if file is None or file.problem is None or file.problem.fault is not FileFault.NOBODY_KEEPS_IT:
+        return message
+    if len(file.held_whole_by) < max(others, 1):
+        return message
+    return replace(message, file=replace(file, problem=None))
 
 
 def percent_done(file: FileView) -> int:

@@ -274,6 +274,12 @@ def test_ones_own_says_how_it_reaches_the_others() -> None:
             await until(lambda: RowButton.FILE_AGAIN in shown_buttons(it, row))
             press(it, row, RowButton.FILE_AGAIN)
             await until(lambda: engine.blobs.asked == [("fetch", row.message_id)])
+            others = (member("Maya").participant_id,)
+            whole = replace(COMPLETE, problem=problem, held_whole_by=others)
+            engine.alter(replace(row, file=whole))
+            await until(lambda: "held as a whole by 1 of 1" in said(it))
+            assert "No service node keeps it" not in said(it), "nobody needs one any more"
+            await until(lambda: RowButton.FILE_AGAIN not in shown_buttons(it, row))
 
     play(scenario)
 

@@ -18,6 +18,7 @@ from ui.file_words import (
     holders_words,
     is_moving,
     is_picture,
+    seen_with_its_holders,
     state_words,
 )
 from ui.foreign_text import one_line
@@ -115,6 +116,8 @@ def file_box(  # noqa: PLR0913 - what it is, and where
 
     ``others``: how many members may hold it as a whole.
     """
+    message = seen_with_its_holders(message, others)
+    file = message.file or file
     shows_picture = is_picture(file) and not broken
     words = [state_words(file), holders_words(file, others)]
     state = " · ".join(word for word in words if word)

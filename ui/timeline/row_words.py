@@ -19,6 +19,7 @@ from ui.file_words import (
     file_problem_words,
     holders_words,
     percent_done,
+    seen_with_its_holders,
     state_words,
     with_caption,
 )
@@ -416,7 +417,7 @@ def spoken_message(
 
 def _spoken_file(message: MessageView, others: int) -> list[str]:
     """How far a larger file has come, why it does not come, and who has it."""
-    file = message.file
+    file = seen_with_its_holders(message, others).file
     if file is None or file.state is FileState.INLINE or message.retracted:
         return []
     parts = [state_words(file), holders_words(file, others)]
