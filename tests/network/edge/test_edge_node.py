@@ -13,6 +13,7 @@ from engine.core.errors import LocalProtocolError, TransportError
 from engine.core.ids import ContentTopic
 from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
+from engine.network.edge.settings import EdgePace
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.node.services import ServiceSettings
@@ -29,6 +30,8 @@ from ui.connection_words import reason_words
 
 IMPATIENT = replace(QUICK, request_timeout_s=1.0, hedge_s=0.5)
 PINGS_OFTEN = replace(QUICK, ping_interval_s=0.1)
+STRICT_A_MINUTE = 30
+"""Filter requests that nwaku accepts."""
 
 
 def said(node: Transport) -> str:
@@ -144,13 +147,18 @@ async def test_a_node_that_refuses_subscriptions_is_passed_over_and_named(status
         await heard_by_alice.until_level(TransportLevel.GOOD)
 
 
+def test_the_usual_pace_is_one_that_a_strict_node_takes() -> None:
+    pace = EdgePace()
+    assert pace.filter_burst + 60 / pace.filter_interval_s <= STRICT_A_MINUTE
+
+
 async def test_many_groups_made_one_after_another_share_filter_requests() -> None:
-    """A node such as nwaku accepts 30 requests a minute, and this takes less than a minute."""
+    """Making and leaving them takes less than a minute."""
     groups = [ContentTopic(f"/causerie/1/group{number}/proto") for number in range(40)]
 
     async with EdgeNet() as net:
         strict = await net.scripted_node()
-        strict.filter_allowance = 30
+        strict.filter_allowance = STRICT_A_MINUTE
         pace = replace(QUICK, filter_interval_s=1.0)
         alice, heard_by_alice = await net.edge(addresses(strict.host), pace=pace)
         await heard_by_alice.until_peers(1)
