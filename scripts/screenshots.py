@@ -18,7 +18,7 @@ from random import SystemRandom
 
 from msgspec.structs import replace
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, Qt
-from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter
+from PySide6.QtGui import QColor, QImage, QImageWriter, QLinearGradient, QPainter, QPen
 from PySide6.QtWidgets import QWidget
 
 from chat_app.qt_loop import run_on_qt
@@ -26,8 +26,10 @@ from engine.api import Mention
 from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
 from engine.core.history.queries import End
-from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
-from engine.core.problems import QueryFailed
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.problems import FileFault, FileProblem, QueryFailed
+from engine.events import MessageAdded, MessageKind, MessageView, TimelineChanged
+from engine.file_views import FileState, FileView
 from engine.history_views import (
     HistoryChanged,
     HistoryReason,
@@ -43,6 +45,7 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
+from ui.pictures import encoded_picture
 from ui.settings import Appearance, UiSettings
 from ui.timeline.rows import message_in
 from ui.window.main_window import MainWindow
@@ -52,6 +55,7 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)
 NARROW = (420, 720)
 KEY = bytes(32)
+MIB = 1024 * 1024
 READINGS = """\
 13:54:30  level=2.41 m  batt=3.92 V  seq=118
 13:55:00  level=2.40 m  batt=3.92 V  seq=119"""
@@ -159,6 +163,29 @@ class Cast:
         await asyncio.sleep(0.15)
         return said
 
+    async def send_file(  # noqa: PLR0913 - what a file is made of
+        self,
+        name: str,
+        group: ConversationId,
+        file_name: str,
+        data: bytes,
+        *,
+        caption: str = "",
+        media_type: str = "text/csv",
+        size: tuple[int, int] = (0, 0),
+    ) -> None:
+        self.clock.forward(1)
+        await self.engines[name].timeline.send_file(
+            group,
+            name=file_name,
+            media_type=media_type,
+            data=data,
+            caption=caption,
+            width=size[0],
+            height=size[1],
+        )
+        await asyncio.sleep(0.15)
+
     def id_of(self, name: str) -> ParticipantId:
         identity = self.engines[name].identity()
         if identity is None:
@@ -197,7 +224,15 @@ async def people_scene(cast: Cast) -> None:
     await cast.engines["Luc"].set_profile(name="Luc", picture=lighthouse("#3b6ea5", "#f2c9a0"))
     await cast.engines["Ines"].set_profile(name="Ines", picture=lighthouse("#0b6b66", "#bfe3dd"))
     maya = await cast.befriend("Maya", "Ines")
-    await cast.say("Maya", maya, "Photo: low water mark", after=2)
+    await cast.send_file(
+        "Maya",
+        maya,
+        "mark.jpg",
+        pier_photo(),
+        caption="The low water mark",
+        media_type="image/jpeg",
+        size=(560, 250),
+    )
     await cast.enter("Nell")
     await cast.ask("Ines", "Nell")
     await cast.enter("Bob")
@@ -243,6 +278,35 @@ def lighthouse(sea: str, sky: str) -> bytes:
     return bytes(data.data())
 
 
+def pier_photo(width: int = 560, height: int = 250) -> bytes:
+    """A photo of the new sensor, as far as a painter gets."""
+    image = QImage(width, height, QImage.Format.Format_RGB32)
+    sky = QLinearGradient(0, 0, 0, height)
+    sky.setColorAt(0, QColor("#7fb2d6"))
+    sky.setColorAt(0.55, QColor("#f4d9b4"))
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.fillRect(image.rect(), sky)
+    painter.setPen(Qt.PenStyle.NoPen)
+    water = int(height * 0.56)
+    painter.fillRect(0, water, width, height - water, QColor("#3b6ea5"))
+    painter.setBrush(QColor("#5b8fc4"))
+    for number in range(9):
+        painter.drawRect(30 + number * 61, water + 14 + number * 37 % 80, 44, 3)
+    painter.setBrush(QColor("#6d4a35"))
+    for post in range(5):
+        painter.drawRect(20 + post * 66, water - 34, 12, 100)
+    painter.drawRect(0, water - 46, 330, 14)
+    painter.setBrush(QColor("#d9dfe2"))
+    painter.drawRoundedRect(262, water - 92, 46, 46, 6, 6)
+    painter.setBrush(QColor("#0b6b66"))
+    painter.drawEllipse(278, water - 76, 14, 14)
+    painter.setPen(QPen(QColor("#2b2b2b"), 3))
+    painter.drawLine(285, water - 46, 285, water + 60)
+    painter.end()
+    return encoded_picture(image, "JPEG", 88)
+
+
 async def tide_scene(cast: Cast, tide: ConversationId) -> None:
     pier = await cast.say("Maya", tide, "New sensor is on the pier. Bracket fits, cable is *long*.")
     await cast.say("Luc", tide, "Does it talk?")
@@ -250,7 +314,16 @@ async def tide_scene(cast: Cast, tide: ConversationId) -> None:
     for name, emoji in (("Ines", "🎉"), ("Jonas", "🎉"), ("Luc", "🎉"), ("Tomas", "👏")):
         await cast.engines[name].timeline.react(tide, pier, emoji, active=True)
     await cast.say("Jonas", tide, f"It talks! A reading every 30 seconds:\n```\n{READINGS}\n```")
-    await cast.say("Maya", tide, "Here is what it does: https://example.org/tide-gauge")
+    await cast.send_file(
+        "Maya",
+        tide,
+        "pier.jpg",
+        pier_photo(),
+        caption="The bracket, at low water. https://example.org/tide-gauge",
+        media_type="image/jpeg",
+        size=(560, 250),
+    )
+    await cast.send_file("Jonas", tide, "first-hour.csv", READINGS.encode() * 120)
     await cast.say("Ines", tide, "Lovely. I'll put the level on the club page tonight.", after=2)
     await asyncio.sleep(4)
     for name in ("Ines", "Tomas"):
@@ -394,6 +467,61 @@ async def history_pictures(window: MainWindow, cast: Cast, tide: ConversationId)
     await sheet_picture(window, lambda: None, "stores.png")
 
 
+def large_files(window: MainWindow) -> list[MessageView]:
+    """How files beyond 96 KiB may stand in a row: on their way, waiting, here, and our own."""
+    rows = [message_in(row) for row in window.pane.timeline.scene.loaded.rows]
+    said = [row for row in rows if row is not None and row.kind is MessageKind.TEXT]
+    theirs = next(row for row in reversed(said) if not row.is_own)
+    mine = next(row for row in reversed(said) if row.is_own)
+    plain = replace(theirs, quote=None, reactions=(), mentions_me=False, spans=(), text="")
+    plain = replace(plain, kind=MessageKind.FILE, waiting=False)
+    film = FileView(
+        name="pier-timelapse.mp4",
+        media_type="video/mp4",
+        size=48 * MIB,
+        state=FileState.RUNNING,
+        done_bytes=19 * MIB,
+        rate=3 * MIB,
+    )
+    asked = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=3, nodes=1)
+    logs = replace(film, name="logs-2026-11.zip", media_type="application/zip", size=24 * MIB)
+    log_files = (
+        film,
+        replace(logs, state=FileState.WAITING, done_bytes=5 * MIB, rate=0, problem=asked),
+        replace(
+            logs,
+            name="chart.pdf",
+            state=FileState.COMPLETE,
+            held_whole_by=(theirs.sender_id, mine.sender_id),
+        ),
+    )
+    found = [replace(plain, file=file) for file in log_files]
+    sending = replace(film, name="calibration.zip", is_upload=True, done_bytes=30 * MIB)
+    found.append(replace(mine, kind=MessageKind.FILE, text="", spans=(), file=sending))
+    return [
+        replace(
+            row,
+            sent_ms=UnixMs(mine.sent_ms + 60_000 * number),
+            position=Position(
+                mine.position.lamport_timestamp + number, MessageId(f"file {number}")
+            ),
+        )
+        for number, row in enumerate(found, start=1)
+    ]
+
+
+async def file_pictures(window: MainWindow) -> None:
+    for row in large_files(window):
+        window.bridge.publish(MessageAdded(message=row, notify=False))
+    await asyncio.sleep(0.5)
+    window.pane.timeline.go_to_newest()
+    await picture(window, Appearance.LIGHT, "files-light.png")
+    await picture(window, Appearance.DARK, "files-dark.png")
+    window.bridge.publish(TimelineChanged(conversation_id=row.conversation_id))
+    await asyncio.sleep(1)
+    window.pane.timeline.go_to_newest()
+
+
 async def draw() -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -416,6 +544,7 @@ async def draw() -> int:
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
         await about_messages(window)
+        await file_pictures(window)
         await history_pictures(window, cast, tide)
         await people_pictures(window, cast)
         await window.shutdown()
