@@ -5,8 +5,8 @@ on its way to filter subscribers and the archive.  A message that came by lightp
 delivered to the node's own subscribers like any other.  A light node may push one message to
 several service nodes, so a message that already came by gossip is not relayed again.
 
-A service that is off is not imported: the node in the desktop offers metadata only, and the window
-should not wait for the rest.
+A service that is off is not imported: the node in the desktop offers metadata and chunks of files,
+maybe a Store, and the window should not wait for the rest.
 
 Each service implements its own protocol; messages are opaque here.
 """
