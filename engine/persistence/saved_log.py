@@ -103,6 +103,9 @@ INDEX_TABLES: Final = (
     """,
 )
 """Statements that make the tables, and the triggers."""
+_TRIGGERS: Final = ("log_entry_came_late", "log_entry_left")
+_NOTES: Final = ("SELECT * FROM log_index", "SELECT * FROM log_late")
+"""What the triggers read and write: few rows."""
 
 _HEAD: Final = (
     "SELECT rows, last_lamport, last_message_id, removed_from, hash_key, rows_found, form "
@@ -209,6 +212,9 @@ def read_rows(connection: sqlite3.Connection, conversation: int, log: LogTable, 
 
 def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
     """As ``read_rows``, with what was kept of the log; keeps what was not."""
+    if not _is_kept_up(connection):
+        log.distrusted = log.rows_only = True
+        return True
     head = _read_head(connection, conversation)
     if head.form != FORM:  # Kept by another version of the program; nothing is wrong with it.
         _cut(connection, conversation, head, log, 0)
@@ -231,6 +237,25 @@ def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, l
         _cut(connection, conversation, head, log, 0)
         return True
     return more
+
+
+def read_notes(connection: sqlite3.Connection) -> None:
+    """Read all that the triggers may touch, to see whether it is readable."""
+    for sql in _NOTES:
+        connection.execute(sql).fetchall()
+
+
+def give_up(connection: sqlite3.Connection) -> None:
+    """Keep no index up from now on: the triggers would fail, and with them every message."""
+    for name in _TRIGGERS:
+        connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+
+
+def _is_kept_up(connection: sqlite3.Connection) -> bool:
+    found: tuple[int] = connection.execute(
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name IN (?, ?)", _TRIGGERS
+    ).fetchone()
+    return found[0] == len(_TRIGGERS)
 
 
 def _read_late(

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self, assert_never
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
@@ -83,6 +83,7 @@ from engine.persistence import (
     pair_tables,
     profile_tables,
     removal,
+    saved_log,
     timeline_tables,
 )
 from engine.persistence.carry_over import Progress, unheard
@@ -104,7 +105,6 @@ from engine.persistence.rules import (
     record_limit,
     require_channel,
 )
-from engine.persistence.saved_log import read_log, read_rows
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
@@ -377,13 +377,27 @@ class SqliteProfileStore:
             try:
                 with self._doing("read the channel"), transaction(self._connection):
                     key = self._channel_key(conversation_id)
-                    return read_log(self._connection, key, log, limit)
-            except StorageError:  # If the rows cannot be read either, the next call says so.
+                    return saved_log.read_log(self._connection, key, log, limit)
+            except StorageError as error:
+                # If the rows cannot be read either, the next call says so.
                 log.clear()
                 log.distrusted = log.rows_only = True
+                if error.fault is StorageFault.DAMAGED:
+                    self._give_up_notes()
                 return True
         with self._doing("read the channel"):
-            return read_rows(self._connection, self._channel_key(conversation_id), log, limit)
+            return saved_log.read_rows(
+                self._connection, self._channel_key(conversation_id), log, limit
+            )
+
+    def _give_up_notes(self) -> None:
+        """If the notes about indexes cannot be read, do without: messages are still stored."""
+        try:
+            with self._doing("read the notes about logs"):
+                saved_log.read_notes(self._connection)
+        except StorageError:
+            with self._doing("give up the notes about logs"), transaction(self._connection):
+                saved_log.give_up(self._connection)
 
     def _channel_key(self, conversation_id: ConversationId) -> int:
         key, kind = profile_tables.require_conversation(self._connection, conversation_id)

@@ -313,7 +313,7 @@ def a_hundred_kept(path: Path) -> None:
     store.close()
 
 
-@pytest.mark.parametrize("table", ["log_pages", "log_buckets", "log_author", "log_late"])
+@pytest.mark.parametrize("table", TABLES)
 def test_an_index_that_cannot_be_read_leaves_the_log_readable(tmp_path: Path, table: str) -> None:
     path = tmp_path / "causerie.db"
     a_hundred_kept(path)
@@ -324,8 +324,12 @@ def test_an_index_that_cannot_be_read_leaves_the_log_readable(tmp_path: Path, ta
         assert (log.distrusted, log.rows_saved, len(log)) == (True, 0, 100)
         check(store, log)
     store.apply([channel(entry(101, 2_000))])
+    store.apply([channel(entry(102, 15), RemoveFromLog(message_id=sealed_id(50)))])
     check(store, loaded(store))
     store.close()
+    again = SqliteProfileStore.open(path, KEY)
+    check(again, loaded(again))
+    again.close()
 
 
 def test_a_log_that_cannot_be_read_leaves_everything_else_readable(tmp_path: Path) -> None:
