@@ -1,5 +1,6 @@
 """Files beyond 96 KiB of members who lie about them, and of peers who send something else."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.core.problems import FileFault, FileProblem
 from engine.crypto.blobs import name_of, seal_chunk, seal_names
 from engine.file_views import FileState
+from engine.runtime.files import transfer
 from engine.session.inputs import Say
 from tests.runtime.blob_people import MIB, FilePerson, people, random_file
 from tests.runtime.test_engine_annotations import shown
@@ -88,6 +90,41 @@ async def test_what_never_was_says_who_was_asked(tmp_path: Path) -> None:
         assert nobody.problem == FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
 
 
+class SilentShelf:
+    """Says that it has everything, and sends nothing."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.closed = asyncio.Event()
+
+    async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
+        return (True,) * len(names)
+
+    async def read(self, name: ChunkName, /) -> None:
+        del name
+        self.asked.set()
+        await self.closed.wait()
+
+
+async def test_chunks_that_never_come_are_said_with_who_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "STALLED_MS", 0)
+    mallory, bob = FilePerson("Mallory", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(mallory, bob) as group:
+        assert mallory.node is not None
+        sent = await announce(mallory, group, ChunkName(bytes(32)))
+        shelf = SilentShelf()
+        mallory.node.blobs().serve(shelf)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await shelf.asked.wait()
+        stalled = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
+        waiting = await bob.until_file(sent, lambda file: file.problem == stalled)
+        assert waiting.state is FileState.WAITING
+        shelf.closed.set()
+
+
 class LyingShelf:
     """Says that it has everything, and sends something else."""
 
@@ -120,3 +157,15 @@ async def test_a_peer_that_sends_wrong_chunks_is_found_out_and_others_are_asked(
         await bob.until_state(sent, FileState.COMPLETE)
         assert await bob.engine.files.read(group, sent) == path.read_bytes()
         assert shelf.lies <= 16, "two lies end it, and what was asked for by then"
+
+
+async def test_if_only_a_liar_has_it_the_row_says_that_nobody_has(tmp_path: Path) -> None:
+    mallory, bob = FilePerson("Mallory", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(mallory, bob) as group:
+        assert mallory.node is not None
+        sent = await announce(mallory, group, ChunkName(bytes(32)))
+        mallory.node.blobs().serve(LyingShelf())
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        nobody = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
+        await bob.until_file(sent, lambda file: file.problem == nobody)

@@ -122,7 +122,7 @@ Want: TypeAlias = WantHoldings | WantChunks
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """Who said what they hold, and how many of these had anything that is missing."""
+    """Who said what they hold, and how many of these can be believed to have what is missing."""
 
     peers: int = 0
     keepers: int = 0
@@ -182,13 +182,16 @@ class BlobDownload:
         return bool(self._asked)
 
     def asked(self) -> Asked:
-        usable = [each for each in self._sources.values() if not self._is_distrusted(each)]
-        answered = [each for each in usable if each.answered]
+        sources = self._sources.values()
+        answered = [each for each in sources if each.answered]
         return Asked(
             peers=sum(not each.is_keeper for each in answered),
             keepers=sum(each.is_keeper for each in answered),
-            useful=sum(not each.held.isdisjoint(self._missing) for each in answered),
-            pending=len(usable) - len(answered),
+            useful=sum(
+                not self._is_distrusted(each) and not each.held.isdisjoint(self._missing)
+                for each in answered
+            ),
+            pending=len(sources) - len(answered),
         )
 
     def next_deadline(self) -> int | None:

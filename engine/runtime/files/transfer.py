@@ -46,6 +46,8 @@ from engine.runtime.files.disk import BlobDisk
 
 LOOK_S: Final = 1.0
 """How often it is looked who is connected."""
+STALLED_MS: Final = 60_000
+"""After so long without a chunk the row says that nobody has it, whatever they say."""
 RATE_S: Final = 3.0
 """Over how long a rate is measured."""
 
@@ -125,6 +127,7 @@ class Download:
         self._machine = self._new_machine()
         self._names: tuple[ChunkName, ...] = ()
         self._failure: FileProblem | None = None
+        self._came_ms = now_ms()
         self._tasks = _Tasks(around.gate)
         self._sources: tuple[SourceId, ...] = ()
 
@@ -141,13 +144,14 @@ class Download:
         if self._failure is not None:
             return self._failure
         asked = self._machine.asked()
-        if self.is_running or asked.useful:
+        is_stalled = now_ms() - self._came_ms > STALLED_MS
+        if (self.is_running or asked.useful) and not is_stalled:
             return None
         if not self._online() and not self._sources:
             return FileProblem(fault=FileFault.NOBODY_CONNECTED)
         if not self._sources:
             return FileProblem(fault=FileFault.NEEDS_SERVICE_NODE)
-        if asked.pending:
+        if asked.pending and not is_stalled:
             return None
         return FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=asked.peers, nodes=asked.keepers)
 
@@ -218,6 +222,7 @@ class Download:
         except RemoteProtocolError:
             self._feed(ChunkForged(source, name))
             raise
+        self._came_ms = now_ms()
         self._feed(ChunkCame(source, name))
         if name == self._manifest.root:
             await self._open_list()

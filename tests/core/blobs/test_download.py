@@ -141,7 +141,7 @@ def test_one_who_forges_is_asked_no_more() -> None:
     for get in gets:
         assert machine.handle(ChunksEnded(want=get, failed=True), now_ms=1) == ()
     assert machine.next_deadline() is None
-    assert machine.asked() == Asked()
+    assert machine.asked() == Asked(peers=1)
     [want] = machine.handle(SourcesChanged((A, B)), now_ms=2)
     assert want.source == B
 
