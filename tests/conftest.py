@@ -1,4 +1,4 @@
-"""In which order tests run, and which examples Hypothesis draws.
+"""In which order tests run, which examples Hypothesis draws, and that no bug is only logged.
 
 The simulator's trials come first: they are the longest by far, and a gate whose processes share the
 rest out while one of them is at it ends earlier than one that waits for it in the end.
@@ -9,8 +9,14 @@ Of Hypothesis there are two profiles, for the gate and for the search for what i
 choice of tests.  ``explore`` (``make test-long``) draws new ones; what it finds is pinned as an
 ``@example``.  In neither has an example a deadline, because a busy machine is not a defect: how
 long something takes is measured in benchmarks/, on purpose and with the load beside it.
+
+Where the program survives a bug of its own, it counts it and logs the traceback, as of a runner
+that ended and was begun again.  A test must not survive it: whatever else it asserts, it fails when
+the program logged a traceback, unless it is marked ``logs_a_traceback``, and then when it did not.
 """
 
+import logging
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -28,11 +34,42 @@ settings.register_profile("gate", BOTH, derandomize=True, database=None)
 settings.register_profile("explore", BOTH, derandomize=False)
 settings.load_profile("gate")
 
+PROGRAM = ("chat_app", "engine", "pipeline", "ui")
 LONGEST = Path(__file__).parent / "simulation"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.path.is_relative_to(LONGEST))
+
+
+class _Tracebacks(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.logged: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info:
+            self.logged.append(record)
+
+
+_TRACEBACKS = _Tracebacks()
+
+
+def pytest_configure() -> None:
+    for name in PROGRAM:
+        logging.getLogger(name).addHandler(_TRACEBACKS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    yield
+    logged = [logging.Formatter().format(record) for record in _TRACEBACKS.logged]
+    _TRACEBACKS.logged.clear()
+    is_expected = item.get_closest_marker("logs_a_traceback") is not None
+    if is_expected and not logged:
+        pytest.fail("no traceback was logged")
+    if logged and not is_expected:
+        pytest.fail("a traceback was only logged:\n" + "\n".join(logged), pytrace=False)
 
 
 _constants_of_imported_modules = providers._get_local_constants

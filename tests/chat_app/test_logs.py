@@ -89,7 +89,7 @@ WAYS = [
     say_as_bytes,
     say_as_unknown_field,
     say_as_known_field,
-    say_as_exception,
+    pytest.param(say_as_exception, marks=pytest.mark.logs_a_traceback),
     say_exception_as_message,
     say_by_another_library,
 ]
@@ -119,6 +119,7 @@ def test_a_message_that_does_not_fit_its_arguments_is_kept_unfilled(
     assert WRITTEN not in PlainWords().format(record)
 
 
+@pytest.mark.logs_a_traceback
 def test_an_exception_is_told_by_its_types_and_places(tmp_path: Path) -> None:
     with logging_to(LogSettings(), tmp_path):
         say_as_exception()

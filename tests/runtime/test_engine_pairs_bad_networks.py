@@ -288,6 +288,7 @@ async def test_junk_on_the_pair_s_topic_does_not_crowd_out_what_they_say(
     await bob.until(shows("through"))
 
 
+@pytest.mark.logs_a_traceback
 async def test_a_session_that_is_built_again_starts_from_the_disk(person: MakePerson) -> None:
     alice, bob = await person("Alice"), await person("Bob")
     pair = await friends(alice, bob)

@@ -123,6 +123,7 @@ async def test_a_profile_gets_one_identity_however_often_it_is_asked_for(
     assert again.engine.identity() == identity
 
 
+@pytest.mark.logs_a_traceback
 async def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on(
     person: MakePerson,
 ) -> None:
@@ -146,6 +147,7 @@ async def test_a_command_in_the_same_slice_as_a_bug_is_answered_and_life_goes_on
     assert alice.engine.counters()["runner.crashed"] == 1
 
 
+@pytest.mark.logs_a_traceback
 async def test_a_listener_that_fails_harms_nobody_else(person: MakePerson) -> None:
     alice, bob = await person("Alice"), await person("Bob")
 

@@ -149,7 +149,12 @@ async def test_the_first_protocol_that_the_peer_speaks(running_hosts: RunningHos
     [
         (RemoteProtocolError("test_reason"), "libp2p.test_reason", False),
         (TransportError("gone"), "libp2p.inbound_stream_broken", False),
-        (KeyError("a bug"), "libp2p.stream_handler_failed", True),
+        pytest.param(
+            KeyError("a bug"),
+            "libp2p.stream_handler_failed",
+            True,
+            marks=pytest.mark.logs_a_traceback,
+        ),
     ],
 )
 def test_a_failing_handler_costs_its_stream_only(
