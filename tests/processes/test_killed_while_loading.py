@@ -42,7 +42,6 @@ def rows_kept(place: Path, statements: tuple[str, ...]) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1_800)
 def test_killed_a_hundred_times_while_its_log_is_read_nothing_is_lost_or_doubled(
     tmp_path: Path, start_app: Callable[..., AppProcess]
 ) -> None:
