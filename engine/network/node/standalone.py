@@ -24,6 +24,7 @@ ALARMING: Final = (
     "libp2p.task_failed",
     "metadata.task_failed",
     "libp2p.stream_handler_failed",
+    "blob.rate_limited",
 )
 """Shown from the start, at 0: Prometheus sees no increase in a counter that begins at 1."""
 

@@ -14,6 +14,7 @@ from engine.network.node.metrics import Measured, MetricsServer, exposition
 from engine.network.node.services import all_services
 from engine.network.node.standalone import run_node
 from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.kept_chunks import KeptChunks
 from tests.network.node.loopback import settings_of
 from tests.patience import PATIENCE_S
 
@@ -120,6 +121,8 @@ def test_numbers_are_written_plainly() -> None:
 
 async def test_a_running_node_is_measured(tmp_path: Path) -> None:
     archive = await ThreadedArchive.open(tmp_path / "archive.db")
+    keeper = KeptChunks(tmp_path / "kept", max_bytes=10**6, max_days=1)
+    keeper.open()
     stop = asyncio.Event()
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     node = asyncio.create_task(
@@ -128,6 +131,7 @@ async def test_a_running_node_is_measured(tmp_path: Path) -> None:
             ready=lambda _addresses: None,
             stop=stop,
             archive=archive,
+            keeper=keeper,
             metrics_port=0,
             metrics_ready=ready.set_result,
         )
