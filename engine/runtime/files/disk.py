@@ -89,9 +89,8 @@ class BlobDisk:
         await self._run(self._remove, manifests, kept)
 
     def _remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> None:
-        roots = {manifest.root for manifest in kept}
-        gone = [manifest for manifest in manifests if manifest.root not in roots]
-        self._files.remove(self._all_names(gone))
+        # A list may name chunks of another file: only its author says what is in it.
+        self._files.remove(self._all_names(manifests) - self._all_names(kept))
 
     async def sweep(self, found: set[ChunkName], kept: Collection[Manifest]) -> None:
         """Remove what was ``found`` and belongs to no message: it was being sent or removed."""
