@@ -30,6 +30,8 @@ READ_BYTES = 256 * 1024
 class BlobPace(Struct, frozen=True, kw_only=True):
     silence_s: float = 15.0
     """Without a byte of an answer, before the peer is given up for now."""
+    chunk_s: float = 120.0
+    """For one chunk to come as a whole, over a slow line and beside others."""
     put_s: float = 60.0
     """To send one chunk, over a slow line, and to hear that it was taken."""
 
@@ -68,7 +70,7 @@ class BlobClient:
                     await stream.reset()
                     raise
         except TimeoutError:
-            text = f"{peer_id} sends nothing of what it was asked for"
+            text = f"{peer_id} does not send what it was asked for"
             raise TransportError(text, TransportFault.NO_ANSWER) from None
         await stream.close_write()
 
@@ -82,8 +84,9 @@ class BlobClient:
         decoder = FrameDecoder(MAX_BLOB_ANSWER_BYTES)
         waiting = list(reversed(names))
         now_s = asyncio.get_running_loop().time
+        chunk_until_s = now_s() + self._pace.chunk_s
         while waiting:
-            patience.reschedule(now_s() + self._pace.silence_s)
+            patience.reschedule(min(now_s() + self._pace.silence_s, chunk_until_s))
             piece = await stream.read_some(READ_BYTES)
             if not piece:
                 raise RemoteProtocolError("blob_ended_early")
@@ -92,3 +95,4 @@ class BlobClient:
                 if not waiting:
                     raise RemoteProtocolError("blob_more_than_asked")
                 await on_chunk(waiting.pop(), decode_chunk_answer(frame))
+                chunk_until_s = now_s() + self._pace.chunk_s

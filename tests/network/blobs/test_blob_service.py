@@ -240,6 +240,28 @@ async def test_a_peer_that_says_nothing_is_given_up() -> None:
         hanging.set()
 
 
+async def test_a_peer_that_sends_a_byte_now_and_then_is_given_up() -> None:
+    async with BlobNet() as net:
+        host, asker = await net.anybody(), await net.anybody()
+        done = asyncio.Event()
+
+        async def trickles(stream: Stream) -> None:
+            await stream.read_some(1_000)
+            await stream.write(encode_frame(bytes(CHUNK_BYTES))[:4])
+            while not done.is_set():
+                await stream.write(b"x")
+                await asyncio.sleep(0)
+
+        host.set_stream_handler(BLOB_PROTOCOL, trickles)
+        await asker.connect(host.addresses()[0])
+        client = BlobClient(asker, BlobPace(chunk_s=0.2))
+        try:
+            with pytest.raises(TransportError):
+                await got(client, host.peer_id, [UNKNOWN])
+        finally:
+            done.set()
+
+
 async def test_only_connected_peers_with_the_protocol_are_asked() -> None:
     async with BlobNet() as net:
         host, server = await net.serving()
