@@ -194,7 +194,9 @@ class Files:
             self._news.set()
 
     async def _fetch_pictures(self) -> None:
-        for key in self._pictures.take():
+        wanted = TransferState.WANTED
+        fetching = sum(blob.state is wanted for blob in self._book.blobs.values())
+        for key in self._pictures.take(fetching=fetching):
             blob = self._book.blobs.get(key)
             if blob is not None and blob.state is TransferState.OFFERED:
                 await self._set(blob, TransferState.WANTED)
