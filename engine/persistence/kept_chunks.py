@@ -86,14 +86,15 @@ class KeptChunks:
         self._make_room(0)
 
     async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
-        now_s = self._now_s()
-        return tuple(
-            (kept := self._kept.get(name)) is not None and kept.expires_s > now_s for name in names
-        )
+        return tuple(map(self._is_kept, names))
+
+    def _is_kept(self, name: ChunkName) -> bool:
+        kept = self._kept.get(name)
+        return kept is not None and kept.expires_s > self._now_s()
 
     async def read(self, name: ChunkName, /) -> bytes | None:
         kept = self._kept.get(name)
-        if kept is None or kept.expires_s <= self._now_s():
+        if kept is None or not self._is_kept(name):
             return None
         try:
             sealed = await asyncio.to_thread(self._place(name, kept.source).read_bytes)
@@ -110,8 +111,9 @@ class KeptChunks:
         kept = _Kept(source, len(sealed), int(self._now_s()) + days * DAY_S)
         if name in self._writing:
             return PutStatus.BUSY
-        if name in self._kept:
+        if self._is_kept(name):
             return PutStatus.TAKEN
+        self._drop(name)  # It expired.
         if not self._make_room(len(sealed)):
             return PutStatus.FULL
         self._writing.add(name)

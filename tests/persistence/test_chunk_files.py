@@ -181,3 +181,12 @@ async def test_a_disk_that_refuses_is_said(tmp_path: Path, monkeypatch: pytest.M
         assert await kept.take(sealed, source="s", keep_days=7) is PutStatus.FAILED
     assert (await kept.held((name,)), kept.used_bytes) == ((False,), 0)
     assert await kept.take(sealed, source="s", keep_days=7) is PutStatus.TAKEN
+
+
+async def test_what_expired_is_taken_anew(tmp_path: Path) -> None:
+    clock = Clock()
+    kept, (name, sealed) = keeping(tmp_path, clock), chunk(1)
+    await kept.take(sealed, source="s", keep_days=1)
+    clock.now_s += DAY_S
+    assert await kept.take(sealed, source="s", keep_days=1) is PutStatus.TAKEN
+    assert (await kept.held((name,)), await kept.read(name)) == ((True,), sealed)
