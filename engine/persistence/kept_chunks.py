@@ -24,12 +24,16 @@ from engine.core.errors import StorageError
 from engine.persistence.chunk_files import name_of, storage_error, write_durably
 
 DAY_S: Final = 24 * 3_600
+LEAST_BYTES: Final = 16 * 1024
+"""What a chunk counts at least: it takes blocks of the disk, a name and memory, too."""
+_EXPIRED_EVERY_S: Final = 60
 _UNFINISHED: Final = ".new"
 
 
 class _Kept(Struct):
     source: str
     size: int
+    """As it counts."""
     expires_s: int
 
 
@@ -53,6 +57,8 @@ class KeptChunks:
         """Oldest first."""
         self._bytes_of: dict[str, int] = defaultdict(int)
         self._writing: set[ChunkName] = set()
+        self._expired_s = -float(_EXPIRED_EVERY_S)
+        """When it was looked what expired."""
 
     @property
     def used_bytes(self) -> int:
@@ -82,7 +88,8 @@ class KeptChunks:
                     entry.unlink()
             else:
                 stat = times[entry]
-                self._note(name, _Kept(entry.parent.name, stat.st_size, int(stat.st_mtime)))
+                size = _counted(stat.st_size)
+                self._note(name, _Kept(entry.parent.name, size, int(stat.st_mtime)))
         self._make_room(0)
 
     async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
@@ -108,13 +115,13 @@ class KeptChunks:
     async def take(self, sealed: bytes, /, *, source: str, keep_days: int) -> PutStatus:
         name = ChunkName(hashlib.sha256(sealed).digest())
         days = max(1, min(keep_days or self._max_days, self._max_days))
-        kept = _Kept(source, len(sealed), int(self._now_s()) + days * DAY_S)
+        kept = _Kept(source, _counted(len(sealed)), int(self._now_s()) + days * DAY_S)
         if name in self._writing:
             return PutStatus.BUSY
         if self._is_kept(name):
             return PutStatus.TAKEN
         self._drop(name)  # It expired.
-        if not self._make_room(len(sealed)):
+        if not self._make_room(kept.size):
             return PutStatus.FULL
         self._writing.add(name)
         try:
@@ -145,8 +152,10 @@ class KeptChunks:
         if wanted > self._max_bytes:
             return False
         now_s = self._now_s()
-        for name in [name for name, kept in self._kept.items() if kept.expires_s <= now_s]:
-            self._drop(name)
+        if now_s - self._expired_s >= _EXPIRED_EVERY_S:
+            self._expired_s = now_s
+            for name in [name for name, kept in self._kept.items() if kept.expires_s <= now_s]:
+                self._drop(name)
         while self._kept and self.used_bytes + wanted > self._max_bytes:
             largest = max(self._bytes_of, key=lambda source: self._bytes_of[source])
             self._drop(next(iter(self._of_source[largest])))
@@ -173,3 +182,7 @@ class KeptChunks:
 
     def _place(self, name: ChunkName, source: str) -> Path:
         return self._path / source / name.hex()
+
+
+def _counted(size: int) -> int:
+    return max(size, LEAST_BYTES)

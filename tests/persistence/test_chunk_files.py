@@ -12,7 +12,7 @@ from engine.core.blobs.requests import PutStatus
 from engine.core.errors import RemoteProtocolError, StorageError, StorageFault
 from engine.persistence import kept_chunks
 from engine.persistence.chunk_files import ChunkFiles
-from engine.persistence.kept_chunks import DAY_S, KeptChunks
+from engine.persistence.kept_chunks import DAY_S, LEAST_BYTES, KeptChunks
 
 
 def chunk(number: int, size: int = 100) -> tuple[ChunkName, bytes]:
@@ -136,7 +136,7 @@ async def test_a_node_keeps_what_it_took_and_finds_it_again(tmp_path: Path) -> N
     assert (await kept.read(name), await kept.read(other)) == (sealed, None)
     (tmp_path / "kept" / "s" / "half.new").write_bytes(b"x")
     again = keeping(tmp_path)
-    assert (await again.read(name), again.chunks, again.used_bytes) == (sealed, 1, 100)
+    assert (await again.read(name), again.chunks, again.used_bytes) == (sealed, 1, LEAST_BYTES)
     (tmp_path / "kept" / "s" / name.hex()).write_bytes(b"damaged")
     assert await again.read(name) is None
     assert again.used_bytes == 0
@@ -158,15 +158,17 @@ async def test_it_keeps_so_long_and_no_longer(
 
 
 async def test_who_puts_most_loses_their_own_first(tmp_path: Path) -> None:
-    kept = keeping(tmp_path, max_bytes=1_000)
+    kept = keeping(tmp_path, max_bytes=10 * LEAST_BYTES)
     mine = chunk(1)
     await kept.take(mine[1], source="mine", keep_days=7)
     for number in range(2, 40):
         status = await kept.take(chunk(number)[1], source="greedy", keep_days=7)
         assert status is PutStatus.TAKEN
-    assert kept.used_bytes <= 1_000
+    assert kept.used_bytes <= 10 * LEAST_BYTES
     assert await kept.held((mine[0], chunk(2)[0], chunk(39)[0])) == (True, False, True)
-    assert await kept.take(bytes(1_001), source="mine", keep_days=7) is PutStatus.FULL
+    assert (
+        await kept.take(bytes(10 * LEAST_BYTES + 1), source="mine", keep_days=7) is PutStatus.FULL
+    )
 
 
 async def test_a_disk_that_refuses_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,6 +183,15 @@ async def test_a_disk_that_refuses_is_said(tmp_path: Path, monkeypatch: pytest.M
         assert await kept.take(sealed, source="s", keep_days=7) is PutStatus.FAILED
     assert (await kept.held((name,)), kept.used_bytes) == ((False,), 0)
     assert await kept.take(sealed, source="s", keep_days=7) is PutStatus.TAKEN
+
+
+async def test_small_chunks_count_as_much_as_they_take(tmp_path: Path) -> None:
+    """A file has its price, however little is in it: in blocks, in names and in memory."""
+    kept = keeping(tmp_path, max_bytes=10 * LEAST_BYTES)
+    for number in range(20):
+        assert await kept.take(chunk(number, 17)[1], source="s", keep_days=7) is PutStatus.TAKEN
+    assert kept.chunks == len(list((tmp_path / "kept" / "s").iterdir())) == 10
+    assert keeping(tmp_path, max_bytes=5 * LEAST_BYTES).chunks == 5
 
 
 async def test_what_expired_is_taken_anew(tmp_path: Path) -> None:
