@@ -1,10 +1,16 @@
 """The blobs of a profile on its disk: what stays, what goes, and what one file can do to others."""
 
+import asyncio
+import threading
 from pathlib import Path
 
+import pytest
+
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
-from engine.crypto.blobs import name_of, seal_names
+from engine.crypto.blobs import name_of, open_chunk, seal_names
+from engine.runtime.files import disk as disk_module
 from engine.runtime.files.disk import BlobDisk, FilesSettings
+from tests.patience import PATIENCE_S
 from tests.runtime.blob_people import random_file
 
 KEY = bytes(range(32))
@@ -32,3 +38,26 @@ async def test_a_list_that_names_chunks_of_another_file_does_not_remove_them(
     assert await disk.data(whole) == path.read_bytes()
     assert await disk.read(liar.root) is None
     await disk.close()
+
+
+async def test_a_copy_that_is_being_opened_does_not_stay_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = await opened(tmp_path)
+    whole = await disk.seal(random_file(tmp_path, CHUNK_BYTES), KEY)
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(manifest: Manifest, index: int, sealed: bytes) -> bytes:
+        begun.set()
+        assert may_go_on.wait(PATIENCE_S), "the loop is blocked"
+        return open_chunk(manifest, index, sealed)
+
+    monkeypatch.setattr(disk_module, "open_chunk", slowly)
+    opening = asyncio.create_task(disk.open_copy(whole, "film.bin"))
+    assert await asyncio.to_thread(begun.wait, PATIENCE_S)
+    closing = asyncio.create_task(disk.close())
+    await asyncio.to_thread(begun.wait)  # Meanwhile it closes as far as it can.
+    may_go_on.set()
+    await closing
+    await opening
+    assert not (tmp_path / "opened").exists()

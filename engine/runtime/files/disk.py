@@ -62,10 +62,12 @@ class BlobDisk:
         return self._files.names()
 
     async def close(self) -> None:
-        """Wait for what is being written; remove open copies."""
-        with suppress(RuntimeError):
-            await self._run(shutil.rmtree, self._opened, True)
+        """Wait for what is being written; remove open copies, also those made meanwhile."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
         self._threads.shutdown(wait=True)
+        shutil.rmtree(self._opened, ignore_errors=True)
 
     # --- chunks ---------------------------------------------------------------------------------
 
