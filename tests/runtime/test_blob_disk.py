@@ -1,6 +1,7 @@
 """The blobs of a profile on its disk: what stays, what goes, and what one file can do to others."""
 
 import asyncio
+import os
 import threading
 from pathlib import Path
 
@@ -61,3 +62,29 @@ async def test_a_copy_that_is_being_opened_does_not_stay_at_the_end(
     await closing
     await opening
     assert not (tmp_path / "opened").exists()
+
+
+async def test_a_file_is_saved_beside_whatever_lies_there(tmp_path: Path) -> None:
+    """A name that somebody could guess may be a link of theirs to a file of the user's."""
+    disk = await opened(tmp_path)
+    path = random_file(tmp_path, CHUNK_BYTES)
+    whole = await disk.seal(path, KEY)
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"precious")
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    (shared / f".film.bin.{os.getpid()}.part").symlink_to(precious)
+    await disk.write_to(whole, shared / "film.bin")
+    assert precious.read_bytes() == b"precious"
+    assert (shared / "film.bin").read_bytes() == path.read_bytes()
+    await disk.close()
+
+
+async def test_a_file_is_saved_under_the_longest_name(tmp_path: Path) -> None:
+    disk = await opened(tmp_path)
+    path = random_file(tmp_path, CHUNK_BYTES)
+    whole = await disk.seal(path, KEY)
+    place = tmp_path / ("\N{GRINNING FACE}" * 62 + ".bin")
+    await disk.write_to(whole, place)
+    assert place.read_bytes() == path.read_bytes()
+    await disk.close()

@@ -6,6 +6,7 @@ database waits for a large file.  Peers are served from here.
 
 import asyncio
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -170,13 +171,14 @@ class BlobDisk:
         await self._run(self._write_to, manifest, path)
 
     def _write_to(self, manifest: Manifest, path: Path, mode: int = 0o666) -> None:
-        fresh = path.with_name(f".{path.name[:64]}.{os.getpid()}.part")
+        # Nobody can have put a link there, and no two writers have the same.
+        fresh = path.with_name(f".causerie-{secrets.token_hex(16)}.part")
 
         def opener(file: str, flags: int) -> int:
             return os.open(file, flags, mode)
 
         try:
-            with open(fresh, "wb", opener=opener) as file:
+            with open(fresh, "xb", opener=opener) as file:
                 file.writelines(self._plain(manifest, self._names(manifest)))
                 file.flush()
                 os.fsync(file.fileno())
