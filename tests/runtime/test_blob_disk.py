@@ -88,3 +88,14 @@ async def test_a_file_is_saved_under_the_longest_name(tmp_path: Path) -> None:
     await disk.write_to(whole, place)
     assert place.read_bytes() == path.read_bytes()
     await disk.close()
+
+
+async def test_an_open_copy_goes_with_its_file(tmp_path: Path) -> None:
+    disk = await opened(tmp_path)
+    path = random_file(tmp_path, CHUNK_BYTES)
+    whole = await disk.seal(path, KEY)
+    copy = await disk.open_copy(whole, "film.bin")
+    assert copy.read_bytes() == path.read_bytes()
+    await disk.remove([whole], [])
+    assert not copy.exists()
+    await disk.close()

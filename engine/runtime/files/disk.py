@@ -88,12 +88,14 @@ class BlobDisk:
         return None if sealed is None else open_names(manifest, sealed)
 
     async def remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> None:
-        """Remove the chunks of ``manifests`` that none of ``kept`` has."""
+        """Remove the chunks of ``manifests`` that none of ``kept`` has, and their open copies."""
         await self._run(self._remove, manifests, kept)
 
     def _remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> None:
         # A list may name chunks of another file: only its author says what is in it.
         self._files.remove(self._all_names(manifests) - self._all_names(kept))
+        for root in {each.root for each in manifests} - {each.root for each in kept}:
+            shutil.rmtree(self._opened_at(root), ignore_errors=True)
 
     async def sweep(self, found: set[ChunkName], kept: Collection[Manifest]) -> None:
         """Remove what was ``found`` and belongs to no message: it was being sent or removed."""
@@ -195,7 +197,7 @@ class BlobDisk:
         return await self._run(self._open_copy, manifest, name)
 
     def _open_copy(self, manifest: Manifest, name: str) -> Path:
-        directory = self._opened / manifest.root.hex()[:16]
+        directory = self._opened_at(manifest.root)
         place = directory / name
         try:
             self._opened.mkdir(mode=0o700, exist_ok=True)
@@ -206,6 +208,9 @@ class BlobDisk:
         if not place.exists():
             self._write_to(manifest, place, 0o600)
         return place
+
+    def _opened_at(self, root: ChunkName) -> Path:
+        return self._opened / root.hex()[:16]
 
     def _names(self, manifest: Manifest) -> tuple[ChunkName, ...]:
         sealed = self._files.read(manifest.root)
