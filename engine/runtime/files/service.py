@@ -157,11 +157,10 @@ class Files:
 
     def _claim(self, conversation_id: ConversationId) -> None:
         """Let the members know what is here as a whole."""
-        whole = self._whole.get(conversation_id)
-        if whole:
-            with suppress(CommandError):
-                runner = self._conversations.runner(conversation_id)
-                runner.offer(HoldsFiles(tuple(whole[-MAX_WHOLE_FILES:])))
+        whole = self._whole.get(conversation_id, [])
+        with suppress(CommandError):
+            runner = self._conversations.runner(conversation_id)
+            runner.offer(HoldsFiles(tuple(whole[-MAX_WHOLE_FILES:])))
 
     def _manifests(self, *, without: Iterable[FileKey] = ()) -> list[Manifest]:
         left_out = set(without)
@@ -217,6 +216,7 @@ class Files:
         whole = self._whole.get(conversation_id, [])
         if message_id in whole:
             whole.remove(message_id)
+            self._claim(conversation_id)
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -275,7 +275,6 @@ class Files:
             await self._set(blob, TransferState.COMPLETE)
             return
         await self._set(blob, TransferState.OFFERED)
-        self._not_whole(blob)
         kept = self._manifests(without=(blob.key,))
         await (await self._usable_disk()).remove([blob.stored.transfer.manifest], kept)
 
@@ -367,6 +366,8 @@ class Files:
             transfer = structs.replace(blob.stored.transfer, state=state, fault=fault)
             blob.stored = structs.replace(blob.stored, transfer=transfer)
             blob.problem = problem
+            if state is not TransferState.COMPLETE:
+                self._not_whole(blob)
             self._begin(blob)
             await self._tell(blob)
 

@@ -1,0 +1,64 @@
+"""Transfers that end while something else is decided about them, or while nothing can be stored."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.core.blobs.manifest import CHUNK_BYTES
+from engine.core.errors import StorageError
+from engine.core.ids import ConversationId, MessageId
+from engine.file_views import FileState
+from engine.runtime.job_queue import JobInput
+from engine.session.inputs import HoldsFiles
+from tests.runtime.blob_people import FilePerson, people, random_file
+
+SIZE = CHUNK_BYTES + 9
+
+
+def claims_of(
+    person: FilePerson, group: ConversationId, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[MessageId, ...]]:
+    """What it is told from now on that it has as a whole."""
+    told: list[tuple[MessageId, ...]] = []
+    runner = person.engine.runner(group)
+    offer = runner.offer
+
+    def also_noted(given: JobInput) -> None:
+        if isinstance(given, HoldsFiles):
+            told.append(given.message_ids)
+        offer(given)
+
+    monkeypatch.setattr(runner, "offer", also_noted)
+    return told
+
+
+async def test_what_is_here_no_more_is_claimed_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        told = claims_of(bob, group, monkeypatch)
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await alice.until_file(sent, lambda file: bool(file.held_whole_by))
+        assert told == [(sent,)]
+        await bob.engine.files.cancel(group, sent)
+        assert told == [(sent,), ()]
+
+
+async def test_what_was_lost_from_the_disk_is_claimed_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        told = claims_of(bob, group, monkeypatch)
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await alice.until_file(sent, lambda file: bool(file.held_whole_by))
+        for chunk in bob.chunks.iterdir():
+            chunk.unlink()
+        with pytest.raises(StorageError):
+            await bob.engine.files.read(group, sent)
+        assert told == [(sent,), ()]
