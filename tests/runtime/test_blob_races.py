@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.blobs.manifest import CHUNK_BYTES
-from engine.core.errors import StorageError
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
+from engine.core.problems import FileFault, FileProblem
 from engine.file_views import FileState
+from engine.runtime.files.disk import BlobDisk
 from engine.runtime.job_queue import JobInput
 from engine.session.inputs import HoldsFiles
 from tests.runtime.blob_people import FilePerson, people, random_file
@@ -62,3 +64,29 @@ async def test_what_was_lost_from_the_disk_is_claimed_no_more(
         with pytest.raises(StorageError):
             await bob.engine.files.read(group, sent)
         assert told == [(sent,), ()]
+
+
+async def test_a_disk_that_is_full_for_the_profile_too_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path, max_bytes=100)
+    keep = BlobDisk.keep
+
+    async def is_full(disk: BlobDisk, name: ChunkName, sealed: bytes) -> None:
+        assert bob.store is not None
+        bob.store.broken = True
+        await keep(disk, name, sealed)
+
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        monkeypatch.setattr(BlobDisk, "keep", is_full)
+        await bob.engine.files.fetch(group, sent)
+        failed = await bob.until_state(sent, FileState.FAILED)
+        full = FileProblem(fault=FileFault.STORAGE, storage=StorageFault.FILES_FULL)
+        assert failed.problem == full
+        assert bob.store is not None
+        bob.store.broken = False
+        bob.told.clear()
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.FAILED)

@@ -42,6 +42,12 @@ class Blob:
     def state(self) -> TransferState:
         return self.stored.transfer.state
 
+    def become(self, state: TransferState, problem: FileProblem | None) -> None:
+        fault = "" if problem is None else problem.fault
+        transfer = replace(self.stored.transfer, state=state, fault=fault)
+        self.stored = replace(self.stored, transfer=transfer)
+        self.problem = problem
+
     def file_state(self) -> FileState:
         match self.state:
             case TransferState.WANTED:

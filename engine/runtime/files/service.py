@@ -357,19 +357,20 @@ class Files:
         """Store what becomes of it, begin or end its transfer, and tell."""
         async with self._turn:
             await self._end(blob)
-            fault = "" if problem is None else problem.fault
-            conversation_id, message_id = blob.key
-            write = PutTransfer(
-                conversation_id=conversation_id, message_id=message_id, state=state, fault=fault
-            )
-            await self._storage.run(self._store.apply, [write])
-            transfer = structs.replace(blob.stored.transfer, state=state, fault=fault)
-            blob.stored = structs.replace(blob.stored, transfer=transfer)
-            blob.problem = problem
-            if state is not TransferState.COMPLETE:
-                self._not_whole(blob)
-            self._begin(blob)
-            await self._tell(blob)
+            await self._change(blob, state, problem)
+
+    async def _change(self, blob: Blob, state: TransferState, problem: FileProblem | None) -> None:
+        fault = "" if problem is None else problem.fault
+        conversation_id, message_id = blob.key
+        write = PutTransfer(
+            conversation_id=conversation_id, message_id=message_id, state=state, fault=fault
+        )
+        await self._storage.run(self._store.apply, [write])
+        blob.become(state, problem)
+        if state is not TransferState.COMPLETE:
+            self._not_whole(blob)
+        self._begin(blob)
+        await self._tell(blob)
 
     def _begin(self, blob: Blob) -> None:
         known = self._book.blobs.get(blob.key)
@@ -401,11 +402,22 @@ class Files:
         except ChatError as error:
             fault = error.fault if isinstance(error, StorageError) else None
             problem = FileProblem(fault=FileFault.STORAGE, storage=fault)
-        # It ends here: what follows must not wait for its end.
-        self._running.pop(blob.key, None)
-        blob.transfer = None
+        async with self._turn:
+            # It ends here: nobody waits for its end, or ends it, any more.
+            self._running.pop(blob.key, None)
+            blob.transfer = None
+            await self._ended(blob, problem)
+
+    async def _ended(self, blob: Blob, problem: FileProblem | None) -> None:
         state = TransferState.COMPLETE if problem is None else TransferState.FAILED
-        await self._set(blob, state, problem)
+        try:
+            await self._change(blob, state, problem)
+        except StorageError as error:
+            # Stored is that it goes on, as it will at the next start; the row says why not now.
+            unstored = FileProblem(fault=FileFault.STORAGE, storage=error.fault)
+            blob.become(TransferState.FAILED, problem or unstored)
+            await self._tell(blob)
+            return
         if problem is None and not blob.stored.is_own:
             conversation_id, message_id = blob.key
             self._whole.setdefault(conversation_id, []).append(message_id)
