@@ -76,6 +76,7 @@ async def test_a_file_that_is_not_what_was_announced_is_refused(
         await bob.engine.files.fetch(group, sent)
         failed = await bob.until_state(sent, FileState.FAILED)
         assert failed.problem == FileProblem(fault=FileFault.NOT_AS_SAID)
+        assert not list(bob.chunks.iterdir())
         await bob.engine.timeline.send_text(group, "Still here")
         await mallory.until(shown(lambda message: message.text == "Still here"))
 

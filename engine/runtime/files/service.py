@@ -201,14 +201,17 @@ class Files:
                 await self._set(blob, TransferState.WANTED)
 
     async def _forget(self, key: FileKey) -> None:
-        blob = self._book.blobs.get(key)
-        if blob is None or self._disk is None:
-            return
-        await self._end(blob)
-        self._not_whole(blob)
-        kept = self._manifests(without=(key,))
-        self._book.blobs.pop(key, None)
-        await self._disk.remove([blob.stored.transfer.manifest], kept)
+        async with self._turn:
+            blob = self._book.blobs.pop(key, None)
+            if blob is not None:
+                await self._end(blob)
+                self._not_whole(blob)
+                await self._remove_chunks(blob)
+
+    async def _remove_chunks(self, blob: Blob) -> None:
+        if self._disk is not None:
+            kept = self._manifests(without=(blob.key,))
+            await self._disk.remove([blob.stored.transfer.manifest], kept)
 
     def _not_whole(self, blob: Blob) -> None:
         """Claim it no more; what others noted stays."""
@@ -274,9 +277,10 @@ class Files:
         if blob.stored.is_own:
             await self._set(blob, TransferState.COMPLETE)
             return
-        await self._set(blob, TransferState.OFFERED)
-        kept = self._manifests(without=(blob.key,))
-        await (await self._usable_disk()).remove([blob.stored.transfer.manifest], kept)
+        async with self._turn:
+            await self._end(blob)
+            await self._change(blob, TransferState.OFFERED, None)
+            await self._remove_chunks(blob)
 
     async def save_as(
         self, conversation_id: ConversationId, message_id: MessageId, path: str
@@ -410,6 +414,8 @@ class Files:
 
     async def _ended(self, blob: Blob, problem: FileProblem | None) -> None:
         state = TransferState.COMPLETE if problem is None else TransferState.FAILED
+        if problem is not None and problem.fault is FileFault.NOT_AS_SAID:
+            await self._remove_chunks(blob)
         try:
             await self._change(blob, state, problem)
         except StorageError as error:
