@@ -1,5 +1,8 @@
 """Transfers that end while something else is decided about them, or while nothing can be stored."""
 
+import asyncio
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,12 +10,17 @@ import pytest
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
+from engine.core.ports import StoreWrite
 from engine.core.problems import FileFault, FileProblem
+from engine.events import MessageAdded, MessageChanged
 from engine.file_views import FileState
 from engine.runtime.files.disk import BlobDisk
 from engine.runtime.job_queue import JobInput
 from engine.session.inputs import HoldsFiles
+from tests.patience import PATIENCE_S
 from tests.runtime.blob_people import FilePerson, people, random_file
+from tests.runtime.conftest import BreakableStore
+from tests.runtime.test_engine_annotations import shown
 
 SIZE = CHUNK_BYTES + 9
 
@@ -90,3 +98,30 @@ async def test_a_disk_that_is_full_for_the_profile_too_is_said(
         bob.told.clear()
         await bob.engine.files.fetch(group, sent)
         await bob.until_state(sent, FileState.FAILED)
+
+
+async def test_a_file_whose_sending_is_given_up_too_late_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    stored, may_go_on = threading.Event(), threading.Event()
+    apply = BreakableStore.apply
+
+    def slowly(store: BreakableStore, writes: Sequence[StoreWrite]) -> None:
+        if path.name in repr(writes):
+            stored.set()
+            assert may_go_on.wait(PATIENCE_S)
+        apply(store, writes)
+
+    async with people(alice) as group:
+        monkeypatch.setattr(BreakableStore, "apply", slowly)
+        sending = asyncio.create_task(alice.send(group, path))
+        assert await asyncio.to_thread(stored.wait, PATIENCE_S)
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        may_go_on.set()
+        said = await alice.until(shown(lambda message: message.file is not None))
+        assert isinstance(said, MessageAdded | MessageChanged)
+        data = await alice.engine.files.read(group, said.message.message_id)
+        assert data == path.read_bytes()

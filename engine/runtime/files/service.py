@@ -253,7 +253,7 @@ class Files:
         try:
             offered = structs.replace(manifest, thumbnail=usable_thumbnail(thumbnail))
             message_id = await runner.do(Say(replace(body, manifest=offered)))
-        except BaseException:
+        except ChatError:  # Not if it is given up: the message may be stored all the same.
             await disk.remove([manifest], self._manifests())
             raise
         if message_id is None:
