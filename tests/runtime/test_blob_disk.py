@@ -9,6 +9,8 @@ import pytest
 
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
 from engine.crypto.blobs import name_of, open_chunk, seal_names
+from engine.persistence import chunk_files
+from engine.persistence.chunk_files import write_durably
 from engine.runtime.files import disk as disk_module
 from engine.runtime.files.disk import BlobDisk, FilesSettings
 from tests.patience import PATIENCE_S
@@ -98,4 +100,28 @@ async def test_an_open_copy_goes_with_its_file(tmp_path: Path) -> None:
     assert copy.read_bytes() == path.read_bytes()
     await disk.remove([whole], [])
     assert not copy.exists()
+    await disk.close()
+
+
+async def test_a_chunk_that_is_being_written_is_there_before_its_task_is_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What removes the chunks of a transfer that it ended must find them all."""
+    disk = await opened(tmp_path)
+    sealed = b"sealed by somebody"
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(path: Path, data: bytes) -> None:
+        begun.set()
+        assert may_go_on.wait(PATIENCE_S)
+        write_durably(path, data)
+
+    monkeypatch.setattr(chunk_files, "write_durably", slowly)
+    keeping = asyncio.create_task(disk.keep(name_of(sealed), sealed))
+    assert await asyncio.to_thread(begun.wait, PATIENCE_S)
+    keeping.cancel()
+    asyncio.get_running_loop().call_soon(may_go_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await keeping
+    assert await disk.held([name_of(sealed)]) == (True,)
     await disk.close()

@@ -79,8 +79,16 @@ class BlobDisk:
         return await self._run(self._files.read, name)
 
     async def keep(self, name: ChunkName, sealed: bytes) -> None:
-        """Raises also RemoteProtocolError: these are not the bytes of this name."""
-        await self._run(self._files.keep, name, sealed)
+        """Raises also RemoteProtocolError: these are not the bytes of this name.
+
+        Nothing is written any more when it ends, also if it is cancelled.
+        """
+        writing = asyncio.ensure_future(self._run(self._files.keep, name, sealed))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.gather(writing, return_exceptions=True)
+            raise
 
     async def names(self, manifest: Manifest) -> tuple[ChunkName, ...] | None:
         """Of all chunks but the list; None if that is not here.  Raises also CryptoError."""
