@@ -20,15 +20,17 @@ from ui.translate import tr
 _KIB = 1024
 _MAX_NAME = 80
 _LONGEST_LEFT_MS = 86_400_000
-_RUNNABLE: Final = frozenset({
-    "app", "appimage", "bash", "bat", "bin", "cmd", "com", "command", "cpl", "csh", "desktop",
-    "exe", "gadget", "jar", "jnlp", "js", "jse", "ksh", "lnk", "mjs", "msc", "pif", "pl", "ps1",
-    "psm1", "py", "pyc", "pyw", "rb", "reg", "run", "scf", "scr", "sh", "shs", "url", "vb", "vbe",
-    "vbs", "ws", "wsf", "wsh", "zsh", "apk", "deb", "dmg", "msi", "msix", "pkg", "rpm", "docm",
-    "dotm", "hta", "htm", "html", "mht", "potm", "ppam", "ppsm", "pptm", "svg", "swf", "xhtml",
-    "xlam", "xlsm", "xltm", "xml",
+_ONLY_SHOWN: Final = frozenset({
+    "7z", "aac", "avi", "avif", "bmp", "bz2", "csv", "docx", "epub", "flac", "gif", "gz", "heic",
+    "jpeg", "jpg", "json", "log", "m4a", "m4v", "md", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg",
+    "odp", "ods", "odt", "oga", "ogg", "ogv", "opus", "pdf", "png", "pptx", "rar", "rtf", "srt",
+    "tar", "tgz", "tif", "tiff", "toml", "tsv", "txt", "wav", "webm", "webp", "xlsx", "xz", "yaml",
+    "yml", "zip", "zst",
 })  # fmt: skip
-"""What the desktop may run, or open in a program that runs what is in it."""
+"""What desktops open in a program that shows it, plays it or lists it, and runs nothing in it.
+
+A list of what can run would never be complete: each system adds to it, and each program.
+"""
 
 
 def size_words(size: int) -> str:
@@ -56,10 +58,10 @@ def is_here(file: FileView) -> bool:
 def may_run(file: FileView) -> bool:
     """Whether opening it can do more than show it: by its name, which is what the desktop goes by.
 
-    A name without a suffix may be anything.
+    What has no suffix, or one that is not known, may be anything.
     """
-    stem, dot, suffix = file.name.rpartition(".")
-    return not dot or not stem or suffix.casefold().strip() in _RUNNABLE
+    stem, _, suffix = file.name.rpartition(".")
+    return not stem or suffix.casefold() not in _ONLY_SHOWN
 
 
 def file_title(file: FileView) -> str:

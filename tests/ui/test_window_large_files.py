@@ -170,6 +170,14 @@ def test_a_file_beyond_all_bounds_is_refused_before_it_is_read(tmp_path: Path) -
         ("install", True),
         (".desktop", True),
         ("page.html", True),
+        ("film.MKV", False),
+        ("help.chm", True),
+        ("disk.iso", True),
+        ("Terms.terminal", True),
+        ("sheet.xlsb", True),
+        ("place.inetloc", True),
+        ("a.settingcontent-ms", True),
+        ("a.nobody-knows", True),
     ],
 )
 def test_what_may_run_is_known_by_its_name(name: str, runs: bool) -> None:
