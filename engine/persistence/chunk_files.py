@@ -13,6 +13,7 @@ from contextlib import suppress
 from errno import EDQUOT, ENOSPC, EROFS
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from engine.core.blobs.manifest import NAME_BYTES, ChunkName
@@ -31,6 +32,8 @@ class ChunkFiles:
         self._max_bytes = max_bytes
         self._bytes = 0
         self._writes = count()
+        self._turn = Lock()
+        """Held while ``_bytes`` and what is there change."""
 
     def open(self) -> None:
         """Make the directory if there is none, and count what is in it.  Raises StorageError."""
@@ -70,17 +73,27 @@ class ChunkFiles:
         place = self._place(name)
         if place.exists():
             return
-        if self._bytes + len(sealed) > self._max_bytes:
-            raise StorageError("no room for more files", StorageFault.FILES_FULL)
+        self._reserve(len(sealed))
         fresh = place.with_name(f"{place.name}.{next(self._writes)}{_UNFINISHED}")
         try:
             write_durably(fresh, sealed)
-            fresh.replace(place)
+            with self._turn:
+                was_there = place.exists()
+                fresh.replace(place)
+                if was_there:  # Another thread was faster.
+                    self._bytes -= len(sealed)
         except OSError as error:
             with suppress(OSError):
                 fresh.unlink(missing_ok=True)
+            with self._turn:
+                self._bytes -= len(sealed)
             raise storage_error("keep a part of a file", error) from error
-        self._bytes += len(sealed)
+
+    def _reserve(self, size: int) -> None:
+        with self._turn:
+            if self._bytes + size > self._max_bytes:
+                raise StorageError("no room for more files", StorageFault.FILES_FULL)
+            self._bytes += size
 
     def sync(self) -> None:
         """Make it durable that what was kept is there.  Raises StorageError."""
@@ -104,7 +117,7 @@ class ChunkFiles:
         """Those that are not here are passed over."""
         for name in names:
             place = self._place(name)
-            with suppress(OSError):
+            with self._turn, suppress(OSError):
                 size = place.stat().st_size
                 place.unlink()
                 self._bytes -= size

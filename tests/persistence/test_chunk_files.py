@@ -3,6 +3,8 @@
 import errno
 import hashlib
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,10 @@ import pytest
 from engine.core.blobs.manifest import ChunkName
 from engine.core.blobs.requests import PutStatus
 from engine.core.errors import RemoteProtocolError, StorageError, StorageFault
-from engine.persistence import kept_chunks
-from engine.persistence.chunk_files import ChunkFiles
+from engine.persistence import chunk_files, kept_chunks
+from engine.persistence.chunk_files import ChunkFiles, write_durably
 from engine.persistence.kept_chunks import DAY_S, LEAST_BYTES, KeptChunks
+from tests.patience import PATIENCE_S
 
 
 def chunk(number: int, size: int = 100) -> tuple[ChunkName, bytes]:
@@ -76,6 +79,48 @@ def test_there_is_a_limit(tmp_path: Path) -> None:
     assert full.value.fault is StorageFault.FILES_FULL
     files.remove(files.names())
     files.keep(*chunk(2))
+
+
+def test_a_chunk_that_two_write_at_once_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, (name, sealed) = opened(tmp_path), chunk(1)
+    both = threading.Barrier(2, timeout=PATIENCE_S)
+
+    def together(path: Path, data: bytes) -> None:
+        both.wait()
+        write_durably(path, data)
+
+    monkeypatch.setattr(chunk_files, "write_durably", together)
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(files.keep, name, sealed) for _ in range(2)]:
+            done.result()
+    assert files.used_bytes == len(sealed)
+    files.remove((name,))
+    assert files.used_bytes == 0
+
+
+def test_the_limit_holds_for_chunks_that_are_written_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = opened(tmp_path, max_bytes=150)
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(path: Path, data: bytes) -> None:
+        begun.set()
+        assert may_go_on.wait(PATIENCE_S)
+        write_durably(path, data)
+
+    monkeypatch.setattr(chunk_files, "write_durably", slowly)
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(files.keep, *chunk(1))
+        assert begun.wait(PATIENCE_S)
+        monkeypatch.setattr(chunk_files, "write_durably", write_durably)
+        with pytest.raises(StorageError):
+            files.keep(*chunk(2))
+        may_go_on.set()
+        first.result()
+    assert files.used_bytes == 100
 
 
 @pytest.mark.parametrize(
