@@ -44,11 +44,16 @@ PROTECTIVE: Final = frozenset(
         ("network", "proxy"),
         ("notifications", "enabled"),
         ("notifications", "preview"),
+        ("notifications", "mentions_when_muted"),
         ("privacy", "typing"),
         ("privacy", "presence"),
+        ("privacy", "fetch_pictures_below_mb"),
+        ("storage", "keep_days"),
     }
 )
 """Whose default may tell others more than the user wanted, so that none is taken for a bad line."""
+_PROTECTIVE_SECTIONS: Final = frozenset({"network", "notifications", "privacy"})
+"""In which a line that resembles nothing known is not left out."""
 _FOR_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 T = TypeVar("T")
@@ -470,6 +475,13 @@ class _Reader:
                 sections = ", ".join(f"[{known}]" for known in _KEYS)
                 hint = f"{_did_you_mean(name, _KEYS)}there are {sections}"
             self._complain("", name, f"unknown; {hint}", SettingsFlaw.UNKNOWN)
+            self._look_into(document[name])
+
+    def _look_into(self, unknown: object) -> None:
+        """A section under a name of its own may hold what protects the user all the same."""
+        is_grave = isinstance(unknown, dict) and any(_may_protect("", key) for key in unknown)
+        if is_grave and self.grave is None:
+            self.grave = self.complaints[-1]
 
     def section(self, name: str, defaults: S, document: Mapping[str, object]) -> S:
         found = document.get(name, {})
@@ -519,13 +531,19 @@ class _Reader:
 
 def _may_protect(section: str, key: str) -> bool:
     """Whether a wrong line may be meant for a setting that protects; ``section`` "": a section."""
-    if not section:
-        names = {name for name, _ in PROTECTIVE} | {name for _, name in PROTECTIVE}
-    elif find_key(section, key) is not None:
+    if find_key(section, key) is not None:
         return (section, key) in PROTECTIVE
-    else:
-        names = {name for _, name in PROTECTIVE}
-    return bool(difflib.get_close_matches(key[:64], names, n=1))
+    names = {name for _, name in PROTECTIVE}
+    if not section:
+        names |= _PROTECTIVE_SECTIONS
+    if _resembles(key, names):
+        return True
+    known = {each.name for each in keys_of(section)}
+    return section in _PROTECTIVE_SECTIONS and not _resembles(key, known)
+
+
+def _resembles(key: str, names: set[str]) -> bool:
+    return bool(difflib.get_close_matches(key[:64].casefold(), names, n=1))
 
 
 def _shown(key: str) -> str:

@@ -178,8 +178,8 @@ def _page_lines() -> Iterator[str]:
         " folder (see the README), or in the folder given with `--profile-dir`. The first start"
         " writes it with every key commented out. A key that is unknown or holds something else"
         " than allowed is named, with its line. The window goes on with that key's default, unless"
-        " the line may be about what protects you (the proxy, where to listen and be found,"
-        " notifications, privacy): then it asks first. Commands do not start.",
+        " the line may be about what protects you (the proxy, where to listen and be found, what is"
+        " kept for others, notifications, privacy): then it asks first. Commands do not start.",
         100,
     )
     for name, section in sections_of(DEFAULTS):

@@ -321,6 +321,14 @@ def test_a_wrong_line_counts_as_if_it_were_not_there_and_is_said(tmp_path: Path)
         '[privacy]\npresence = "no"\n',
         '[storage]\nproxy = "socks5://127.0.0.1:9050"\n',
         "[notifications]\npreveiw = false\n",
+        '[notifications]\nmentions_when_muted = "no"\n',
+        '[privacy]\nfetch_pictures_below_mb = "0"\n',
+        "[privacy]\nPRESENCE = false\n",
+        "[PRIVACY]\npresence = false\n",
+        "[security]\npresence = false\n",
+        "[network]\nmdns = false\n",
+        '[network]\nsocks5_proxy = "socks5://127.0.0.1:9050"\n',
+        '[storage]\nkeep_days = "0"\n',
     ],
 )
 def test_a_line_that_may_protect_is_never_left_out(text: str, tmp_path: Path) -> None:
