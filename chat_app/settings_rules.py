@@ -57,6 +57,12 @@ def _refuse(value: object, rule: Rule) -> ValueError:
     return ValueError(f"{shown(value)} ({kind}) is not allowed; must be {allowed_by(rule)}")
 
 
+def _refuse_unseen(value: object, rule: Rule) -> ValueError:
+    """Of a secret: it may stand inside a list or a table, too."""
+    kind = _TYPES.get(type(value), "a date or time")
+    return ValueError(f"{kind} is not allowed; must be {allowed_by(rule)}")
+
+
 class Flag:
     allowed = AllowedValue(SettingKind.FLAG)
 
@@ -157,7 +163,7 @@ class DeliveryKey:
     def read(self, value: object) -> str:
         """The text as it is; no complaint repeats it."""
         if not isinstance(value, str):
-            raise _refuse(value, self)
+            raise _refuse_unseen(value, self)
         if value:
             try:
                 parse_key(value)
@@ -172,7 +178,7 @@ class ProxyAddress:
     def read(self, value: object) -> str:
         """The text as it is: it may hold a password, and no complaint repeats that."""
         if not isinstance(value, str):
-            raise _refuse(value, self)
+            raise _refuse_unseen(value, self)
         if value:
             parse_proxy(value)
         return value

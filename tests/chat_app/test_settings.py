@@ -336,6 +336,14 @@ def test_a_line_that_may_protect_is_never_left_out(text: str, tmp_path: Path) ->
         read(text, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ['[network]\nproxy = ["socks5://me:hush@127.0.0.1:9050"]', '[delivery]\nkey = {a = "hush"}'],
+)
+def test_no_complaint_repeats_a_secret_in_a_list_or_a_table(line: str) -> None:
+    assert "hush" not in complaint(line)
+
+
 @pytest.mark.parametrize("text", ["[network", "\x00", "a = 1\na = 2\n"])
 def test_a_file_that_is_no_settings_file_is_refused_whole(text: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError):
