@@ -244,6 +244,7 @@ def _listen(directory: Path, window: MainWindow) -> "InstanceServer":
 
     server = InstanceServer(directory, window)
     server.called.connect(window.come_to_front)
+    window.closed.connect(server.close)  # A link that comes now is for the next window.
     return server
 
 

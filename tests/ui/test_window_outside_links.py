@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 
-from tests.ui.driving import group_stage, play, until
+from tests.ui.driving import group_stage, play, turn, until
 from tests.ui.seeing import sheet_of
 from ui.dialogs.join import Join
 from ui.dialogs.person import AddPerson
@@ -56,5 +56,22 @@ def test_links_wait_for_the_sheet_that_is_open_and_only_a_few_do() -> None:
                 await until(lambda: it.window.flows.sheet is not shown[-1])
             assert len(shown) == MAX_WAITING
             assert it.window.flows.sheet is None
+
+    play(scenario)
+
+
+def test_a_window_that_is_closed_neither_comes_back_nor_opens_what_waits() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            it.window.flows.join()
+            await sheet_of(it.window, Join)
+            it.window.outside_links.open("causerie:contact/waiting")
+            it.window.close_at_once()
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            it.window.come_to_front("causerie:contact/late")
+            await turn()
+            assert it.window.flows.sheet is None
+            assert not it.window.isVisible()
 
     play(scenario)

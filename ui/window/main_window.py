@@ -72,7 +72,7 @@ class MainWindow(QMainWindow):
         self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
         self.outside_links = OutsideLinks(
             one_sheet,
-            is_ready=lambda: engine.identity() is not None,
+            is_ready=lambda: engine.identity() is not None and not self._leaving,
             show=lambda link: self.flows.link(link, surroundings.open_url),
         )
         self.channels = ChannelFlows(engine, self.tasks, self, one_sheet)
@@ -304,6 +304,8 @@ class MainWindow(QMainWindow):
 
     def come_to_front(self, link: str = "") -> None:
         """Asked for by a second start of the program, which may bring a link."""
+        if self._leaving:
+            return
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
