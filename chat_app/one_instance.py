@@ -10,7 +10,6 @@ worth the coming only.
 import hashlib
 import json
 import os
-import time
 from pathlib import Path
 from typing import Final
 
@@ -27,8 +26,6 @@ CALLER_MS: Final = 5_000
 _CALL_MS: Final = 1_000
 _LONGEST_PATH: Final = 100
 """macOS allows 103 bytes, Linux 107."""
-PATIENCE_S: Final = 3.0
-"""For a window that has the profile and listens a moment later."""
 
 
 def server_name(directory: Path) -> str | None:
@@ -127,12 +124,7 @@ def hand_over(directory: Path, link: str) -> bool:
     if name is None:
         return False
     line = json.dumps({"version": VERSION, "link": link}).encode("ascii") + b"\n"
-    until_s = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until_s:
-        if _call(name, line):
-            return True
-        time.sleep(0.1)
-    return False
+    return _call(name, line)
 
 
 def _call(name: str, line: bytes) -> bool:

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -50,6 +50,9 @@ from ui.window.window_context import WindowContext
 if TYPE_CHECKING:
     from chat_app.one_instance import InstanceServer
 
+_PATIENCE_S: Final = 3.0
+_LOOK_AGAIN_S: Final = 0.1
+
 
 class WindowOptions(Struct, frozen=True, kw_only=True):
     """What the command line said.
@@ -74,16 +77,28 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
     require_display()
     while True:
         try:
-            return _open(paths, options)
+            return _open_or_hand_over(paths, options)
         except Exception as error:
-            if isinstance(error, ProfileInUseError) and _hand_over(paths, options):
-                return 0
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
             action = ask_about(error, paths)
             if action is StartAction.QUIT:
                 raise
             options = _prepared(action, paths, options)
+
+
+def _open_or_hand_over(paths: ProfilePaths, options: WindowOptions) -> int:
+    """Whoever has the profile may be about to listen, or to end: both are waited for."""
+    until_s = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return _open(paths, options)
+        except ProfileInUseError:
+            if _hand_over(paths, options):
+                return 0
+            if time.monotonic() > until_s:
+                raise
+        time.sleep(_LOOK_AGAIN_S)
 
 
 def _hand_over(paths: ProfilePaths, options: WindowOptions) -> bool:

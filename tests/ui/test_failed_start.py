@@ -1,8 +1,10 @@
 """A start that failed: what is said, what can be done about it, and what a report holds."""
 
 import os
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
+from chat_app.one_instance import server_name
 from chat_app.paths import profile_paths
 from engine.core.errors import (
     SettingsError,
@@ -20,6 +23,8 @@ from engine.core.errors import (
     TransportFault,
 )
 from engine.persistence.errors import DatabaseTooNewError, ProfileInUseError
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import open_profile_directory
 from ui.app import build_failed_start
 from ui.failed_start import FailedStartWindow, StartAction
 
@@ -171,13 +176,10 @@ sys.exit(main(["--profile-dir", sys.argv[1]]))
 """
 
 
-@pytest.mark.parametrize(("action", "status"), [("use_defaults", 0), ("quit", 2)])
-def test_the_program_itself_says_it_and_tries_again(
-    tmp_path: Path, action: str, status: int
-) -> None:
-    (tmp_path / "settings.toml").write_text("[network\n")
-    done = subprocess.run(
-        [sys.executable, "-c", _PRESSES, str(tmp_path), action],
+def run_pressing(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The profile's directory, the action to choose whenever a start fails."""
+    return subprocess.run(
+        [sys.executable, "-c", _PRESSES, *arguments],
         cwd=REPOSITORY,
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen", "CAUSERIE_KEY_FILE": "1"},
         check=False,
@@ -185,6 +187,14 @@ def test_the_program_itself_says_it_and_tries_again(
         text=True,
         timeout=120,
     )
+
+
+@pytest.mark.parametrize(("action", "status"), [("use_defaults", 0), ("quit", 2)])
+def test_the_program_itself_says_it_and_tries_again(
+    tmp_path: Path, action: str, status: int
+) -> None:
+    (tmp_path / "settings.toml").write_text("[network\n")
+    done = run_pressing(str(tmp_path), action)
     assert done.returncode == status, done.stderr
     said = done.stdout.splitlines()
     assert said[0] == "failed: The settings cannot be used"
@@ -192,3 +202,22 @@ def test_the_program_itself_says_it_and_tries_again(
     assert ("is not TOML" in done.stderr) == (status != 0)
     aside = list(tmp_path.glob("settings.set-aside-*.toml"))
     assert [file.read_text() for file in aside] == (["[network\n"] if status == 0 else [])
+
+
+def test_a_start_while_another_ends_waits_for_it(tmp_path_factory: pytest.TempPathFactory) -> None:
+    place = tmp_path_factory.mktemp("p")  # A test's own directory is too long for a socket's path.
+    lock = ProfileLock(open_profile_directory(place))
+    ending = socket.socket(socket.AF_UNIX)
+    ending.bind(server_name(place) or "")
+    ending.listen()
+
+    def end() -> None:
+        ending.accept()[0].close()
+        lock.release()
+
+    thread = threading.Thread(target=end, daemon=True)
+    thread.start()
+    done = run_pressing(str(place), "quit")
+    assert done.stdout.splitlines() == ["open"], done.stderr
+    assert done.returncode == 0
+    ending.close()
