@@ -75,8 +75,10 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
     Raises ConfigError, StorageError, TransportError for what keeps it from opening.
     """
     require_display()
+    action = StartAction.TRY_AGAIN
     while True:
         try:
+            options = _prepared(action, paths, options)
             return _open_or_hand_over(paths, options)
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
@@ -84,7 +86,6 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
             action = ask_about(error, paths)
             if action is StartAction.QUIT:
                 raise
-            options = _prepared(action, paths, options)
 
 
 def _open_or_hand_over(paths: ProfilePaths, options: WindowOptions) -> int:

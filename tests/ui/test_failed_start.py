@@ -149,7 +149,7 @@ def test_where_nobody_can_see_a_window_there_is_only_the_line(
 
 
 _PRESSES = """
-import sys
+import errno, os, sys
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 import chat_app.failed_start, chat_app.qt_loop
@@ -164,7 +164,8 @@ def look():
     for window in QApplication.topLevelWidgets():
         if isinstance(window, FailedStartWindow) and window.isVisible():
             print("failed:", window.title.text())
-            window.buttons[StartAction(sys.argv[2])].click()
+            quits = window.buttons[StartAction.QUIT]
+            window.buttons.get(StartAction(sys.argv[2]), quits).click()
         if isinstance(window, MainWindow) and window.isVisible():
             print("open")
             window.close()
@@ -172,12 +173,17 @@ def look():
 timer.timeout.connect(look)
 application = QApplication([])
 timer.start()
+def no_rename(*paths):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+if "read-only" in sys.argv:
+    os.rename = no_rename
 sys.exit(main(["--profile-dir", sys.argv[1]]))
 """
 
 
 def run_pressing(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The profile's directory, the action to choose whenever a start fails."""
+    """The profile's directory, the action to choose whenever a start fails, and conditions."""
     return subprocess.run(
         [sys.executable, "-c", _PRESSES, *arguments],
         cwd=REPOSITORY,
@@ -202,6 +208,17 @@ def test_the_program_itself_says_it_and_tries_again(
     assert ("is not TOML" in done.stderr) == (status != 0)
     aside = list(tmp_path.glob("settings.set-aside-*.toml"))
     assert [file.read_text() for file in aside] == (["[network\n"] if status == 0 else [])
+
+
+def test_settings_that_cannot_be_set_aside_are_said_in_a_window_too(tmp_path: Path) -> None:
+    (tmp_path / "settings.toml").write_text("[network\n")
+    done = run_pressing(str(tmp_path), "use_defaults", "read-only")
+    assert done.stdout.splitlines() == [
+        "failed: The settings cannot be used",
+        "failed: Causerie could not start",
+    ]
+    assert done.returncode == 2
+    assert (tmp_path / "settings.toml").read_text() == "[network\n"
 
 
 def test_a_start_while_another_ends_waits_for_it(tmp_path_factory: pytest.TempPathFactory) -> None:
