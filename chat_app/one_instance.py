@@ -19,7 +19,8 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from engine.core.invite import MAX_LINK_CHARACTERS
 
 VERSION: Final = 1
-MAX_LINE_BYTES: Final = MAX_LINK_CHARACTERS + 1024
+MAX_LINE_BYTES: Final = 12 * MAX_LINK_CHARACTERS + 1024
+"""JSON takes up to twelve bytes for a character that is not ASCII."""
 _ANSWER: Final = b"here\n"
 _MAX_CALLERS: Final = 8
 CALLER_MS: Final = 5_000

@@ -76,6 +76,23 @@ def test_a_link_reaches_the_window_and_a_second_start_without_one_does_too(
     play(scenario())
 
 
+def test_nonsense_of_any_script_reaches_the_window_which_says_so(
+    qapp: QApplication, place: Path
+) -> None:
+    del qapp
+    nonsense = ("causerie:" + "\N{GRINNING FACE}" * MAX_LINK_CHARACTERS)[: MAX_LINK_CHARACTERS + 1]
+
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        assert await second_start(place, nonsense)
+        await until(heard, 1)
+        assert heard == [nonsense]
+        server.close()
+
+    play(scenario())
+
+
 @pytest.mark.parametrize(
     "line",
     [
