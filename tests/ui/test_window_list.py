@@ -91,3 +91,23 @@ def test_a_few_conversations_need_no_choice_of_which_to_show() -> None:
             await until(it.window.panel.listed.isVisible)
 
     play(scenario)
+
+
+def test_a_choice_of_which_to_show_can_always_be_undone() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            *_, kitchen = fill(engine)
+            panel = it.window.panel
+            await until(panel.listed.isVisible)
+            panel.listed.choose(Listed.PEOPLE)
+            await engine.groups.leave(kitchen)
+            await until(lambda: len(it.window.model.conversations()) == 3)
+            assert panel.listed.isVisible()
+            panel.set_rail(True)
+            assert len(names(it)) == 3, "nothing in the rail says that some are left out"
+            panel.set_rail(False)
+            assert names(it) == ["Tide Gauge"]
+            panel.listed.choose(Listed.ALL)
+            assert not panel.listed.isVisible()
+
+    play(scenario)

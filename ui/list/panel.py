@@ -222,7 +222,8 @@ class LeftPanel(Area):
             else Qt.ScrollBarPolicy.ScrollBarAsNeeded
         )
         self.rows.scheduleDelayedItemsLayout()
-        self._say_nothing()
+        # Nothing in the rail would say that some are left out.
+        self._choose_listed(Listed.ALL if is_rail else self.listed.chosen_number)
         self._dress()
 
     def set_alone(self, is_alone: bool) -> None:
@@ -292,7 +293,8 @@ class LeftPanel(Area):
     def _say_nothing(self) -> None:
         empty = self._model.rowCount() == 0
         all_shown = len(self._model.conversations())
-        self._listed_box.setVisible(all_shown >= _FEW and not self.is_rail)
+        has_choice = all_shown >= _FEW or self._model.listed is not Listed.ALL
+        self._listed_box.setVisible(has_choice and not self.is_rail)
         if empty and self._model.filter_text():
             self._nothing.setText(
                 tr("Nobody and no group is called “{name}”.").format(
