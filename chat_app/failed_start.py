@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from chat_app.interrupts import Interrupts, closed_or_interrupted
+from chat_app.logs import causes_of
 from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
 from engine.core.errors import (
@@ -122,11 +123,23 @@ def _report(error: Exception, paths: ProfilePaths) -> Iterator[str]:
     yield f"causerie {importlib.metadata.version('causerie')}"
     yield f"python {platform.python_version()}, {platform.platform()}"
     yield datetime.now(UTC).isoformat(timespec="seconds")
-    yield f"error: {type(error).__name__}: {error if isinstance(error, ChatError) else ''}"
+    yield f"error: {type(error).__name__}: {_said(error)}"
+    for cause in causes_of(error):
+        yield f"  {cause}"
     yield f"profile: {paths.directory}"
     yield from _files(paths.directory)
     yield "log:"
     yield from _log_end(paths.log_directory / "causerie.log")
+
+
+def _said(error: Exception) -> str:
+    match error:
+        case SettingsError(flaw=flaw, place=place):
+            return f"{flaw} {place}"  # Its text repeats what stands in the file.
+        case ChatError():
+            return str(error)
+        case _:
+            return ""
 
 
 def _files(directory: Path) -> Iterator[str]:

@@ -173,7 +173,8 @@ class FailedStartWindow(Area):
 
     def save_report(self, path: Path) -> None:
         try:
-            path.write_text(self._failed.report(), encoding="utf-8")
+            # The name of a folder may be anything.
+            path.write_text(self._failed.report(), encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             reason = error.strerror or type(error).__name__
             self._say(tr("The file cannot be written: {detail}.").format(detail=reason))

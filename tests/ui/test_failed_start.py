@@ -14,6 +14,7 @@ from PySide6.QtGui import QDesktopServices
 from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
 from chat_app.one_instance import server_name
 from chat_app.paths import profile_paths
+from chat_app.settings import load_what_is_right
 from engine.core.errors import (
     SettingsError,
     SettingsFlaw,
@@ -125,6 +126,31 @@ def test_a_report_has_versions_files_and_the_log_and_nothing_that_anybody_wrote(
     assert str(kept) in window.said.text()
     window.save_report(tmp_path / "no" / "such" / "report.txt")
     assert "cannot be written" in window.said.text()
+    window.deleteLater()
+
+
+def test_a_report_says_where_it_failed_and_never_what_stands_in_the_settings(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('[network]\nlisten_host = "the quay"\n')
+    kept = tmp_path / "report.txt"
+    with pytest.raises(SettingsError) as caught:
+        load_what_is_right(file)
+    assert "the quay" in str(caught.value)
+    window = window_of(caught.value, tmp_path)
+    window.save_report(kept)
+    assert "the quay" not in kept.read_text()
+    assert f"wrong_value {file}:2" in kept.read_text()
+    assert "settings.py:" in kept.read_text(), "whoever mends it must know where it failed"
+    window.deleteLater()
+
+
+def test_a_report_of_a_folder_whose_name_is_no_text_is_saved(tmp_path: Path) -> None:
+    place = tmp_path / os.fsdecode(b"caf\xe9")
+    window = window_of(StorageError(f"{place}: is full"), place)
+    window.save_report(tmp_path / "report.txt")
+    assert "caf\\udce9" in (tmp_path / "report.txt").read_text()
     window.deleteLater()
 
 
