@@ -108,7 +108,7 @@ class FailedStartWindow(Area):
             Qt.TextInteractionFlag.TextSelectableByMouse
             | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
-        self.details.setAccessibleName(tr("Details"))
+        self.details.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # To be copied by keys, too.
         self.said = Text(face="caption", colour="ink2", wrap=True)
         self.said.hide()
         self.folder = Button(tr("Open the folder"), size="small")

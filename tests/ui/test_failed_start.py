@@ -8,8 +8,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import Qt, QUrl
+from PySide6.QtGui import QAccessible, QDesktopServices
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
 from chat_app.one_instance import server_name
@@ -77,6 +79,18 @@ def test_each_failure_has_its_words_and_what_helps_first(
     window.close()
     first = actions[0] if actions else StartAction.QUIT
     assert chosen == [first], "what is chosen first counts, and once"
+    window.deleteLater()
+
+
+def test_the_technical_text_is_read_aloud_and_copied_by_keys(tmp_path: Path) -> None:
+    window = window_of(settings_error(SettingsFlaw.NOT_TOML), tmp_path)
+    window.show()
+    spoken = QAccessible.queryAccessibleInterface(window.details).text(QAccessible.Text.Name)
+    assert spoken == window.details.text() == "settings.toml:2: text"
+    assert window.details.focusPolicy() & Qt.FocusPolicy.TabFocus
+    QTest.keyClick(window.details, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(window.details, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QApplication.clipboard().text() == window.details.text()
     window.deleteLater()
 
 
