@@ -1,10 +1,10 @@
 """The memory store's data of a one-to-one conversation besides its timeline, as plain dicts.
 
 ``pair_tables`` and ``mvds_tables`` are its counterpart in SQLite.  ``MemoryProfileStore`` checks a
-batch before applying it, so no write here can fail.
+batch before applying it, so no write here can fail.  MVDS is the simulator's model, so SQLite is
+compared with what trials run on.
 """
 
-from bisect import bisect_left
 from typing import assert_never
 
 from engine.core.ids import InstanceId, MessageId, ParticipantId
@@ -20,7 +20,6 @@ from engine.core.mvds.vocabulary import (
     PutPendingAck,
     PutRecord,
     Record,
-    RecordType,
     RemovePendingAck,
     RemoveRecord,
 )
@@ -35,6 +34,7 @@ from engine.core.ports import (
 )
 from engine.core.records import LostRange, PairState, WaitingContent
 from engine.persistence.rules import PairWrite
+from engine.sim.mvds.store import MvdsStore
 
 
 class MemoryPair:
@@ -43,7 +43,7 @@ class MemoryPair:
         self._authors: dict[InstanceId, int] = {}
         self._waiting: dict[MessageId, WaitingContent] = {}
         self._lost: dict[tuple[InstanceId, int], LostRange] = {}
-        self._mvds = _MemoryMvds()
+        self._mvds = MemoryMvds()
 
     def apply(self, write: PairWrite) -> None:
         match write:
@@ -82,81 +82,54 @@ class MemoryPair:
         return self._mvds.records_from(from_epoch, limit)
 
     def mvds_record(self, peer_id: ParticipantId, message_id: MvdsId) -> Record | None:
-        return self._mvds.records.get((peer_id, message_id))
+        return self._mvds.record(peer_id, message_id)
 
     def mvds_message(self, message_id: MvdsId) -> MvdsMessage | None:
-        return self._mvds.messages.get(message_id)
+        return self._mvds.message(message_id)
 
 
-class _MemoryMvds:
+class MemoryMvds:
+    """The simulator's model, made to bear what a store must bear."""
+
     def __init__(self) -> None:
-        self.records: dict[tuple[ParticipantId, MvdsId], Record] = {}
-        self.messages: dict[MvdsId, MvdsMessage] = {}
-        self._peers_of: dict[MvdsId, set[ParticipantId]] = {}
-        """The peers with a record of the message; never an empty set."""
-        self._held: set[MvdsId] = set()
-        self._pending_acks: dict[tuple[ParticipantId, MvdsId], None] = {}
+        self._store = MvdsStore()
 
     def apply(self, write: MvdsWrite) -> None:
+        if isinstance(write, PutRecord):  # The model wants its body first; a store does not.
+            record = write.record
+            self._store.records[record.peer_id, record.message_id] = record
+        elif self._changes_something(write):
+            self._store.apply([write])
+
+    def _changes_something(self, write: MvdsWrite) -> bool:
+        """The model is strict; a store bears what was done before, or is there no longer."""
+        store = self._store
         match write:
-            case PutRecord(record=record):
-                self.records[record.peer_id, record.message_id] = record
-                self._peers_of.setdefault(record.message_id, set()).add(record.peer_id)
-            case RemoveRecord(peer_id=peer_id, message_id=message_id):
-                self._remove_record(peer_id, message_id)
-            case NoteHeld(message_id=message_id):
-                self._held.add(message_id)
-            case PutPendingAck(peer_id=peer_id, message_id=message_id):
-                self._pending_acks[peer_id, message_id] = None
-            case RemovePendingAck(peer_id=peer_id, message_id=message_id):
-                self._pending_acks.pop((peer_id, message_id), None)
-            case KeepMessage(message_id=message_id, message=message):
-                self.messages.setdefault(message_id, message)
+            case KeepMessage(message_id=message_id):
+                return message_id not in store.bodies
             case DropMessage(message_id=message_id):
-                if not self._is_needed(message_id):
-                    self.messages.pop(message_id, None)
+                return message_id in store.bodies
+            case NoteHeld(message_id=message_id):
+                return message_id not in store.held
+            case RemoveRecord(peer_id=peer_id, message_id=message_id):
+                return (peer_id, message_id) in store.records
+            case RemovePendingAck(peer_id=peer_id, message_id=message_id):
+                return (peer_id, message_id) in store.pending_acks
+            case PutRecord() | PutPendingAck():
+                return True
             case _:
                 assert_never(write)
 
-    def _is_needed(self, message_id: MvdsId) -> bool:
-        peers = self._peers_of.get(message_id, ())
-        kinds = (self.records[peer_id, message_id].type for peer_id in peers)
-        return any(kind is not RecordType.REQUEST for kind in kinds)
-
-    def _remove_record(self, peer_id: ParticipantId, message_id: MvdsId) -> None:
-        if self.records.pop((peer_id, message_id), None) is None:
-            return
-        self._peers_of[message_id].remove(peer_id)
-        if not self._peers_of[message_id]:
-            del self._peers_of[message_id]
-
     def state(self, limit: int) -> MvdsState:
-        records = self._due()
-        return MvdsState(
-            records=tuple(records[:limit]),
-            loaded_before=records[limit].send_epoch if len(records) > limit else None,
-            pending_acks=tuple(self._pending_acks),
-            held=frozenset(self._held),
-        )
+        return self._store.state(limit=limit)
 
     def records_from(
         self, from_epoch: Epoch, limit: int
     ) -> tuple[tuple[Record, ...], Epoch | None]:
-        """Whole epochs, as many as fit in ``limit``, but at least the first one."""
-        due = self._due()
-        records = due[bisect_left(due, from_epoch, key=lambda record: record.send_epoch) :]
-        if len(records) <= limit:
-            return tuple(records), None
-        fits = records[limit].send_epoch
-        if fits == records[0].send_epoch:
-            fits = Epoch(fits + 1)
-        end = bisect_left(records, fits, key=lambda record: record.send_epoch)
-        return tuple(records[:end]), records[end].send_epoch if end < len(records) else None
+        return self._store.records_from(from_epoch, limit)
 
-    def _due(self) -> list[Record]:
-        return sorted(self.records.values(), key=due_order)
+    def record(self, peer_id: ParticipantId, message_id: MvdsId) -> Record | None:
+        return self._store.records.get((peer_id, message_id))
 
-
-def due_order(record: Record) -> tuple[Epoch, int, ParticipantId, MvdsId]:
-    """Sort key: soonest due first, oldest first within an epoch; given-up records last."""
-    return (record.send_epoch, record.created_ms, record.peer_id, record.message_id)
+    def message(self, message_id: MvdsId) -> MvdsMessage | None:
+        return self._store.bodies.get(message_id)

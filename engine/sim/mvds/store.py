@@ -1,8 +1,8 @@
 """An MVDS node's durable state as a model: writes go in, ``MvdsState`` comes out.
 
 It is what a crash leaves behind in a simulation, and the plainest statement of what each write
-means.  The real stores are tested with the same writes.  It is strict: a write that contradicts the
-state raises KeyError or ValueError, because then the node is wrong.
+means.  SQLite is compared with it (``tests/persistence/memory_pair.py``).  It is strict: a write
+that contradicts the state raises KeyError or ValueError, because then the node is wrong.
 """
 
 from collections.abc import Iterable
@@ -46,11 +46,11 @@ class MvdsStore:
             self._apply_one(write)
 
     def state(self, *, limit: int) -> MvdsState:
-        """The state from which a new node would start, with about ``limit`` records."""
-        records, loaded_before = self._from(Epoch(0), limit)
+        """The state from which a new node would start, with ``limit`` records at most."""
+        records = self._due()
         return MvdsState(
-            records=records,
-            loaded_before=loaded_before,
+            records=tuple(records[:limit]),
+            loaded_before=records[limit].send_epoch if len(records) > limit else None,
             pending_acks=tuple(self.pending_acks),
             held=frozenset(self.held),
         )
@@ -60,30 +60,37 @@ class MvdsStore:
         records: tuple[Record, ...] = ()
         loaded_before: Epoch | None = None
         if question.from_epoch is not None:
-            records, loaded_before = self._from(question.from_epoch, question.limit)
+            records, loaded_before = self.records_from(question.from_epoch, question.limit)
         named = (self.records[key] for key in question.ids if key in self.records)
         return RecordsLoaded(
             records=(*records, *named), loaded_before=loaded_before, asked_ids=question.ids
         )
 
+    def records_from(
+        self, from_epoch: Epoch, limit: int
+    ) -> tuple[tuple[Record, ...], Epoch | None]:
+        """Whole epochs, as many as fit in ``limit``, but at least the first one.
+
+        Also the first epoch that is left out, or None.
+        """
+        records = [record for record in self._due() if record.send_epoch >= from_epoch]
+        if len(records) <= limit:
+            return tuple(records), None
+        last = max(records[0].send_epoch, records[limit].send_epoch - 1)
+        whole = tuple(record for record in records if record.send_epoch <= last)
+        rest = records[len(whole) :]
+        return whole, rest[0].send_epoch if rest else None
+
     def leftovers(self) -> tuple[object, ...]:
         """Everything that should be gone once all messages are acknowledged."""
         return (*self.records, *self.bodies, *self.pending_acks)
 
-    def _from(self, epoch: Epoch, limit: int) -> tuple[tuple[Record, ...], Epoch | None]:
-        """The next records, whole epochs together, and the first epoch that is left out."""
-        later = sorted(
-            (record for record in self.records.values() if record.send_epoch >= epoch),
-            key=lambda record: (record.send_epoch, record.created_ms),
+    def _due(self) -> list[Record]:
+        """Soonest due first, oldest first within an epoch; given-up records last."""
+        return sorted(
+            self.records.values(),
+            key=lambda one: (one.send_epoch, one.created_ms, one.peer_id, one.message_id),
         )
-        if len(later) <= limit:
-            return tuple(later), None
-        if not limit:
-            return (), later[0].send_epoch
-        last = later[limit - 1].send_epoch
-        taken = [record for record in later if record.send_epoch <= last]
-        rest = len(taken) < len(later)
-        return tuple(taken), later[len(taken)].send_epoch if rest else None
 
     def _is_needed(self, message_id: MvdsId) -> bool:
         return any(
