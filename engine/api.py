@@ -474,7 +474,13 @@ class ChatEngine(Protocol):
         arrives meanwhile is handled once it is loaded, and ``ConversationChanged`` follows.
         """
 
-    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None: ...
+    async def set_muted(
+        self, conversation_id: ConversationId, *, muted: bool, for_ms: int | None = None
+    ) -> None:
+        """Mute, for ``for_ms`` or until it is unmuted; a mute that ends is told as a change.
+
+        Raises LocalProtocolError if ``for_ms`` is no time, or more than a year.
+        """
 
     def own_clock(self) -> OwnClockView | None:
         """Check the clock now.  None: no offset is set and there is no evidence against it."""

@@ -350,6 +350,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     first_mention: Position | None = None
     last_annotation: AnnotationView | None = None
     """The newest one, if it is newer than ``last_message``."""
+    muted_until_ms: UnixMs | None = None
+    """None: not muted, or until the user ends it."""
 
 
 class ConnectionLevel(StrEnum):

@@ -348,13 +348,12 @@ class SaveDraft(Struct, frozen=True, kw_only=True):
 class SaveMuted(Struct, frozen=True, kw_only=True):
     conversation_id: ConversationId
     muted: bool
+    until_ms: UnixMs | None = None
+    """None: until the user ends it."""
 
 
 class SaveMemberMuted(Struct, frozen=True, kw_only=True):
-    """Mute a member on this device: their rows, also future ones, leave every page and count.
-
-    The log keeps them for others, and they return when the member is unmuted.
-    """
+    """Hide a member's rows here, also future ones; the log keeps them, and they can return."""
 
     conversation_id: ConversationId
     participant_id: ParticipantId

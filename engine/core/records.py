@@ -47,6 +47,8 @@ class GroupRecord(Struct, frozen=True, kw_only=True):
     service_nodes: tuple[str, ...] = ()
     """Multiaddrs of nodes that serve the group, as its creator named them."""
     muted: bool = False
+    muted_until_ms: UnixMs | None = None
+    """By our clock; None: until the user ends it, or not muted."""
     draft: str = ""
     read_up_to: Position | None = None
 
@@ -67,6 +69,7 @@ class ContactRecord(Struct, frozen=True, kw_only=True):
     picture: bytes = b""
     last_seen_ms: UnixMs | None = None
     muted: bool = False
+    muted_until_ms: UnixMs | None = None
     draft: str = ""
     read_up_to: Position | None = None
 
@@ -117,6 +120,7 @@ class OpenChannelRecord(Struct, frozen=True, kw_only=True):
     format: OpenFormat = OpenFormat.AUTO
     pace: OpenPace = OpenPace.JS_WAKU
     muted: bool = False
+    muted_until_ms: UnixMs | None = None
     draft: str = ""
     read_up_to: Position | None = None
 

@@ -11,7 +11,7 @@ from typing import Final
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.ports import PutOpenChannel
 from engine.core.records import OpenChannelRecord, OpenFormat, OpenPace
-from engine.persistence.profile_tables import add_channel, put_conversation
+from engine.persistence.profile_tables import add_channel, mute_end, put_conversation
 from engine.persistence.stored_ids import mark_of
 
 _PUT: Final = """
@@ -67,6 +67,7 @@ def read_open_channels(connection: sqlite3.Connection) -> list[OpenChannelRecord
             pace=OpenPace(pace),
             created_ms=UnixMs(created_ms),
             muted=bool(muted),
+            muted_until_ms=mute_end(muted),
             draft=draft,
             read_up_to=mark_of(read_lamport, read_message_id),
         )

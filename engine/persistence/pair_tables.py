@@ -21,7 +21,7 @@ from engine.core.ports import (
 )
 from engine.core.records import ContactRecord, LostRange, PairState, WaitingContent
 from engine.persistence.mvds_tables import apply_mvds_write
-from engine.persistence.profile_tables import put_conversation
+from engine.persistence.profile_tables import mute_end, put_conversation
 from engine.persistence.rules import PairWrite, check_picture
 from engine.persistence.stored_ids import mark_of
 
@@ -82,6 +82,7 @@ def read_contacts(connection: sqlite3.Connection) -> list[ContactRecord]:
             picture=picture,
             last_seen_ms=last_seen_ms,
             muted=bool(muted),
+            muted_until_ms=mute_end(muted),
             draft=draft,
             read_up_to=mark_of(read_lamport, read_message_id),
         )

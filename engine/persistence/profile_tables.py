@@ -52,6 +52,7 @@ FROM conversation LEFT JOIN open_channel USING (conversation_key) WHERE conversa
 """
 _STORED_KINDS: Final = {ConversationKind.OPEN: ConversationKind.GROUP}
 """An open channel's row is a group's; its own table tells them apart."""
+_FIRST_UNTIL_MS: Final = 2
 
 
 def save_profile(connection: sqlite3.Connection, profile: ProfileRecord) -> None:
@@ -137,7 +138,7 @@ def _add_conversation(connection: sqlite3.Connection, record: ConversationRow) -
             record.conversation_id,
             _STORED_KINDS.get(kind, kind),
             record.name,
-            record.muted,
+            _stored_mute(muted=record.muted, until_ms=record.muted_until_ms),
             record.draft,
             *_of_groups(record),
         ),
@@ -197,8 +198,25 @@ def save_draft(connection: sqlite3.Connection, key: int, text: str) -> None:
     connection.execute("UPDATE conversation SET draft = ? WHERE conversation_key = ?", (text, key))
 
 
-def save_muted(connection: sqlite3.Connection, key: int, *, muted: bool) -> None:
-    connection.execute("UPDATE conversation SET muted = ? WHERE conversation_key = ?", (muted, key))
+def save_muted(
+    connection: sqlite3.Connection, key: int, *, muted: bool, until_ms: UnixMs | None
+) -> None:
+    stored = _stored_mute(muted=muted, until_ms=until_ms)
+    connection.execute(
+        "UPDATE conversation SET muted = ? WHERE conversation_key = ?", (stored, key)
+    )
+
+
+def _stored_mute(*, muted: bool, until_ms: UnixMs | None) -> int:
+    """0: not muted; 1: until the user ends it; any other number: until then, in Unix ms."""
+    if not muted or until_ms is None:
+        return int(muted)
+    return max(until_ms, _FIRST_UNTIL_MS)
+
+
+def mute_end(stored: int) -> UnixMs | None:
+    """The inverse of ``_stored_mute``, for a conversation that is muted."""
+    return UnixMs(stored) if stored >= _FIRST_UNTIL_MS else None
 
 
 def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
@@ -211,6 +229,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             admin_public_key=admin_public_key,
             created_ms=UnixMs(created_ms),
             muted=bool(muted),
+            muted_until_ms=mute_end(muted),
             draft=draft,
             read_up_to=mark_of(read_lamport, read_message_id),
             service_nodes=tuple(service_nodes.splitlines()),

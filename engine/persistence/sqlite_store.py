@@ -237,8 +237,8 @@ class SqliteProfileStore:
                 timeline_tables.save_read_mark(connection, key, up_to)
             case SaveDraft(text=text):
                 profile_tables.save_draft(connection, key, text)
-            case SaveMuted(muted=muted):
-                profile_tables.save_muted(connection, key, muted=muted)
+            case SaveMuted(muted=muted, until_ms=until_ms):
+                profile_tables.save_muted(connection, key, muted=muted, until_ms=until_ms)
             case SaveMemberMuted(participant_id=participant_id, muted=muted):
                 muting.save_member_muted(connection, key, participant_id, muted=muted)
             case HideMessage(message_id=message_id):

@@ -203,10 +203,20 @@ class ConversationRunner:
         self._publisher.record = replace(self.record, read_up_to=furthest)
         self._tell_conversation()
 
-    async def set_muted(self, *, muted: bool) -> None:
-        await self._write(SaveMuted(conversation_id=self.conversation_id, muted=muted))
-        self._publisher.record = replace(self.record, muted=muted)
+    async def set_muted(self, *, muted: bool, for_ms: int | None = None) -> None:
+        until_ms = None
+        if muted and for_ms is not None:
+            until_ms = UnixMs(self._context.clock.clock_ms() + for_ms)
+        await self._write(
+            SaveMuted(conversation_id=self.conversation_id, muted=muted, until_ms=until_ms)
+        )
+        self._publisher.record = replace(self.record, muted=muted, muted_until_ms=until_ms)
         self._tell_conversation()
+
+    async def end_mute(self) -> None:
+        """Unmute, if the time for which it was muted is over."""
+        if self._publisher.mute_is_over:
+            await self.set_muted(muted=False)
 
     async def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:
         """Mute or unmute a member.  Raises LocalProtocolError for ourselves and in a pair."""

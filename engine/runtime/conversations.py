@@ -159,6 +159,9 @@ class Conversations:
     def pairs(self) -> Sequence[ConversationRunner]:
         return tuple(one.runner for one in self._pairs.values())
 
+    def runners(self) -> Iterator[ConversationRunner]:
+        return (one.runner for one in self._all())
+
     def _all(self) -> Iterator[_Running]:
         yield from tuple(self._groups.values())
         yield from tuple(self._channels.values())

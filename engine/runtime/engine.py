@@ -45,6 +45,7 @@ from engine.runtime.history.backfill import HistoryDependencies
 from engine.runtime.history.service import HistoryService
 from engine.runtime.input_checks import require_usable_picture, usable_name
 from engine.runtime.maintenance import Maintenance, connection_view
+from engine.runtime.mute_ends import MuteEnds
 from engine.runtime.open_channels import OpenChannels
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY, People
@@ -55,6 +56,7 @@ from engine.runtime.timeline import Timeline
 __all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
 
 PORT_KEY = "network.port"
+LONGEST_MUTE_MS = 365 * 86_400_000
 NS_PER_MS = 1_000_000
 
 
@@ -90,6 +92,7 @@ class Engine:
         self._services: ProfileServices | None = None
         self._online = False
         self._files = FileBook()
+        self._mute_ends = MuteEnds(self._conversations, self._clock, self._counters)
 
     # --- life ---------------------------------------------------------------------------------
 
@@ -172,6 +175,7 @@ class Engine:
         if self._recording is not None:
             self._maintenance.own(self._recording.run(context))
         self._maintenance.own(services.inbox.run())
+        self._maintenance.own(self._mute_ends.run())
         if await self._storage.run(store.value, UNTOLD_KEY):
             self._maintenance.own(services.people.tell_untold())
         self._maintenance.begin(store, transport)
@@ -332,8 +336,13 @@ class Engine:
         """Wait until all conversations are loaded, or reading them first failed."""
         await self._conversations.loaded()
 
-    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
-        await self.runner(conversation_id).set_muted(muted=muted)
+    async def set_muted(
+        self, conversation_id: ConversationId, *, muted: bool, for_ms: int | None = None
+    ) -> None:
+        if for_ms is not None and not 0 < for_ms <= LONGEST_MUTE_MS:
+            raise LocalProtocolError("muted for no time, or for more than a year")
+        await self.runner(conversation_id).set_muted(muted=muted, for_ms=for_ms)
+        self._mute_ends.changed()
 
     def runner(self, conversation_id: ConversationId) -> ConversationRunner:
         """What is below the facets, for programs that drive an engine step by step.

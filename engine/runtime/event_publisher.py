@@ -153,7 +153,13 @@ class EventPublisher:
     def learn(self, session: Session) -> None:
         """Take over the members and names that the session knows."""
         known, mine = session.record, self.record
-        self.record = replace(known, muted=mine.muted, draft=mine.draft, read_up_to=mine.read_up_to)
+        self.record = replace(
+            known,
+            muted=mine.muted,
+            muted_until_ms=mine.muted_until_ms,
+            draft=mine.draft,
+            read_up_to=mine.read_up_to,
+        )
         self.members = session.members()
         everybody = tuple(self.members.values())
         self._people = member_views(everybody, self._context.own_id, self.muted)
@@ -162,6 +168,16 @@ class EventPublisher:
     def is_alone(self) -> bool:
         """Whether no other member of the group is known."""
         return not self.is_pair and self.members.keys() == {self._context.own_id}
+
+    @property
+    def is_muted(self) -> bool:
+        """Whether the conversation is: one that is muted until some time is not any more after."""
+        return self.record.muted and not self.mute_is_over
+
+    @property
+    def mute_is_over(self) -> bool:
+        until_ms = self.record.muted_until_ms
+        return until_ms is not None and until_ms <= self._context.clock.clock_ms()
 
     # --- read models --------------------------------------------------------------------------
 
@@ -335,7 +351,7 @@ class EventPublisher:
 
     def _rings(self, message: MessageView) -> bool:
         """Whether a live message by somebody else is worth a notification."""
-        if not self.record.muted:
+        if not self.is_muted:
             return True
         return message.mentions_me and self._context.mentions_when_muted()
 
@@ -371,7 +387,7 @@ class EventPublisher:
         """Whether somebody's live reaction to a message of ours is worth a notification."""
         said = note.annotation
         wanted = note.notify and not said.removed and not target.retracted
-        if self.record.muted or said.sender_id in self.muted:
+        if self.is_muted or said.sender_id in self.muted:
             return False
         if not (wanted and target.record.is_own):
             return False

@@ -434,6 +434,7 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
         unread=summary.unread,
         first_unread=summary.first_unread,
         muted=record.muted,
+        muted_until_ms=record.muted_until_ms,
         last_message=last_message,
         missing=missing,
         waiting_to_send=summary.waiting_to_send,

@@ -178,7 +178,13 @@ class MemoryConversation:
     def replace(self, about: ConversationRow) -> None:
         """Replace the record, except for the user's own settings."""
         old = self.about
-        self.about = replace(about, muted=old.muted, draft=old.draft, read_up_to=old.read_up_to)
+        self.about = replace(
+            about,
+            muted=old.muted,
+            muted_until_ms=old.muted_until_ms,
+            draft=old.draft,
+            read_up_to=old.read_up_to,
+        )
 
     def put_member(self, member: MemberRecord) -> None:
         """Only the first insert sets since when the member is known."""

@@ -212,8 +212,10 @@ class MemoryProfileStore:
                 conversation.save_read_mark(up_to)
             case SaveDraft(text=text):
                 conversation.about = replace(conversation.about, draft=text)
-            case SaveMuted(muted=muted):
-                conversation.about = replace(conversation.about, muted=muted)
+            case SaveMuted(muted=muted, until_ms=until_ms):
+                conversation.about = replace(
+                    conversation.about, muted=muted, muted_until_ms=until_ms if muted else None
+                )
             case SaveMemberMuted(participant_id=participant_id, muted=muted):
                 conversation.set_member_muted(participant_id, muted=muted)
             case HideMessage(message_id=message_id):

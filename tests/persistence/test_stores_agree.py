@@ -257,7 +257,12 @@ writes: st.SearchStrategy[StoreWrite] = st.one_of(
     st.builds(lambda several: mvds(*several), st.lists(mvds_writes, max_size=9)),
     pair_writes,
     st.builds(SaveDraft, conversation_id=conversations, text=names),
-    st.builds(SaveMuted, conversation_id=conversations, muted=st.booleans()),
+    st.builds(
+        SaveMuted,
+        conversation_id=conversations,
+        muted=st.booleans(),
+        until_ms=st.none() | st.integers(2, 2**50),
+    ),
     st.builds(HideMessage, conversation_id=conversations, message_id=message_ids),
     st.builds(
         SaveMemberMuted,

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from engine.core.errors import ConfigError, InviteError, LocalProtocolError
-from engine.core.ids import ConversationId, DeliveryState
+from engine.core.ids import ConversationId, DeliveryState, UnixMs
+from engine.core.ports import SaveMuted
 from engine.events import (
     ConversationAdded,
     ConversationChanged,
@@ -101,6 +102,65 @@ async def test_drafts_and_mute_are_kept_and_a_muted_group_does_not_notify(
     shown = await bob.until(shows("psst"))
     assert isinstance(shown, MessageAdded)
     assert not shown.notify
+
+
+async def test_a_mute_ends_by_itself_and_rings_from_then_on(person: MakePerson) -> None:
+    alice, bob, group = await pair(person)
+    await bob.engine.set_muted(group, muted=True, for_ms=1)
+    await bob.until(
+        lambda event: isinstance(event, ConversationChanged) and event.conversation.muted
+    )
+    await bob.until(
+        lambda event: isinstance(event, ConversationChanged) and not event.conversation.muted
+    )
+    await alice.engine.timeline.send_text(group, "heard again")
+    shown = await bob.until(shows("heard again"))
+    assert isinstance(shown, MessageAdded)
+    assert shown.notify
+    with bob.disk() as disk:
+        (kept,) = disk.groups()
+    assert (kept.muted, kept.muted_until_ms) == (False, None)
+
+
+async def test_a_mute_that_goes_on_survives_a_restart_and_one_that_is_over_rings_before_it_ends(
+    person: MakePerson,
+) -> None:
+    alice, bob, group = await pair(person)
+    await bob.engine.set_muted(group, muted=True, for_ms=3_600_000)
+    (before,) = await bob.engine.conversations()
+    assert before.muted_until_ms is not None
+    await bob.engine.stop()
+    bob = await person("Bob")
+    (after,) = await bob.engine.conversations()
+    assert (after.muted, after.muted_until_ms) == (True, before.muted_until_ms)
+    bob.passed_ms = 3_600_000  # Nobody has looked at the time since.
+    await alice.engine.timeline.send_text(group, "late enough")
+    shown = await bob.until(shows("late enough"))
+    assert isinstance(shown, MessageAdded)
+    assert shown.notify
+
+
+async def test_a_mute_that_ended_while_nothing_ran_is_over_at_the_next_start(
+    person: MakePerson,
+) -> None:
+    _, bob, group = await pair(person)
+    await bob.engine.stop()
+    bob.save([SaveMuted(conversation_id=group, muted=True, until_ms=UnixMs(5))])
+    bob = await person("Bob")
+    await bob.until(
+        lambda event: isinstance(event, ConversationChanged) and not event.conversation.muted
+    )
+
+
+@pytest.mark.parametrize("for_ms", [0, -1, 366 * 86_400_000])
+async def test_no_mute_lasts_no_time_or_for_ever_by_mistake(
+    person: MakePerson, for_ms: int
+) -> None:
+    _, bob, group = await pair(person)
+    with pytest.raises(LocalProtocolError):
+        await bob.engine.set_muted(group, muted=True, for_ms=for_ms)
+    (view,) = await bob.engine.conversations()
+    assert not view.muted
 
 
 async def test_what_is_deleted_here_is_gone_here_only(person: MakePerson) -> None:

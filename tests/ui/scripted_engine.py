@@ -92,6 +92,7 @@ class Changes(TypedDict, total=False):
     unread: int
     first_unread: Position | None
     muted: bool
+    muted_until_ms: UnixMs | None
     missing: int
     waiting_to_send: int
     failed: int
@@ -355,9 +356,12 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         del self.rows[conversation_id]
         self.tell(ConversationRemoved(conversation_id=conversation_id))
 
-    async def set_muted(self, conversation_id: ConversationId, *, muted: bool) -> None:
-        self._enter("set_muted", muted)
-        self.change(conversation_id, muted=muted)
+    async def set_muted(
+        self, conversation_id: ConversationId, *, muted: bool, for_ms: int | None = None
+    ) -> None:
+        self._enter("set_muted", (muted, for_ms))
+        until_ms = UnixMs(START_MS + for_ms) if muted and for_ms is not None else None
+        self.change(conversation_id, muted=muted, muted_until_ms=until_ms)
 
     async def set_member_muted(
         self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool

@@ -60,7 +60,8 @@ def spoken_rows(timeline: TimelineView) -> list[str]:
 
 def entries(menu: QMenu | None) -> list[str]:
     assert menu is not None
-    return [action.text() for action in menu.actions() if not action.isSeparator()]
+    shown = (action for action in menu.actions() if action.isVisible())
+    return [action.text() for action in shown if not action.isSeparator()]
 
 
 def choose(menu: QMenu | None, words: str) -> None:

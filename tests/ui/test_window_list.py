@@ -5,8 +5,10 @@ from PySide6.QtGui import QAccessible
 
 from engine.core.ids import ConversationId
 from tests.ui.driving import Stage, group_stage, play, until
-from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.scripted_engine import START_MS, ScriptedEngine
+from tests.ui.seeing import choose, entries, words_of
 from ui.list.model import Listed
+from ui.times import clock_time, moment
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -53,12 +55,45 @@ def test_a_conversation_is_muted_from_its_row_without_being_opened() -> None:
             rowing, *_ = fill(engine)
             await until(lambda: len(names(it)) == 4)
             menu_of(it, rowing)
-            assert it.window.panel.row_menu.mute.text() == "Mute"
-            it.window.panel.row_menu.mute.trigger()
+            mute = it.window.panel.row_menu.mute
+            assert not mute.unmute.isVisible()
+            assert entries(mute.durations) == ["For 1 hour", "For 8 hours", "Until switched on"]
+            choose(mute.durations, "Until switched on")
             await until(lambda: engine.views[rowing].muted)
             assert it.window.pane.is_open(group)
             menu_of(it, rowing)
-            assert it.window.panel.row_menu.mute.text() == "Unmute"
+            mute = it.window.panel.row_menu.mute
+            assert not mute.durations.menuAction().isVisible()
+            assert mute.unmute.text() == "Unmute"
+            mute.unmute.trigger()
+            await until(lambda: not engine.views[rowing].muted)
+
+    play(scenario)
+
+
+def test_a_conversation_is_muted_for_a_while_and_says_until_when() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, group):
+            rowing, *_ = fill(engine)
+            await until(lambda: len(names(it)) == 4)
+            menu_of(it, rowing)
+            choose(it.window.panel.row_menu.mute.durations, "For 8 hours")
+            await until(lambda: engine.views[rowing].muted)
+            assert engine.called("set_muted") == [(True, 8 * 3_600_000)]
+            ends = clock_time(moment(START_MS + 8 * 3_600_000))
+            menu_of(it, rowing)
+            assert ends in it.window.panel.row_menu.mute.unmute.text()
+            row = QAccessible.queryAccessibleInterface(it.window.panel.rows)
+            spoken = [
+                row.child(index).text(QAccessible.Text.Name) for index in range(row.childCount())
+            ]
+            assert any(words.startswith("Rowing") and ends in words for words in spoken)
+            header = it.window.pane.header
+            choose(header.mutes[0].durations, "For 1 hour")
+            await until(lambda: engine.views[group].muted)
+            assert f"muted until {clock_time(moment(START_MS + 3_600_000))}" in words_of(header)
+            engine.change(group, muted=False, muted_until_ms=None)  # As the engine does at the end.
+            assert "muted" not in words_of(header)
 
     play(scenario)
 

@@ -152,7 +152,7 @@ def test_removing_warns_of_what_is_lost_and_leads_to_the_list() -> None:
 def test_muting_a_person_is_muting_a_conversation() -> None:
     async def scenario() -> None:
         async with pair_stage("Luc") as (it, engine, luc):
-            choose(it.window.pane.header.more.menu(), "Mute")
+            choose(it.window.pane.header.mutes[1].durations, "Until switched on")
             await until(lambda: engine.views[luc].muted)
             assert "Unmute" in entries(it.window.pane.header.more.menu())
 

@@ -88,11 +88,12 @@ class LeftPanel(Area):
     add_person_requested = Signal()
     profile_requested = Signal()
     pin_requested = Signal(str, bool)
-    mute_requested = Signal(str, bool)
+    mute_requested = Signal(str, object)
 
     def __init__(self, model: ConversationModel, now: Callable[[], datetime]) -> None:
         super().__init__("panel")
         self._model = model
+        self._now = now
         self._delegate = ConversationDelegate(now)
         self._settled: ConversationId | None = None
         self._is_alone = False
@@ -286,7 +287,7 @@ class LeftPanel(Area):
             open=self._enter_id, pin=self.pin_requested.emit, mute=self.mute_requested.emit
         )
         is_pinned = self._model.is_pinned(conversation.conversation_id)
-        self.row_menu = RowMenu(conversation, commands, self, is_pinned=is_pinned)
+        self.row_menu = RowMenu(conversation, commands, self, is_pinned=is_pinned, now=self._now())
         self.row_menu.aboutToHide.connect(self.row_menu.deleteLater)
         self.row_menu.popup(self.rows.viewport().mapToGlobal(at))
 

@@ -14,6 +14,7 @@ from engine.events import ConversationView, DeliveryView, MessageKind
 from ui.conversation_words import annotation_words, is_group, kind_words, typing_line
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
+from ui.mute_entries import mute_words
 from ui.people import is_online, is_request, state_words
 from ui.times import spoken_time
 from ui.translate import tr
@@ -116,5 +117,5 @@ def row_sentence(
         waiting = conversation.waiting_to_send
         parts.append(tr("%n waiting to send", "%n waiting to send", waiting))
     if conversation.muted:
-        parts.append(tr("muted"))
+        parts.append(mute_words(conversation, now))
     return ", ".join(parts)

@@ -23,6 +23,7 @@ from ui.conversation_words import (
 from ui.foreign_text import one_line
 from ui.history_words import choices
 from ui.icons import draw_icon, icon
+from ui.mute_entries import MuteEntries, mute_words
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -102,7 +103,7 @@ class ConversationHeader(Area):
     back_requested = Signal()
     invite_requested = Signal()
     members_requested = Signal()
-    mute_requested = Signal(bool)
+    mute_requested = Signal(object)
     leave_requested = Signal()
     channel_requested = Signal()
     leave_channel_requested = Signal()
@@ -148,7 +149,7 @@ class ConversationHeader(Area):
         self._add(group, tr("Members…"), "people", self.members_requested.emit)
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(group)
-        mute_group = self._add(group, tr("Mute"), "bell-off", self._toggle_mute)
+        mute_group = MuteEntries(group, self.mute_requested.emit)
         group.addSeparator()
         self._leave_action = self._add(
             group, tr("Leave group…"), "leave", self.leave_requested.emit
@@ -157,19 +158,19 @@ class ConversationHeader(Area):
         self._add(person, tr("Rename…"), "rename", self.rename_requested.emit)
         self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(person)
-        mute_person = self._add(person, tr("Mute"), "bell-off", self._toggle_mute)
+        mute_person = MuteEntries(person, self.mute_requested.emit)
         mute_channel = self._build_channel_menu(self._channel_menu)
-        self._mute_actions = (mute_group, mute_person, mute_channel)
+        self.mutes = (mute_group, mute_person, mute_channel)
         self._block_action = self._add(person, tr("Block…"), "block", self._toggle_block)
         person.addSeparator()
         self._remove_action = self._add(person, tr("Remove…"), "leave", self.remove_requested.emit)
         self.more.setMenu(group)
 
-    def _build_channel_menu(self, menu: QMenu) -> QAction:
+    def _build_channel_menu(self, menu: QMenu) -> MuteEntries:
         menu.setAccessibleName(tr("Menu of this channel"))
         self._add(menu, tr("About this channel…"), "info", self.channel_requested.emit)
         self._add_history(menu)
-        mute = self._add(menu, tr("Mute"), "bell-off", self._toggle_mute)
+        mute = MuteEntries(menu, self.mute_requested.emit)
         menu.addSeparator()
         self._leave_channel_action = self._add(
             menu, tr("Leave channel…"), "leave", self.leave_channel_requested.emit
@@ -232,8 +233,8 @@ class ConversationHeader(Area):
             is_group=group,
         )
         self.lock.say(_sealed_words(group=group))
-        for action in self._mute_actions:
-            action.setText(tr("Unmute") if conversation.muted else tr("Mute"))
+        for mute in self.mutes:
+            mute.show_muted(conversation, self._now())
         self._block_action.setText(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
         self._show_menu(conversation)
         is_open = conversation.open_channel is not None
@@ -309,16 +310,18 @@ class ConversationHeader(Area):
             self._line.setText(self._standing_line(self._conversation))
 
     def _standing_line(self, conversation: ConversationView) -> str:
+        line = self._who_line(conversation)
+        if conversation.muted_until_ms is None:
+            return line
+        return " · ".join((line, mute_words(conversation, self._now())))
+
+    def _who_line(self, conversation: ConversationView) -> str:
         if conversation.contact is not None:
             return person_line(conversation, conversation.contact, self._now())
         if conversation.open_channel is not None:
             return open_channel_line(conversation.open_channel)
         short = self.width() / current_theme().metrics.factor < _SHORT_BELOW
         return members_line(conversation, short=short)
-
-    def _toggle_mute(self) -> None:
-        if self._conversation is not None:
-            self.mute_requested.emit(not self._conversation.muted)
 
     def _toggle_block(self) -> None:
         if self._conversation is not None and is_blocked(self._conversation):
@@ -335,11 +338,10 @@ class ConversationHeader(Area):
         lines = theme.type.heading.line_height + theme.type.small.line_height
         self.setFixedHeight(max(metrics.scaled(_HEIGHT), int(lines) + metrics.gap(16)))
         size = metrics.scaled(16)
-        muted = self._conversation is not None and self._conversation.muted
         for action, name in self._icons.items():
             action.setIcon(icon(name, theme.ink2, size))
-        for action in self._mute_actions:
-            action.setIcon(icon("bell" if muted else "bell-off", theme.ink2, size))
+        for mute in self.mutes:
+            mute.dress()
         leaving = (self._leave_action, self._leave_channel_action, self._remove_action)
         for action in leaving:
             action.setIcon(icon("leave", theme.danger, size))
