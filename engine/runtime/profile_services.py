@@ -122,6 +122,7 @@ def make_profile_services(
         settings=begin.files,
         entropy=begin.entropy,
         online=begin.online,
+        service_nodes=begin.service_nodes,
     )
     people = People(contacts, conversations, context, maintenance)
     return ProfileServices(

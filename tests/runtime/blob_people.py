@@ -44,7 +44,8 @@ class BadTransport(WrappedTransport):
 class FilePerson(Person):
     """``resets``: the share of requests for blobs that break off.
 
-    With ``service_nodes`` it relays nothing, listens nowhere, and knows only these.
+    With ``service_nodes`` it relays nothing, listens nowhere, and knows only these.  ``chosen``:
+    the addresses of nodes that may keep what it sends, the former anyway.
     """
 
     def __init__(  # noqa: PLR0913 - keyword-only: what some test is about
@@ -64,11 +65,13 @@ class FilePerson(Person):
         self._resets = resets
         self._serves = serves
         self._service_nodes = tuple(service_nodes)
+        self.chosen = list(service_nodes)
         self._random = random.Random(name)
         self.pictures_below = pictures_below
         self.parts = structs.replace(
             self.parts,
             make_transport=self._transport,
+            service_nodes=lambda: self.chosen,
             files=FilesSettings(
                 chunks=self.chunks,
                 opened=place / f"{name}.opened",

@@ -138,6 +138,7 @@ async def test_a_node_keeps_it_while_the_sender_is_away(tmp_path: Path) -> None:
     async with keeping_node(tmp_path) as node, people(alice, bob) as group:
         assert alice.node is not None
         assert bob.node is not None
+        alice.chosen += node.addresses()
         alice.node.add_peers(node.addresses())
         sent = await alice.send(group, path)
         kept = await alice.until_file(sent, lambda file: file.done_bytes == SIZE)

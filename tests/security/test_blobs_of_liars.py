@@ -1,19 +1,27 @@
 """Files beyond 96 KiB of members who lie about them, and of peers who send something else."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
+from engine.core.blobs.requests import PutStatus
 from engine.core.content import Attachment
 from engine.core.ids import ConversationId, MessageId
 from engine.core.problems import FileFault, FileProblem
 from engine.crypto.blobs import name_of, seal_chunk, seal_names
 from engine.file_views import FileState
+from engine.network.blobs.server import BlobServing
+from engine.network.node.embedded import EmbeddedNode
+from engine.network.node.services import ServiceSettings
+from engine.network.node.settings import NodeSettings
 from engine.runtime.files import transfer
 from engine.session.inputs import Say
+from tests.patience import PATIENCE_S
 from tests.runtime.blob_people import MIB, FilePerson, people, random_file
 from tests.runtime.test_engine_annotations import shown
 from tests.runtime.test_engine_blobs import failing_with
@@ -141,6 +149,48 @@ class LyingShelf:
         return b"something else than that"
 
 
+class LyingKeeper:
+    """Says that it keeps chunks for others and has all of them already."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
+        self.asked += 1
+        return (True,) * len(names)
+
+    async def read(self, name: ChunkName, /) -> None:
+        del name
+
+    async def take(self, sealed: bytes, /, *, source: str, keep_days: int) -> PutStatus:
+        del sealed, source, keep_days
+        return PutStatus.TAKEN
+
+
+class Stranger(NamedTuple):
+    node: EmbeddedNode
+    shelf: LyingKeeper
+
+
+@asynccontextmanager
+async def lying_keeper() -> AsyncIterator[Stranger]:
+    shelf = LyingKeeper()
+    services = ServiceSettings(blobs=BlobServing())
+    node = EmbeddedNode(NodeSettings(network_key=b"s" * 32, services=services), keeper=shelf)
+    await node.start()
+    try:
+        yield Stranger(node, shelf)
+    finally:
+        await node.stop()
+
+
+async def until_connected(person: FilePerson) -> None:
+    assert person.node is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while not person.node.blobs().peers():  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.01)
+
+
 async def test_a_peer_that_sends_wrong_chunks_is_found_out_and_others_are_asked(
     tmp_path: Path,
 ) -> None:
@@ -170,3 +220,36 @@ async def test_if_only_a_liar_has_it_the_row_says_that_nobody_has(tmp_path: Path
         await bob.engine.files.fetch(group, sent)
         nobody = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
         await bob.until_file(sent, lambda file: file.problem == nobody)
+
+
+async def test_a_stranger_who_says_that_it_keeps_everything_keeps_nothing(tmp_path: Path) -> None:
+    """Only nodes that the user or the group chose are believed, and get anything."""
+    alice = FilePerson("Alice", tmp_path)
+    async with lying_keeper() as stranger, people(alice) as group:
+        assert alice.node is not None
+        alice.node.add_peers(stranger.node.addresses())
+        await until_connected(alice)
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        nobody = FileProblem(fault=FileFault.NOBODY_KEEPS_IT, peers=1)
+        row = await alice.until_file(sent, lambda file: file.problem == nobody)
+        assert (row.state, row.done_bytes) == (FileState.COMPLETE, 0)
+        assert stranger.shelf.asked == 0
+        alice.chosen += stranger.node.addresses()
+        await alice.until_file(sent, lambda file: file.problem is None and file.done_bytes == SIZE)
+
+
+async def test_a_node_that_another_group_chose_keeps_nothing_of_this_one(tmp_path: Path) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    async with lying_keeper() as stranger, people(alice) as group:
+        assert alice.node is not None
+        alice.chosen += stranger.node.addresses()
+        chosen_by_it = await alice.engine.groups.create("With a node")
+        alice.chosen.clear()
+        alice.node.add_peers(stranger.node.addresses())
+        await until_connected(alice)
+        path = random_file(tmp_path, SIZE)
+        nobody = FileProblem(fault=FileFault.NOBODY_KEEPS_IT, peers=1)
+        sent = await alice.send(group, path)
+        await alice.until_file(sent, lambda file: file.problem == nobody)
+        sent = await alice.send(chosen_by_it, path)
+        await alice.until_file(sent, lambda file: file.problem is None and file.done_bytes == SIZE)

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +48,7 @@ from engine.file_views import FileProgressed, FileState
 from engine.network.owned_tasks import OwnedTasks
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.book import Blob, FileBook, FileKey
+from engine.runtime.files.chosen_nodes import ChosenNodes
 from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size
 from engine.runtime.files.pictures import Pictures
 from engine.runtime.files.transfer import Around, Download, Rate, Transfer, Upload
@@ -75,8 +77,12 @@ class Files:
         settings: FilesSettings | None,
         entropy: Entropy,
         online: Callable[[], bool],
+        service_nodes: Callable[[], Sequence[str]],
     ) -> None:
-        """Without ``settings`` there is no room for blobs, and none is sent or fetched."""
+        """Without ``settings`` there is no room for blobs, and none is sent or fetched.
+
+        ``service_nodes``: those that the user chose.
+        """
         self._store = context.store
         self._storage = context.storage
         self._own_id = context.own_id
@@ -86,6 +92,7 @@ class Files:
         self._entropy = entropy
         self._online = online
         self._network = context.transport.blobs()
+        self._nodes = ChosenNodes(service_nodes, conversations)
         self._disk = None if settings is None else BlobDisk(settings)
         self._gate = asyncio.Semaphore(MAX_REQUESTS)
         self._tasks = OwnedTasks(context.counters, failed="files.task_failed")
@@ -392,7 +399,8 @@ class Files:
             case TransferState.WANTED:
                 transfer: Transfer = Download(manifest, around)
             case TransferState.OFFERING:
-                transfer = Upload(manifest, around)
+                chosen = partial(self._nodes.of, blob.stored.conversation_id)
+                transfer = Upload(manifest, around, chosen)
             case _:
                 return
         blob.transfer = transfer

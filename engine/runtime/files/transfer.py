@@ -7,7 +7,7 @@ machine at once, and what the machine wants next begins at once.  Everything end
 import asyncio
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from functools import partial
 from typing import Final, Protocol
 
@@ -257,10 +257,17 @@ class Download:
 
 
 class Upload:
-    """Ends only when a node has all of it: until then it waits for one."""
+    """Ends only when a node has all of it: until then it waits for one.
 
-    def __init__(self, manifest: Manifest, around: Around) -> None:
+    ``nodes``: those that the user or the conversation chose.  Nobody else is asked: a stranger who
+    says that it keeps everything would be believed.
+    """
+
+    def __init__(
+        self, manifest: Manifest, around: Around, nodes: Callable[[], Collection[PeerId]]
+    ) -> None:
         self.done_bytes = 0
+        self._nodes = nodes
         self._manifest = manifest
         self._disk = around.disk
         self._network = around.network
@@ -268,7 +275,9 @@ class Upload:
         self._machine = BlobUpload(())
         self._failure: FileProblem | None = None
         self._tasks = _Tasks(around.gate)
+        self._peers = 0
         self._sources: tuple[SourceId, ...] = ()
+        """The chosen nodes among the peers."""
 
     @property
     def is_running(self) -> bool:
@@ -281,9 +290,9 @@ class Upload:
             return self._failure
         if self._machine.nodes() or self._machine.is_asking:
             return None
-        if not self._online() and not self._sources:
+        if not self._online() and not self._peers:
             return FileProblem(fault=FileFault.NOBODY_CONNECTED)
-        return FileProblem(fault=FileFault.NOBODY_KEEPS_IT, peers=len(self._sources))
+        return FileProblem(fault=FileFault.NOBODY_KEEPS_IT, peers=self._peers)
 
     async def run(self) -> FileProblem | None:
         try:
@@ -301,7 +310,9 @@ class Upload:
         return self._failure
 
     def _look(self) -> None:
-        sources = tuple(map(SourceId, self._network.peers()))
+        peers, nodes = self._network.peers(), self._nodes()
+        self._peers = len(peers)
+        sources = tuple(SourceId(peer_id) for peer_id in peers if peer_id in nodes)
         changed = sources != self._sources
         self._sources = sources
         self._feed(SourcesChanged(sources) if changed else TimePassed())
