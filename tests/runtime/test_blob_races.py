@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,15 @@ from tests.runtime.conftest import BreakableStore
 from tests.runtime.test_engine_annotations import shown
 
 SIZE = CHUNK_BYTES + 9
+
+
+@asynccontextmanager
+async def running(person: FilePerson) -> AsyncIterator[FilePerson]:
+    await person.start()
+    try:
+        yield person
+    finally:
+        await person.engine.stop()
 
 
 def claims_of(
@@ -125,3 +135,28 @@ async def test_a_file_whose_sending_is_given_up_too_late_is_here(
         assert isinstance(said, MessageAdded | MessageChanged)
         data = await alice.engine.files.read(group, said.message.message_id)
         assert data == path.read_bytes()
+
+
+async def test_a_disk_that_cannot_be_read_for_a_moment_ends_no_telling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path, serves=False), FilePerson("Bob", tmp_path)
+    async with people(bob, alice) as group, running(FilePerson("Carol", tmp_path)) as carol:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        alone = FileProblem(fault=FileFault.NEEDS_SERVICE_NODE)
+        await bob.until_file(sent, lambda file: file.problem == alone)
+        refused = threading.Event()
+
+        def unreadable(*_: object) -> None:
+            refused.set()
+            raise StorageError("The disk does not answer.")
+
+        assert bob.node is not None
+        with monkeypatch.context() as then:
+            then.setattr(bob.store, "message", unreadable)
+            bob.node.add_peers(carol.addresses())
+            assert await asyncio.to_thread(refused.wait, PATIENCE_S)
+        nobody = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
+        await bob.until_file(sent, lambda file: file.problem == nobody)

@@ -7,7 +7,7 @@ picture is wanted at once, and what was retracted or deleted takes its chunks wi
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -472,21 +472,30 @@ class Files:
             self._publish(MessageChanged(message=view))
 
     async def _tell_progress(self) -> None:
-        told: dict[FileKey, int] = {}
+        told: Mapping[FileKey, int] = {}
         while True:
             if not self._running:
                 self._begun.clear()
                 await self._begun.wait()
             await asyncio.sleep(TOLD_EVERY_S)
-            for key in list(self._running):
-                blob = self._book.blobs.get(key)
-                if blob is None or blob.transfer is None:
-                    continue
-                if blob.shown != (blob.file_state(), blob.file_problem()):
-                    await self._tell(blob)
-                elif told.get(key) != blob.transfer.done_bytes:
-                    told[key] = blob.transfer.done_bytes
-                    await self._tell_how_far(blob)
+            try:
+                told = await self._tell_what_changed(told)
+            except StorageError:
+                _LOGGER.warning("how far a file is could not be told; it is told again")
+
+    async def _tell_what_changed(self, told: Mapping[FileKey, int]) -> Mapping[FileKey, int]:
+        """``told``: how many bytes of each running transfer were told of; return the new ones."""
+        done: dict[FileKey, int] = {}
+        for key in list(self._running):
+            blob = self._book.blobs.get(key)
+            if blob is None or blob.transfer is None:
+                continue
+            done[key] = blob.transfer.done_bytes
+            if blob.shown != (blob.file_state(), blob.file_problem()):
+                await self._tell(blob)
+            elif told.get(key) != done[key]:
+                await self._tell_how_far(blob)
+        return done
 
     async def _tell_how_far(self, blob: Blob) -> None:
         if blob.base is None:
