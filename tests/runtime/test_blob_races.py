@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName
-from engine.core.errors import StorageError, StorageFault
+from engine.core.blobs.manifest import CHUNK_BYTES, ChunkName, Manifest
+from engine.core.errors import CommandError, StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
 from engine.core.ports import StoreWrite
 from engine.core.problems import FileFault, FileProblem
@@ -160,3 +160,35 @@ async def test_a_disk_that_cannot_be_read_for_a_moment_ends_no_telling(
             assert await asyncio.to_thread(refused.wait, PATIENCE_S)
         nobody = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
         await bob.until_file(sent, lambda file: file.problem == nobody)
+
+
+async def test_what_is_retracted_while_the_book_is_brought_up_to_date_leaves_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    remove, removals = BlobDisk.remove, asyncio.Queue[asyncio.Event]()
+
+    async def when_told(disk: BlobDisk, gone: list[Manifest], kept: list[Manifest]) -> None:
+        removals.put_nowait(may := asyncio.Event())
+        await may.wait()
+        await remove(disk, gone, kept)
+
+    async with asyncio.timeout(PATIENCE_S), people(alice, bob) as group:
+        first, second = [await alice.send(group, random_file(tmp_path, SIZE)) for _ in range(2)]
+        for sent in (first, second):
+            await bob.until_state(sent, FileState.OFFERED)
+        monkeypatch.setattr(BlobDisk, "remove", when_told)
+        await bob.engine.timeline.delete_locally(group, first)
+        removing = await removals.get()
+        third = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(third, FileState.OFFERED)
+        await bob.engine.timeline.delete_locally(group, second)
+        removing.set()
+        removing = await removals.get()  # The third is known from the disk, not in the book yet.
+        await alice.engine.timeline.retract(group, third)
+        await bob.until(shown(lambda message: message.retracted))
+        removing.set()
+        for _ in range(2):  # The author's chunks go, and ours.
+            (await removals.get()).set()
+        with pytest.raises(CommandError):
+            await bob.engine.files.fetch(group, third)

@@ -40,6 +40,7 @@ from engine.events import (
     EngineEvent,
     MessageAdded,
     MessageChanged,
+    MessageKind,
     MessageRemoved,
     MessageView,
     TimelineChanged,
@@ -106,6 +107,8 @@ class Files:
         self._whole: dict[ConversationId, list[MessageId]] = {}
         """Others' files that are here as a whole, the newest last."""
         self._begun = asyncio.Event()
+        self._loading = asyncio.Lock()
+        """Held while the book is brought up to date."""
         self._turn = asyncio.Lock()
         """Held while what becomes of a blob changes."""
 
@@ -147,6 +150,10 @@ class Files:
 
     async def _load(self) -> None:
         """Take over what is stored: what is new, and what is gone."""
+        async with self._loading:
+            await self._take_over()
+
+    async def _take_over(self) -> None:
         stored = await self._storage.run(self._store.transfers)
         known = {(one.conversation_id, one.message_id): one for one in stored}
         for key in [key for key in self._book.blobs if key not in known]:
@@ -185,7 +192,9 @@ class Files:
             case MessageAdded(message=message) | MessageChanged(message=message):
                 key = (message.conversation_id, message.message_id)
                 is_blob = message.file is not None and message.file.state is not FileState.INLINE
-                if is_blob != (key in self._book.blobs):
+                # While the book is brought up to date, what was read for it may be old already.
+                may_be_old = message.kind is MessageKind.FILE and self._loading.locked()
+                if may_be_old or is_blob != (key in self._book.blobs):
                     self._news.set()
                 if isinstance(event, MessageAdded):
                     self.look_at((message,))
