@@ -26,7 +26,7 @@ from engine.persistence.chunk_files import name_of, storage_error, write_durably
 DAY_S: Final = 24 * 3_600
 LEAST_BYTES: Final = 16 * 1024
 """What a chunk counts at least: it takes blocks of the disk, a name and memory, too."""
-_EXPIRED_EVERY_S: Final = 60
+EXPIRED_EVERY_S: Final = 60.0
 _UNFINISHED: Final = ".new"
 
 
@@ -57,8 +57,6 @@ class KeptChunks:
         """Oldest first."""
         self._bytes_of: dict[str, int] = defaultdict(int)
         self._writing: set[ChunkName] = set()
-        self._expired_s = -float(_EXPIRED_EVERY_S)
-        """When it was looked what expired."""
 
     @property
     def used_bytes(self) -> int:
@@ -67,6 +65,19 @@ class KeptChunks:
     @property
     def chunks(self) -> int:
         return len(self._kept)
+
+    async def remove_expired_for_ever(self, every_s: float = EXPIRED_EVERY_S) -> None:
+        """Look again and again, also while nobody puts anything.  Ends only if it is cancelled."""
+        while True:
+            for name in self._expired():
+                if not self._is_kept(name):  # It may have been taken anew.
+                    self._drop(name)
+                await asyncio.sleep(0)
+            await asyncio.sleep(every_s)
+
+    def _expired(self) -> list[ChunkName]:
+        now_s = self._now_s()
+        return [name for name, kept in self._kept.items() if kept.expires_s <= now_s]
 
     def open(self) -> None:
         """Make the directory, or read what is in it.  Raises StorageError."""
@@ -90,6 +101,8 @@ class KeptChunks:
                 stat = times[entry]
                 size = _counted(stat.st_size)
                 self._note(name, _Kept(entry.parent.name, size, int(stat.st_mtime)))
+        for expired in self._expired():
+            self._drop(expired)
         self._make_room(0)
 
     async def held(self, names: Sequence[ChunkName], /) -> tuple[bool, ...]:
@@ -148,14 +161,9 @@ class KeptChunks:
             raise storage_error("keep a chunk for others", error) from error
 
     def _make_room(self, wanted: int) -> bool:
-        """Remove what expired, then what is too much.  False: more is wanted than there may be."""
+        """Remove what is too much.  False: more is wanted than there may be."""
         if wanted > self._max_bytes:
             return False
-        now_s = self._now_s()
-        if now_s - self._expired_s >= _EXPIRED_EVERY_S:
-            self._expired_s = now_s
-            for name in [name for name, kept in self._kept.items() if kept.expires_s <= now_s]:
-                self._drop(name)
         while self._kept and self.used_bytes + wanted > self._max_bytes:
             largest = max(self._bytes_of, key=lambda source: self._bytes_of[source])
             self._drop(next(iter(self._of_source[largest])))

@@ -1,5 +1,6 @@
 """Chunks on disk: private, whole or not there, bounded, and checked whenever they are read."""
 
+import asyncio
 import errno
 import hashlib
 import os
@@ -246,3 +247,19 @@ async def test_what_expired_is_taken_anew(tmp_path: Path) -> None:
     clock.now_s += DAY_S
     assert await kept.take(sealed, source="s", keep_days=1) is PutStatus.TAKEN
     assert (await kept.held((name,)), await kept.read(name)) == ((True,), sealed)
+
+
+async def test_what_expired_goes_although_nobody_puts_anything(tmp_path: Path) -> None:
+    clock = Clock()
+    kept, (name, sealed), (stays, other) = keeping(tmp_path, clock), chunk(1), chunk(2)
+    await kept.take(sealed, source="s", keep_days=1)
+    await kept.take(other, source="s", keep_days=2)
+    looking = asyncio.create_task(kept.remove_expired_for_ever(every_s=0))
+    clock.now_s += DAY_S
+    async with asyncio.timeout(PATIENCE_S):
+        while kept.chunks != 1:
+            await asyncio.sleep(0)
+    looking.cancel()
+    await asyncio.gather(looking, return_exceptions=True)
+    assert [entry.name for entry in (tmp_path / "kept" / "s").iterdir()] == [stays.hex()]
+    assert await kept.held((name, stays)) == (False, True)

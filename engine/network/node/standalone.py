@@ -62,8 +62,16 @@ async def run_node(  # noqa: PLR0913 - each is a different thing, and all are ne
             discovery = Discovery(surface, listen_host=settings.listen_host, counters=found)
             running.push_async_callback(discovery.stop)
             discovery.start()
+        if keeper is not None:
+            expiring = asyncio.create_task(keeper.remove_expired_for_ever(), name="expiry")
+            running.push_async_callback(_end, expiring)
         ready(node.addresses())
         await stop.wait()
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _measure(

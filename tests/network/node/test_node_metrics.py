@@ -14,7 +14,7 @@ from engine.network.node.metrics import Measured, MetricsServer, exposition
 from engine.network.node.services import all_services
 from engine.network.node.standalone import run_node
 from engine.persistence.archive_thread import ThreadedArchive
-from engine.persistence.kept_chunks import KeptChunks
+from engine.persistence.kept_chunks import DAY_S, KeptChunks
 from tests.network.node.loopback import settings_of
 from tests.patience import PATIENCE_S
 
@@ -150,3 +150,20 @@ async def test_a_running_node_is_measured(tmp_path: Path) -> None:
     examples = set(re.findall(r"\bcauserie_[a-z0-9_]+", OPERATIONS.read_text("utf-8")))
     assert len(examples) > 5
     assert examples <= shown, "an alert on what a new node does not show never fires"
+
+
+async def test_a_running_node_removes_what_expired(tmp_path: Path) -> None:
+    now_s = 1_000_000.0
+    keeper = KeptChunks(tmp_path / "kept", max_bytes=10**6, max_days=1, now_s=lambda: now_s)
+    keeper.open()
+    await keeper.take(b"sealed", source="s", keep_days=1)
+    now_s += DAY_S
+    stop = asyncio.Event()
+    node = asyncio.create_task(
+        run_node(settings_of(9), ready=lambda _addresses: None, stop=stop, keeper=keeper)
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        while keeper.chunks:  # noqa: ASYNC110 - no event
+            await asyncio.sleep(0.01)
+    stop.set()
+    await node
