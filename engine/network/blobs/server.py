@@ -2,7 +2,8 @@
 
 Texts never wait for it.  A chunk is written in pieces, with a turn of the loop and an empty queue
 to the peer before each; few requests run at once.  What one peer gets, and what it puts, is limited
-in bytes.  Counts ``blob.served``, ``.rate_limited``, ``.busy`` and the reasons of bad requests.
+in bytes.  Counts ``blob.served``, ``.rate_limited``, ``.busy``, ``.gave_way`` and the reasons of
+bad requests.
 """
 
 import asyncio
@@ -31,11 +32,11 @@ from engine.core.blobs.requests import (
 )
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
+from engine.network.blobs.places import PlaceLimits, Places
 from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper, ChunkShelf
 from engine.network.libp2p.ports import Host, PeerId, Stream
 from engine.network.waku.framing import encode_frame
 from engine.network.waku.service.exchange import first_bytes, read_request
-from engine.network.waku.service.gate import GateLimits, ServiceGate
 from engine.network.waku.token_buckets import TokenBuckets
 
 PIECE_BYTES = 64 * 1024
@@ -47,11 +48,9 @@ class BlobServing(Struct, frozen=True, kw_only=True):
 
     burst_bytes: int = 256 * MIB
     bytes_per_s: int = 8 * MIB
-    requests: GateLimits = field(
-        default_factory=lambda: GateLimits(
-            per_second=100, burst=400, at_once_per_peer=8, at_once=64
-        )
-    )
+    requests_per_s: float = 100
+    burst_requests: int = 400
+    places: PlaceLimits = field(default_factory=PlaceLimits)
     request_timeout_s: float = 60.0
     """From the first byte to the last: a chunk that is put takes a while on a slow line."""
     first_byte_timeout_s: float = 15.0
@@ -80,7 +79,10 @@ class BlobServer:
         self._settings = settings
         self._source = source
         self._counters = counters
-        self._gate = ServiceGate(settings.requests, _now_s)
+        self._places = Places(settings.places, counters)
+        self._requests = TokenBuckets(
+            per_second=settings.requests_per_s, burst=settings.burst_requests, clock_s=_now_s
+        )
         self._sent, self._taken = (
             TokenBuckets(
                 per_second=settings.bytes_per_s, burst=settings.burst_bytes, clock_s=_now_s
@@ -93,19 +95,20 @@ class BlobServer:
         self._host.set_stream_handler(BLOB_PROTOCOL, self._handle)
 
     async def _handle(self, stream: Stream) -> None:
-        with self._gate.enter(stream.peer_id) as admitted:
-            try:
+        peer_id = stream.peer_id
+        try:
+            async with self._places.enter(peer_id, self._source(peer_id)) as admitted:
                 request = await self._request(stream)
-                is_free = admitted and self._gate.take(stream.peer_id)
+                is_free = admitted and self._requests.take(peer_id)
                 if not is_free:
                     self._counters.add("blob.busy")
                 await self._answer(stream, request, is_free=is_free)
-            except RemoteProtocolError as error:
-                self._counters.add(f"blob.{error.reason}")
-                await stream.reset()
-            except TimeoutError:
-                self._counters.add("blob.timeout")
-                await stream.reset()
+        except RemoteProtocolError as error:
+            self._counters.add(f"blob.{error.reason}")
+            await stream.reset()
+        except TimeoutError:
+            self._counters.add("blob.timeout")
+            await stream.reset()
 
     async def _request(self, stream: Stream) -> BlobRequest:
         settings = self._settings

@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Final
 
 import pytest
@@ -13,19 +14,21 @@ from engine.core.blobs.requests import (
     AskHoldings,
     ChunkAnswer,
     ChunkStatus,
+    GetChunks,
     Holdings,
     PutStatus,
 )
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.network.blobs.asking import HostBlobs
 from engine.network.blobs.client import BlobClient, BlobPace
+from engine.network.blobs.places import PlaceLimits
 from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper
 from engine.network.blobs.server import BlobServer, BlobServing
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import FrameDecoder, encode_frame
-from engine.network.waku.service.gate import GateLimits
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import ServiceNet
+from tests.patience import PATIENCE_S
 
 CHUNKS: Final = [bytes([number]) * CHUNK_BYTES for number in range(1, 6)]
 NAMES: Final = [ChunkName(hashlib.sha256(chunk).digest()) for chunk in CHUNKS]
@@ -58,13 +61,16 @@ class BlobNet(ServiceNet):
         return await self.host(f"host {len(self.hosts)}")
 
     async def serving(
-        self, settings: BlobServing | None = None, keeper: ChunkKeeper | None = None
+        self,
+        settings: BlobServing | None = None,
+        keeper: ChunkKeeper | None = None,
+        networks: Mapping[PeerId, str] | None = None,
     ) -> tuple[MemoryHost, BlobServer]:
         host = await self.anybody()
         server = BlobServer(
             host,
             settings or BlobServing(),
-            source=lambda peer_id: f"of {peer_id}",
+            source=lambda peer_id: (networks or {}).get(peer_id, f"of {peer_id}"),
             counters=self.counters,
             keeper=keeper,
         )
@@ -144,7 +150,7 @@ async def test_each_peer_gets_and_puts_so_many_bytes() -> None:
 
 
 async def test_one_who_asks_too_often_is_told_later() -> None:
-    settings = BlobServing(requests=GateLimits(per_second=0.001, burst=2))
+    settings = BlobServing(requests_per_s=0.001, burst_requests=2)
     async with BlobNet() as net:
         host, _ = await net.serving(settings, keeper=Shelf())
         asker = await net.anybody()
@@ -300,3 +306,113 @@ async def test_a_request_for_holdings_is_answered_in_one_frame() -> None:
         while data := await stream.read_some(1_000):
             frames += decoder.feed(data)
         assert [decode_holdings(frame, 5).held for frame in frames] == [(True,) * 5]
+
+
+class SlowShelf(Shelf):
+    """Chunk 0 takes until the test ends: as if those who ask for it read nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held_up = asyncio.Queue[None]()
+        self.over = asyncio.Event()
+
+    async def read(self, name: ChunkName, /) -> bytes | None:
+        if name == NAMES[0]:
+            self.held_up.put_nowait(None)
+            await self.over.wait()
+        return await super().read(name)
+
+
+@asynccontextmanager
+async def crowded(
+    networks: dict[PeerId, str], readers: Sequence[str], places: PlaceLimits
+) -> AsyncIterator[tuple[BlobNet, MemoryHost, Sequence["asyncio.Task[list[ChunkStatus]]"]]]:
+    """Slow readers of these networks, who come one after the other, each with two requests."""
+    shelf = SlowShelf()
+    async with BlobNet() as net, asyncio.timeout(PATIENCE_S):
+        host, server = await net.serving(BlobServing(places=places), networks=networks)
+        server.shelf = shelf
+        asking: list[asyncio.Task[list[ChunkStatus]]] = []
+        for network in readers:
+            reader = await net.anybody()
+            networks[reader.peer_id] = network
+            await reader.connect(host.addresses()[0])
+            for _ in range(2):
+                asking.append(asyncio.create_task(statuses(reader, host, NAMES[0])))
+                held_up = asyncio.create_task(shelf.held_up.get())
+                await asyncio.wait((asking[-1], held_up), return_when=asyncio.FIRST_COMPLETED)
+                held_up.cancel()
+        try:
+            yield net, host, asking
+        finally:
+            shelf.over.set()
+            await asyncio.gather(*asking, return_exceptions=True)
+
+
+async def statuses(asker: MemoryHost, host: MemoryHost, name: ChunkName) -> list[ChunkStatus]:
+    answers = await got(BlobClient(asker), host.peer_id, [name])
+    return [answer.status for _, answer in answers]
+
+
+async def asks(net: BlobNet, host: MemoryHost) -> list[ChunkStatus]:
+    asker = await net.anybody()
+    await asker.connect(host.addresses()[0])
+    return await statuses(asker, host, NAMES[1])
+
+
+def ended(asking: "Sequence[asyncio.Task[list[ChunkStatus]]]") -> list[int]:
+    """Whose requests broke off."""
+    return [at for at, each in enumerate(asking) if each.done() and each.exception() is not None]
+
+
+async def test_slow_readers_of_one_network_leave_room_for_others() -> None:
+    places = PlaceLimits(at_once=8, at_once_per_network=3, at_once_per_peer=2)
+    async with crowded({}, ["a", "a", "a", "a"], places) as (net, host, asking):
+        assert ended(asking) == [0], "it gave way to the first of the third reader"
+        refused = [each.result() for each in asking if each.done() and not each.exception()]
+        assert refused == [[ChunkStatus.BUSY]] * 4
+        assert await asks(net, host) == [ChunkStatus.HERE]
+
+
+async def test_when_all_places_are_taken_whoever_has_most_gives_way() -> None:
+    places = PlaceLimits(at_once=6, at_once_per_network=4, at_once_per_peer=2)
+    async with crowded({}, ["a", "b", "b"], places) as (net, host, asking):
+        assert not any(each.done() for each in asking)
+        assert await asks(net, host) == [ChunkStatus.HERE]
+        await asyncio.wait([asking[2]])
+        assert ended(asking) == [2], "the oldest of the network that has most"
+        assert net.counters.snapshot()["blob.gave_way"] == 1
+
+
+async def test_who_has_most_in_a_full_network_gives_way_in_it() -> None:
+    places = PlaceLimits(at_once=8, at_once_per_network=2, at_once_per_peer=2)
+    networks: dict[PeerId, str] = {}
+    async with crowded(networks, ["a"], places) as (net, host, asking):
+        asker = await net.anybody()
+        networks[asker.peer_id] = "a"
+        await asker.connect(host.addresses()[0])
+        assert await statuses(asker, host, NAMES[1]) == [ChunkStatus.HERE]
+        await asyncio.wait([asking[0]])
+        assert ended(asking) == [0]
+        assert await statuses(asker, host, NAMES[1]) == [ChunkStatus.HERE]
+        assert ended(asking) == [0], "there was room"
+
+
+async def test_a_reader_has_so_much_time_for_all_of_it() -> None:
+    """Also one who takes a little now and then."""
+    async with BlobNet() as net:
+        settings = BlobServing(places=PlaceLimits(timeout_s=0.2))
+        host, server = await net.serving(settings)
+        server.shelf = Shelf()
+        asker = await net.anybody()
+        await asker.connect(host.addresses()[0])
+        stream = await asker.new_stream(host.peer_id, [BLOB_PROTOCOL])
+        await stream.write(encode_frame(encode_blob_request(GetChunks(tuple(NAMES)))))
+        with pytest.raises(TransportError):
+            await read_slowly(stream)
+        assert net.counters.snapshot()["blob.timeout"] == 1
+
+
+async def read_slowly(stream: Stream) -> None:
+    while await stream.read_some(1):  # noqa: ASYNC110 - slowly
+        await asyncio.sleep(0)
