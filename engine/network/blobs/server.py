@@ -2,12 +2,12 @@
 
 Texts never wait for it.  A chunk is written in pieces, with a turn of the loop and an empty queue
 to the peer before each; few requests run at once.  What one peer gets, and what it puts, is limited
-in bytes.  Counts ``blob.served``, ``.rate_limited``, ``.busy``, ``.gave_way`` and the reasons of
-bad requests.
+in bytes, and so are its questions.  Counts ``blob.served``, ``.rate_limited``, ``.busy``,
+``.gave_way`` and the reasons of bad requests.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from msgspec import Struct, field
@@ -41,6 +41,9 @@ from engine.network.waku.token_buckets import TokenBuckets
 
 PIECE_BYTES = 64 * 1024
 MIB = 1024 * 1024
+LOOK_BYTES = 1024
+"""As much as a question after one chunk counts, of the bytes that a peer gets: it takes the disk a
+look."""
 
 
 class BlobServing(Struct, frozen=True, kw_only=True):
@@ -129,13 +132,20 @@ class BlobServer:
                 status = await self._take(stream.peer_id, request, is_free=is_free)
                 await self._write(stream, encode_put_answer(status))
             case AskHoldings(names=names):
-                shelf = self.shelf if is_free else None
+                shelf = self.shelf if is_free and self._may_ask(stream.peer_id, names) else None
                 held = (False,) * len(names) if shelf is None else await shelf.held(names)
                 holdings = Holdings(held=held, is_keeper=self._keeper is not None)
                 await self._write(stream, encode_holdings(holdings))
             case _:
                 assert_never(request)
         await stream.close_write()
+
+    def _may_ask(self, peer_id: PeerId, names: Sequence[ChunkName]) -> bool:
+        if not self._sent.has_some(peer_id):
+            self._counters.add("blob.rate_limited")
+            return False
+        self._sent.spend(peer_id, LOOK_BYTES * len(names))
+        return True
 
     async def _chunk(self, peer_id: PeerId, name: ChunkName, *, is_free: bool) -> ChunkAnswer:
         if not is_free:

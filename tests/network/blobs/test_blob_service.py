@@ -23,7 +23,7 @@ from engine.network.blobs.asking import HostBlobs
 from engine.network.blobs.client import BlobClient, BlobPace
 from engine.network.blobs.places import PlaceLimits
 from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper
-from engine.network.blobs.server import BlobServer, BlobServing
+from engine.network.blobs.server import LOOK_BYTES, BlobServer, BlobServing
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import FrameDecoder, encode_frame
 from tests.network.waku.memory_host import MemoryHost
@@ -416,3 +416,18 @@ async def test_a_reader_has_so_much_time_for_all_of_it() -> None:
 async def read_slowly(stream: Stream) -> None:
     while await stream.read_some(1):  # noqa: ASYNC110 - slowly
         await asyncio.sleep(0)
+
+
+async def test_questions_are_charged_in_bytes() -> None:
+    settings = BlobServing(burst_bytes=LOOK_BYTES, bytes_per_s=1)
+    async with BlobNet() as net:
+        host, _ = await net.serving(settings, keeper=Shelf())
+        asker, other = await net.anybody(), await net.anybody()
+        for each in (asker, other):
+            await each.connect(host.addresses()[0])
+        client = BlobClient(asker)
+        assert (await client.holdings(host.peer_id, NAMES)).held == (True,) * 5
+        nothing = Holdings(held=(False,) * 5, is_keeper=True)
+        assert await client.holdings(host.peer_id, NAMES) == nothing
+        assert net.counters.snapshot()["blob.rate_limited"] == 1
+        assert (await BlobClient(other).holdings(host.peer_id, NAMES)).held == (True,) * 5
