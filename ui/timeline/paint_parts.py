@@ -1,8 +1,16 @@
-"""How quotes, "Forwarded" and reactions look in a bubble; ``bubble_parts`` measured them."""
+"""How quotes, "Forwarded" and reactions look in a bubble; ``bubble_parts`` measured them.
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPen
+Chips repeat, and a coloured emoji is the most expensive thing that a row can show.  So each chip is
+drawn once for a theme and screen, and copied from then on.
+"""
 
+from functools import lru_cache
+from math import ceil
+
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
+
+from ui.theme import Theme
 from ui.timeline.bubble_parts import (
     MORE_CHIP,
     QUOTE_BAR,
@@ -59,24 +67,60 @@ class PartsPainter:
             self._draw.text(line, words, font, ink, _LEFT)
 
     def chips(self, chips: tuple[Chip, ...], hovered: str) -> None:
+        painter = self._draw.painter
+        scale = painter.device().devicePixelRatioF()
         for chip in chips:
-            self._chip(chip, hovered=chip.emoji == hovered)
+            size = (chip.rect.width(), chip.rect.height())
+            words = (chip.emoji, chip.count, chip.mine, chip.pending)
+            picture = _chip_picture(self._theme, words, size, chip.emoji == hovered, scale)
+            painter.drawPixmap(_on_whole_pixels(painter, chip.rect.topLeft()), picture)
 
-    def _chip(self, chip: Chip, *, hovered: bool) -> None:
-        p, theme = self._draw.painter, self._theme
-        fill, line = (theme.accentSoft, theme.accent) if chip.mine else (theme.surface2, theme.line)
-        pen = QPen(line, 1.5 if chip.mine else 1)
-        if chip.pending:
-            pen.setDashPattern([3, 2])
-        p.setPen(pen)
-        p.setBrush(theme.hover if hovered and not chip.mine else fill)
-        rect = chip.rect.adjusted(0.75, 0.75, -0.75, -0.75)
-        p.drawRoundedRect(rect, rect.height() / 2, rect.height() / 2)
-        face = theme.type.small
-        at = QRectF(chip.rect)
-        at.setLeft(at.left() + theme.metrics.gap(8))
-        if chip.emoji != MORE_CHIP:
-            self._draw.text(at, chip.emoji, face.font, theme.ink, _LEFT)
-            at.setLeft(at.left() + advance(face.font, chip.emoji) + 5)
-        ink = theme.accentInk if chip.mine else theme.ink2
-        self._draw.text(at, chip.count, strong(face), ink, _LEFT)
+
+def _on_whole_pixels(painter: QPainter, at: QPointF) -> QPointF:
+    """The nearest place where a pixel of a picture is one of the screen."""
+    to_screen = painter.deviceTransform()
+    place = to_screen.map(at)
+    back, _ = to_screen.inverted()
+    return back.map(QPointF(round(place.x()), round(place.y())))
+
+
+_Words = tuple[str, str, bool, bool]
+"""Emoji, count, whether it is mine and whether that is not sent yet."""
+
+
+@lru_cache(maxsize=256)
+def _chip_picture(
+    theme: Theme, words: _Words, size: tuple[float, float], hovered: bool, scale: float
+) -> QPixmap:
+    picture = QPixmap(ceil(size[0] * scale), ceil(size[1] * scale))
+    picture.setDevicePixelRatio(scale)
+    picture.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(picture)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    _draw_chip(painter, theme, words, QRectF(0, 0, *size), hovered)
+    painter.end()
+    return picture
+
+
+def _draw_chip(p: QPainter, theme: Theme, words: _Words, box: QRectF, hovered: bool) -> None:
+    emoji, count, mine, pending = words
+    fill, line = (theme.accentSoft, theme.accent) if mine else (theme.surface2, theme.line)
+    pen = QPen(line, 1.5 if mine else 1)
+    if pending:
+        pen.setDashPattern([3, 2])
+    p.setPen(pen)
+    p.setBrush(theme.hover if hovered and not mine else fill)
+    rect = box.adjusted(0.75, 0.75, -0.75, -0.75)
+    p.drawRoundedRect(rect, rect.height() / 2, rect.height() / 2)
+    face = theme.type.small
+    at = QRectF(box)
+    at.setLeft(at.left() + theme.metrics.gap(8))
+    flags = int(_LEFT | Qt.TextFlag.TextDontClip)
+    if emoji != MORE_CHIP:
+        p.setFont(face.font)
+        p.setPen(theme.ink)
+        p.drawText(at, flags, emoji)
+        at.setLeft(at.left() + advance(face.font, emoji) + 5)
+    p.setFont(strong(face))
+    p.setPen(theme.accentInk if mine else theme.ink2)
+    p.drawText(at, flags, count)
