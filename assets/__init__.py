@@ -1,7 +1,8 @@
-"""What travels with the program: the app's icon, the interface's SVG icons, the table of emoji.
+"""What travels with the program: the app's icon, the interface's SVG icons, a font, the table of emoji.
 
 The interface icons are our own: a 20 grid, strokes of 1.6 in ``currentColor``, no fills.  The table
-of emoji is made by ``scripts/emoji.py``; ``emoji-licences.txt`` says whose its data are.
+of emoji is made by ``scripts/emoji.py``; ``emoji-licences.txt`` says whose its data are.  The font is
+Inter; ``fonts`` has its licence and says how its files were made.
 """
 
 from pathlib import Path
@@ -26,6 +27,11 @@ def app_icon_path() -> Path:
 def app_icon_pictures() -> tuple[Path, ...]:
     """The same as PNG files, one for each size that desktops ask for."""
     return tuple(sorted(_HERE.glob("icon-*.png")))
+
+
+def font_paths() -> tuple[Path, ...]:
+    """Inter in the weights that the window uses."""
+    return tuple(sorted((_HERE / "fonts").glob("*.ttf")))
 
 
 def emoji_path() -> Path:

@@ -53,6 +53,11 @@ License: MIT or Apache-2.0
 Comment: The licences of the bundled libraries, among them Qt and PySide6 (LGPL-3),
  are named in docs/decisions/0006-dependencies.md of the source.  The table of emoji is made
  of data of Unicode and of emojibase; emoji-licences.txt beside it has their licences.
+
+Files: */assets/fonts/*.ttf
+Copyright: 2016-2024 The Inter Project Authors
+License: OFL-1.1
+Comment: OFL.txt beside them is the licence.
 """
 
 

@@ -1,13 +1,17 @@
 """The type scale, built from the system's own font so that the window feels at home.
 
-Each token is a size, a line height and a weight; figures are tabular where the font has them, so
+Where the desktop names no font that is installed, as on a bare X11, it is Inter, which travels with
+the program.  Each token is a size, a line height and a weight; figures are tabular where the font has them, so
 times and counts do not dance.  Line heights are minimums: a script that needs more room gets it.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from PySide6.QtGui import QFont, QFontDatabase, QFontMetricsF
+from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetricsF
+
+from assets import font_paths
 
 _UI_FALLBACKS = (
     "Segoe UI Variable",
@@ -54,12 +58,38 @@ class TypeScale:
     code: Typeface
 
 
-def _families(system: QFontDatabase.SystemFont, fallbacks: Sequence[str]) -> list[str]:
+@cache
+def bundled_families() -> tuple[str, ...]:
+    """Those of the fonts that travel with the program, registered on the first call."""
+    loaded = (QFontDatabase.addApplicationFont(str(path)) for path in font_paths())
+    found = (QFontDatabase.applicationFontFamilies(number) for number in loaded if number >= 0)
+    return tuple(dict.fromkeys(name for names in found for name in names))
+
+
+def _is_installed(family: str) -> bool:
+    """Names such as "Sans Serif" are listed, but stand for whatever there is.
+
+    Platform names such as ".AppleSystemUIFont" are not listed but resolve.
+    """
+    return family.startswith(".") or QFontInfo(QFont(family)).family() == family
+
+
+def _ui_families() -> list[str]:
+    own = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont).families()
+    if not any(map(_is_installed, own)):
+        own = [*bundled_families(), *own]
+    return _present(own, _UI_FALLBACKS)
+
+
+def _mono_families() -> list[str]:
+    own = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).families()
+    return _present(own, _MONO_FALLBACKS)
+
+
+def _present(own: Sequence[str], fallbacks: Sequence[str]) -> list[str]:
     installed = set(QFontDatabase.families())
-    own = QFontDatabase.systemFont(system).families()
     wanted = [*own, *fallbacks, *_EMOJI]
     present = [name for name in dict.fromkeys(wanted) if name in installed]
-    # Platform names such as ".AppleSystemUIFont" are not listed but resolve.
     return list(dict.fromkeys([*own, *present])) or ["sans-serif"]
 
 
@@ -75,8 +105,7 @@ def _typeface(
 
 def type_scale(factor: float) -> TypeScale:
     """Needs a QGuiApplication, because fonts do."""
-    ui = _families(QFontDatabase.SystemFont.GeneralFont, _UI_FALLBACKS)
-    mono = _families(QFontDatabase.SystemFont.FixedFont, _MONO_FALLBACKS)
+    ui, mono = _ui_families(), _mono_families()
     normal, medium, strong = QFont.Weight.Normal, QFont.Weight.Medium, QFont.Weight.DemiBold
     return TypeScale(
         title=_typeface(ui, 20, 26, strong, factor),
