@@ -434,8 +434,7 @@ def test_a_file_is_kept_where_one_wants(tmp_path: Path) -> None:
             row = with_file(engine, group, b"abc", view)
             target = tmp_path / "kept.txt"
             it.window.pane.files.write(row, target)
-            await until(target.exists)
-            assert target.read_bytes() == b"abc"
+            await until(lambda: target.exists() and target.read_bytes() == b"abc")
             it.window.pane.files.write(row, tmp_path / "gone" / "kept.txt")
             await until(
                 lambda: any("save the file" in words for words in seen_words(it.window.notices))
