@@ -1,8 +1,8 @@
-"""What travels with the program: the app's icon, the interface's SVG icons, a font, the table of emoji.
+"""What travels with the program: the app's icon, the interface's icons, a font, the table of emoji.
 
 The interface icons are our own: a 20 grid, strokes of 1.6 in ``currentColor``, no fills.  The table
-of emoji is made by ``scripts/emoji.py``; ``emoji-licences.txt`` says whose its data are.  The font is
-Inter; ``fonts`` has its licence and says how its files were made.
+of emoji is made by ``scripts/emoji.py``; ``emoji-licences.txt`` says whose its data are.  The font
+is Inter; ``fonts`` has its licence and says how its files were made.
 """
 
 from pathlib import Path

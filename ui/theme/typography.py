@@ -1,8 +1,9 @@
 """The type scale, built from the system's own font so that the window feels at home.
 
 Where the desktop names no font that is installed, as on a bare X11, it is Inter, which travels with
-the program.  Each token is a size, a line height and a weight; figures are tabular where the font has them, so
-times and counts do not dance.  Line heights are minimums: a script that needs more room gets it.
+the program.  Each token is a size, a line height and a weight; figures are tabular where the font
+has them, so times and counts do not dance.  Line heights are minimums: a script that needs more
+room gets it.
 """
 
 from collections.abc import Sequence

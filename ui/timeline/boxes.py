@@ -17,7 +17,7 @@ from engine.core.ids import MessageId, UnixMs
 from engine.events import MessageView
 from ui.conversation_words import kind_words, sender_words
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
-from ui.theme import Theme
+from ui.theme import Theme, Typeface
 from ui.timeline.bodies import Body, BodyLayouts
 from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
 from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
@@ -49,8 +49,8 @@ _RUN_GAP = 7
 _IN_RUN_GAP = 2
 _META_GAP = 4
 _TEXT_TO_META = 12
-_TO_BASELINE = -1
-"""Brings the small time onto the baseline of the text beside it."""
+_OUTLINE = 1
+"""Of a bubble, around its padding."""
 
 
 class Meta(Struct, frozen=True, kw_only=True):
@@ -166,7 +166,8 @@ class Measure:
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
         name, name_width, name_height = self._name(row, room)
         top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
-        origin = QPointF(0, top + g.pad_y + name_height)
+        begin = top + _OUTLINE + g.pad_y
+        origin = QPointF(0, begin + name_height)
         parts = parts_above(message, origin, room, theme)
         file = self._file(message, origin.y() + parts.height, room)
         below_file = origin.y() + parts.height
@@ -195,10 +196,11 @@ class Measure:
         content_left = left + g.pad_x
         bottom = max([body_top + body_height, *(chip.rect.bottom() for chip in chips)])
         bottom += line if own_line else 0
-        bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + 0.5))
+        bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + _OUTLINE + 0.5))
+        apart = own_line or bool(chips) or not has_text
         meta_rect = QRectF(
             bubble.right() - g.pad_x + 2 - meta_width,
-            bubble.bottom() - g.pad_y - line + (2 if own_line or chips else _TO_BASELINE),
+            bubble.bottom() - _OUTLINE - g.pad_y - line + (2 if apart else self._to_baseline()),
             meta_width,
             line,
         )
@@ -212,7 +214,7 @@ class Measure:
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
             bubble=bubble,
             name=name,
-            name_rect=QRectF(content_left, top + g.pad_y, name_width, name_height),
+            name_rect=QRectF(content_left, begin, name_width, name_height),
             above=parts.placed(content_left, width - 2 * g.pad_x),
             file=file,
             body=body,
@@ -223,6 +225,11 @@ class Measure:
             reason_rect=reason_rect,
             buttons=unfold + (() if file is None else file.buttons) + buttons,
         )
+
+    def _to_baseline(self) -> int:
+        """How far the small time moves to stand on the baseline of the text beside it."""
+        micro, body = self.theme.type.micro, self.theme.type.body
+        return round(_above_edge(micro) - _above_edge(body))
 
     def _file(self, message: MessageView, top: float, room: float) -> FileBox | None:
         """From the bubble's content on."""
@@ -299,6 +306,12 @@ class Measure:
             taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
             reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
         return words, reason, ((RowButton.DISCARD, discard_rect), (RowButton.RESEND, resend_rect))
+
+
+def _above_edge(face: Typeface) -> float:
+    """From the lower edge of a line up to its baseline."""
+    metrics = QFontMetricsF(face.font)
+    return (face.line_height - metrics.height()) / 2 + metrics.descent()
 
 
 def _end_of_file(file: FileBox | None, room: float) -> float:
