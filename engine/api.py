@@ -342,6 +342,14 @@ class Files(Protocol):
         (``FILE_NOT_READ``) or there is no room for the copy.
         """
 
+    async def forward(
+        self, conversation_id: ConversationId, message_id: MessageId, to: ConversationId
+    ) -> MessageId:
+        """Send a complete file to another conversation, with its caption.
+
+        Raises CommandError if it is not complete, and StorageError as ``send`` does.
+        """
+
     async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Get it from others, or go on after ``pause``, ``cancel`` or a failure.
 

@@ -373,3 +373,35 @@ async def test_a_file_over_the_limit_of_reading_is_not_read(tmp_path: Path) -> N
         progress = [event for event in alice.told if isinstance(event, FileProgressed)]
         assert all(event.file.done_bytes <= event.file.size for event in progress)
         assert MAX_FILE_BYTES < MAX_READ_BYTES
+
+
+async def test_a_file_is_forwarded_without_a_copy_in_the_clear(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob) as group:
+        sent = await alice.engine.files.send(
+            group, str(path), name="sea.png", media_type="image/png", caption="The sea",
+            thumbnail=PNG, width=40, height=30,
+        )  # fmt: skip
+        await bob.until_state(sent, FileState.OFFERED)
+        elsewhere = await bob.engine.groups.create("Elsewhere")
+        with pytest.raises(CommandError) as not_yet:
+            await bob.engine.files.forward(group, sent, elsewhere)
+        assert not_yet.value.refusal is CommandRefusal.NOT_COMPLETE
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        before = {chunk.name for chunk in bob.chunks.iterdir()}
+        forwarded = await bob.engine.files.forward(group, sent, elsewhere)
+        assert not (tmp_path / "Bob.opened").exists()
+        assert await bob.engine.files.read(elsewhere, forwarded) == path.read_bytes()
+        assert len(list(bob.chunks.iterdir())) == 2 * len(before), "sealed with a key of its own"
+        page = await bob.engine.timeline.latest_page(elsewhere)
+        [message] = [each for each in page.messages if each.message_id == forwarded]
+        assert (message.text, message.forwarded) == ("The sea", True)
+        file = message.file
+        assert file is not None
+        assert (file.name, file.thumbnail, file.width, file.height) == ("sea.png", PNG, 40, 30)
+        (bob.chunks / min(before)).unlink()
+        with pytest.raises(StorageError):
+            await bob.engine.files.forward(group, sent, elsewhere)
+        assert len(list(bob.chunks.iterdir())) == 2 * len(before) - 1, "nothing half sealed stays"

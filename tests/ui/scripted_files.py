@@ -16,6 +16,8 @@ class ScriptedFiles:
         self.asked: list[tuple[str, str]] = []
         """Command and message id; of ``send`` the path."""
         self.data: dict[MessageId, bytes] = {}
+        self.forwarded: list[ConversationId] = []
+        """Where to."""
         self.failing = False
         """Whether the disk refuses what is to be fetched."""
 
@@ -37,6 +39,14 @@ class ScriptedFiles:
         del conversation_id, name, media_type, caption, mentions, reply_to
         del thumbnail, width, height
         self.asked.append(("send", path))
+        return MessageId(f"file {len(self.asked)}")
+
+    async def forward(
+        self, conversation_id: ConversationId, message_id: MessageId, to: ConversationId
+    ) -> MessageId:
+        del conversation_id
+        self.asked.append(("forward", message_id))
+        self.forwarded.append(to)
         return MessageId(f"file {len(self.asked)}")
 
     async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:

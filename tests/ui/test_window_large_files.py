@@ -327,9 +327,9 @@ def test_a_large_file_is_forwarded_once_it_is_here() -> None:
             sheet = await sheet_of(it.window, Forward)
             sheet.choose(other)
             sheet.confirm.click()
-            await until(lambda: len(engine.blobs.asked) > 1)
-            path = f"/opened/{row.message_id}"
-            assert engine.blobs.asked == [("open_path", row.message_id), ("send", path)]
+            await until(lambda: bool(engine.blobs.asked))
+            assert engine.blobs.asked == [("forward", row.message_id)]
+            assert engine.blobs.forwarded == [other]
 
     play(scenario)
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView, NoticeLevel
-from engine.file_views import FileState, FileView
+from engine.file_views import FileState
 from ui.dialogs.confirm import DeleteChoice, delete_confirm, run_confirm
 from ui.dialogs.holders import Holders
 from ui.file_words import may_run
@@ -154,7 +154,9 @@ class MessageFlows(QObject):
             await timeline.send_text(conversation_id, message.text, forwarded=True)
             return
         if file.state is not FileState.INLINE:
-            await self._forward_large(conversation_id, message, file)
+            await self._engine.files.forward(
+                message.conversation_id, message.message_id, conversation_id
+            )
             return
         await timeline.send_file(
             conversation_id,
@@ -163,23 +165,6 @@ class MessageFlows(QObject):
             data=await timeline.file_data(message.conversation_id, message.message_id),
             caption=message.text,
             forwarded=True,
-            width=file.width,
-            height=file.height,
-        )
-
-    async def _forward_large(
-        self, conversation_id: ConversationId, message: MessageView, file: FileView
-    ) -> None:
-        """It is sealed anew: who gets it does not learn who else has it."""
-        files = self._engine.files
-        await files.send(
-            conversation_id,
-            await files.open_path(message.conversation_id, message.message_id),
-            name=file.name,
-            media_type=file.media_type,
-            caption=message.text,
-            forwarded=True,
-            thumbnail=file.thumbnail,
             width=file.width,
             height=file.height,
         )

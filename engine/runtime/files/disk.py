@@ -132,10 +132,23 @@ class BlobDisk:
         return await self._run(self._seal, path, key)
 
     def _seal(self, path: Path, key: bytes) -> Manifest:
+        return self._seal_pieces(_pieces(path), key)
+
+    async def seal_anew(self, manifest: Manifest, key: bytes) -> Manifest:
+        """Seal a complete file once more, with another key.  Raises also CryptoError.
+
+        It is nowhere in the clear meanwhile, and who gets it does not learn who else has it.
+        """
+        return await self._run(self._seal_anew, manifest, key)
+
+    def _seal_anew(self, manifest: Manifest, key: bytes) -> Manifest:
+        return self._seal_pieces(self._plain(manifest, self._names(manifest)), key)
+
+    def _seal_pieces(self, pieces: Iterable[bytes], key: bytes) -> Manifest:
         names: list[ChunkName] = []
         size = 0
         try:
-            for index, data in enumerate(_pieces(path), 1):
+            for index, data in enumerate(pieces, 1):
                 size += len(data)
                 names.append(self._keep_sealed(seal_chunk(key, index, data)))
             root = self._keep_sealed(seal_names(key, names))

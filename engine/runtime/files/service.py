@@ -18,7 +18,7 @@ from msgspec import structs
 
 from engine.codec.holdings import MAX_WHOLE_FILES
 from engine.core.blobs.manifest import MAX_READ_BYTES, ChunkName, Manifest, usable_thumbnail
-from engine.core.content import MAX_FILE_BYTES, Mention
+from engine.core.content import MAX_FILE_BYTES, Attachment, Mention
 from engine.core.entropy import Entropy
 from engine.core.errors import (
     ChatError,
@@ -47,6 +47,7 @@ from engine.events import (
 )
 from engine.file_views import FileProgressed, FileState
 from engine.network.owned_tasks import OwnedTasks
+from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.book import Blob, FileBook, FileKey
 from engine.runtime.files.chosen_nodes import ChosenNodes
@@ -266,8 +267,39 @@ class Files:
             raise InputError(InputFlaw.FILE_TOO_LARGE, given=size, limit=MAX_FILE_BYTES)
         disk = await self._usable_disk()
         manifest = await disk.seal(place, self._entropy.random_bytes(KEY_BYTES))
+        return await self._say(runner, disk, body, manifest, usable_thumbnail(thumbnail))
+
+    async def forward(
+        self, conversation_id: ConversationId, message_id: MessageId, to: ConversationId
+    ) -> MessageId:
+        runner = self._conversations.runner(to)
+        if isinstance(runner.record, OpenChannelRecord):
+            raise LocalProtocolError("an open channel carries no files")
+        blob, disk = await self._complete(conversation_id, message_id)
+        row = await self._row(blob)
+        if row is None or (file := row.record.file) is None or file.transfer is None:
+            raise CommandError(CommandRefusal.NO_FILE)
+        said = replace(usable_caption(row.record.text), forwarded=True)
+        width, height = file.width, file.height
+        body = usable_attachment(file.name, file.media_type, said, width=width, height=height)
+        key = self._entropy.random_bytes(KEY_BYTES)
         try:
-            offered = structs.replace(manifest, thumbnail=usable_thumbnail(thumbnail))
+            manifest = await disk.seal_anew(blob.stored.transfer.manifest, key)
+        except (StorageError, CryptoError) as error:
+            raise await self._unreadable(blob, error) from error
+        return await self._say(runner, disk, body, manifest, file.transfer.manifest.thumbnail)
+
+    async def _say(
+        self,
+        runner: ConversationRunner,
+        disk: BlobDisk,
+        body: Attachment,
+        manifest: Manifest,
+        thumbnail: bytes,
+    ) -> MessageId:
+        """Say that a file is here, whose chunks go again if that fails."""
+        try:
+            offered = structs.replace(manifest, thumbnail=thumbnail)
             message_id = await runner.do(Say(replace(body, manifest=offered)))
         except ChatError:  # Not if it is given up: the message may be stored all the same.
             await disk.remove([manifest], self._manifests())
