@@ -314,8 +314,8 @@ class Timeline(Protocol):
 class Files(Protocol):
     """Files of more than MAX_FILE_BYTES, which travel apart from their messages.
 
-    Conversations are groups and pairs.  Each command but ``send`` is about a message whose
-    ``FileView.state`` is not INLINE, and raises CommandError if there is no such message.
+    Conversations are groups and pairs.  Each command but ``send`` and ``save_as`` is about a
+    message whose ``FileView.state`` is not INLINE, and raises CommandError if there is none.
     """
 
     async def send(  # noqa: PLR0913 - one keyword per fact of the file
@@ -369,6 +369,9 @@ class Files(Protocol):
         self, conversation_id: ConversationId, message_id: MessageId, path: str
     ) -> None:
         """Write a complete file to ``path``, as a whole or not at all; one there is replaced.
+
+        Also one that is INLINE.  On Windows and macOS, somebody else's says that it came from
+        elsewhere.
 
         Raises StorageError (``FILE_NOT_WRITTEN``), and CommandError if it is not complete.
         """

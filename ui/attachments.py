@@ -205,8 +205,3 @@ def dropped_files(source: QMimeData) -> list[Path]:
     """The files of this machine that are pasted or dropped."""
     urls = source.urls() if source.hasUrls() else []
     return [Path(url.toLocalFile()) for url in urls if url.isLocalFile()]
-
-
-def write_new(path: Path, data: bytes) -> None:
-    """Write what the user wants to keep; the file dialog asked about one that is there."""
-    path.write_bytes(data)

@@ -56,7 +56,7 @@ async def test_a_copy_that_is_being_opened_does_not_stay_at_the_end(
         return open_chunk(manifest, index, sealed)
 
     monkeypatch.setattr(disk_module, "open_chunk", slowly)
-    opening = asyncio.create_task(disk.open_copy(whole, "film.bin"))
+    opening = asyncio.create_task(disk.open_copy(whole, "film.bin", is_received=True))
     assert await asyncio.to_thread(begun.wait, PATIENCE_S)
     closing = asyncio.create_task(disk.close())
     await asyncio.to_thread(begun.wait)  # Meanwhile it closes as far as it can.
@@ -76,7 +76,7 @@ async def test_a_file_is_saved_beside_whatever_lies_there(tmp_path: Path) -> Non
     shared = tmp_path / "shared"
     shared.mkdir()
     (shared / f".film.bin.{os.getpid()}.part").symlink_to(precious)
-    await disk.write_to(whole, shared / "film.bin")
+    await disk.write_to(whole, shared / "film.bin", is_received=True)
     assert precious.read_bytes() == b"precious"
     assert (shared / "film.bin").read_bytes() == path.read_bytes()
     await disk.close()
@@ -87,7 +87,7 @@ async def test_a_file_is_saved_under_the_longest_name(tmp_path: Path) -> None:
     path = random_file(tmp_path, CHUNK_BYTES)
     whole = await disk.seal(path, KEY)
     place = tmp_path / ("\N{GRINNING FACE}" * 62 + ".bin")
-    await disk.write_to(whole, place)
+    await disk.write_to(whole, place, is_received=True)
     assert place.read_bytes() == path.read_bytes()
     await disk.close()
 
@@ -96,7 +96,7 @@ async def test_an_open_copy_goes_with_its_file(tmp_path: Path) -> None:
     disk = await opened(tmp_path)
     path = random_file(tmp_path, CHUNK_BYTES)
     whole = await disk.seal(path, KEY)
-    copy = await disk.open_copy(whole, "film.bin")
+    copy = await disk.open_copy(whole, "film.bin", is_received=True)
     assert copy.read_bytes() == path.read_bytes()
     await disk.remove([whole], [])
     assert not copy.exists()

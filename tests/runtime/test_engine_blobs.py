@@ -21,6 +21,7 @@ from engine.core.ids import ChannelId, ContentTopic
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
 from engine.file_views import FileProgressed, FileState, FileView
+from engine.persistence import saved_file
 from tests.runtime.blob_people import MIB, FilePerson, keeping_node, people, random_file
 from tests.runtime.test_engine_annotations import own_id, shown
 
@@ -405,3 +406,30 @@ async def test_a_file_is_forwarded_without_a_copy_in_the_clear(tmp_path: Path) -
         with pytest.raises(StorageError):
             await bob.engine.files.forward(group, sent, elsewhere)
         assert len(list(bob.chunks.iterdir())) == 2 * len(before) - 1, "nothing half sealed stays"
+
+
+async def test_what_came_from_somebody_else_says_so_wherever_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small or large, saved or opened; what is one's own does not."""
+    marked: list[bytes] = []
+    monkeypatch.setattr(
+        saved_file, "mark_as_received", lambda path: marked.append(path.read_bytes())
+    )
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob) as group:
+        large = await alice.send(group, path)
+        small = await alice.engine.timeline.send_file(
+            group, name="a.exe", media_type="x/y", data=b"small"
+        )
+        await bob.until_state(large, FileState.OFFERED)
+        await bob.engine.files.fetch(group, large)
+        await bob.until_state(large, FileState.COMPLETE)
+        await bob.until_state(small, FileState.INLINE)
+        for person in (alice, bob):
+            await person.engine.files.open_path(group, large)
+            for number, sent in enumerate((large, small)):
+                await person.engine.files.save_as(group, sent, str(tmp_path / f"{number}.saved"))
+        assert (tmp_path / "1.saved").read_bytes() == b"small"
+    assert marked == [path.read_bytes(), path.read_bytes(), b"small"]

@@ -68,7 +68,10 @@ class ScriptedFiles:
     ) -> None:
         del conversation_id
         self.asked.append(("save_as", message_id))
-        Path(path).write_bytes(self.data[message_id])  # noqa: ASYNC240 - a test's small file
+        try:
+            Path(path).write_bytes(self.data[message_id])  # noqa: ASYNC240 - a test's small file
+        except OSError as error:
+            raise StorageError("no folder", StorageFault.FILE_NOT_WRITTEN) from error
 
     async def read(
         self,

@@ -231,7 +231,7 @@ def with_file(
 ) -> MessageView:
     row = engine.row(group, member("Maya"), text)
     row = replace(row, kind=MessageKind.FILE, file=file)
-    engine.file_bytes[row.message_id] = data
+    engine.file_bytes[row.message_id] = engine.blobs.data[row.message_id] = data
     engine.arrive(row)
     return row
 

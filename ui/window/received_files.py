@@ -10,10 +10,10 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.api import ChatEngine
-from engine.core.errors import ChatError, StorageError, StorageFault
+from engine.core.errors import ChatError
 from engine.events import MessageView
 from engine.file_views import FileState
-from ui.attachments import decode_received, moves, write_new
+from ui.attachments import decode_received, moves
 from ui.file_words import is_here, is_picture
 from ui.tasks import Tasks
 from ui.timeline.buttons import RowButton
@@ -178,20 +178,8 @@ class ReceivedFiles(QObject):
         dialog.open()
 
     def write(self, message: MessageView, path: Path) -> None:
-        is_apart = message.file is not None and message.file.state is not FileState.INLINE
-        conversation_id, message_id = message.conversation_id, message.message_id
-
         async def work() -> None:
-            if is_apart:
-                await self._engine.files.save_as(conversation_id, message_id, str(path))
-                return
-            data = await self._data(message)
-            try:
-                await asyncio.to_thread(write_new, path, data)
-            except OSError as error:
-                reason = error.strerror or type(error).__name__
-                fault = StorageFault.FILE_NOT_WRITTEN
-                raise StorageError(reason, fault, reason) from error
+            await self._engine.files.save_as(message.conversation_id, message.message_id, str(path))
 
         self._tasks.spawn(work, purpose=tr("save the file"))
 

@@ -5,8 +5,6 @@ database waits for a large file.  Peers are served from here.
 """
 
 import asyncio
-import os
-import secrets
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +24,7 @@ from engine.core.errors import (
 )
 from engine.crypto.blobs import name_of, open_chunk, open_names, seal_chunk, seal_names
 from engine.persistence.chunk_files import ChunkFiles
+from engine.persistence.saved_file import write_whole
 
 GIB: Final = 1024**3
 _THREADS: Final = 4
@@ -186,38 +185,25 @@ class BlobDisk:
     def _data(self, manifest: Manifest) -> bytes:
         return b"".join(self._plain(manifest, self._names(manifest)))
 
-    async def write_to(self, manifest: Manifest, path: Path) -> None:
+    async def write_to(self, manifest: Manifest, path: Path, *, is_received: bool) -> None:
         """Write a complete file, as a whole or not at all.  Raises also CryptoError.
 
-        StorageError with ``FILE_NOT_WRITTEN`` has the system's reason.
+        ``is_received``: it says that it came from somebody else.  StorageError with
+        ``FILE_NOT_WRITTEN`` has the system's reason.
         """
-        await self._run(self._write_to, manifest, path)
+        await self._run(self._write_to, manifest, path, is_received)
 
-    def _write_to(self, manifest: Manifest, path: Path, mode: int = 0o666) -> None:
-        # Nobody can have put a link there, and no two writers have the same.
-        fresh = path.with_name(f".causerie-{secrets.token_hex(16)}.part")
+    def _write_to(
+        self, manifest: Manifest, path: Path, is_received: bool, mode: int = 0o666
+    ) -> None:
+        pieces = self._plain(manifest, self._names(manifest))
+        write_whole(path, pieces, is_received=is_received, mode=mode)
 
-        def opener(file: str, flags: int) -> int:
-            return os.open(file, flags, mode)
-
-        try:
-            with open(fresh, "xb", opener=opener) as file:
-                file.writelines(self._plain(manifest, self._names(manifest)))
-                file.flush()
-                os.fsync(file.fileno())
-            fresh.replace(path)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise StorageError(reason, StorageFault.FILE_NOT_WRITTEN, reason) from error
-        finally:
-            with suppress(OSError):
-                fresh.unlink(missing_ok=True)
-
-    async def open_copy(self, manifest: Manifest, name: str) -> Path:
+    async def open_copy(self, manifest: Manifest, name: str, *, is_received: bool) -> Path:
         """A private copy under the file's own name.  Raises also CryptoError."""
-        return await self._run(self._open_copy, manifest, name)
+        return await self._run(self._open_copy, manifest, name, is_received)
 
-    def _open_copy(self, manifest: Manifest, name: str) -> Path:
+    def _open_copy(self, manifest: Manifest, name: str, is_received: bool) -> Path:
         directory = self._opened_at(manifest.root)
         place = directory / name
         try:
@@ -227,7 +213,7 @@ class BlobDisk:
             reason = error.strerror or type(error).__name__
             raise StorageError(reason, StorageFault.FILE_NOT_WRITTEN, reason) from error
         if not place.exists():
-            self._write_to(manifest, place, 0o600)
+            self._write_to(manifest, place, is_received, 0o600)
         return place
 
     def _opened_at(self, root: ChunkName) -> Path:

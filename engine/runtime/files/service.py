@@ -47,6 +47,7 @@ from engine.events import (
 )
 from engine.file_views import FileProgressed, FileState
 from engine.network.owned_tasks import OwnedTasks
+from engine.persistence.saved_file import write_whole
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.book import Blob, FileBook, FileKey
@@ -333,9 +334,17 @@ class Files:
     async def save_as(
         self, conversation_id: ConversationId, message_id: MessageId, path: str
     ) -> None:
+        self._conversations.runner(conversation_id)
+        data = await self._storage.run(self._store.file_data, conversation_id, message_id)
+        if data:
+            row = await self._storage.run(self._store.message, conversation_id, message_id)
+            is_ours = row is not None and row.record.is_own
+            await asyncio.to_thread(write_whole, Path(path), (data,), is_received=not is_ours)
+            return
         blob, disk = await self._complete(conversation_id, message_id)
+        manifest, is_received = blob.stored.transfer.manifest, not blob.stored.is_own
         try:
-            await disk.write_to(blob.stored.transfer.manifest, Path(path))
+            await disk.write_to(manifest, Path(path), is_received=is_received)
         except (StorageError, CryptoError) as error:
             raise await self._unreadable(blob, error) from error
 
@@ -362,7 +371,9 @@ class Files:
             raise CommandError(CommandRefusal.NO_FILE)
         try:
             manifest = blob.stored.transfer.manifest
-            return str(await disk.open_copy(manifest, row.record.file.name))
+            is_received = not blob.stored.is_own
+            copy = await disk.open_copy(manifest, row.record.file.name, is_received=is_received)
+            return str(copy)
         except (StorageError, CryptoError) as error:
             raise await self._unreadable(blob, error) from error
 
