@@ -1,19 +1,33 @@
 """Files to send and files that came: prepared, decoded and written within bounds, off the loop.
 
 A picture is scaled down and written anew until it fits into a message, so that nothing but its
-pixels travels: no place, no time, no camera.  Any other file travels as it is.  A picture that came
-is hostile: only Qt's own decoders for PNG, JPEG and GIF read it, and only as large as it is shown.
+pixels travels: no place, no time, no camera.  If one wants, it travels in its original size, and
+still without those.  Any other file travels as it is.  A picture that came is hostile: only Qt's
+own decoders for PNG, JPEG and GIF read it, and only as large as it is shown.
 """
 
+import atexit
 import mimetypes
+import secrets
+import shutil
+import tempfile
+from functools import cache
 from pathlib import Path
+from typing import Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QBuffer, QMimeData, QSize, Qt
 from PySide6.QtGui import QImage, QImageReader
 
 from engine.api import MAX_FILE_BYTES, MAX_READ_BYTES, MAX_THUMBNAIL_BYTES
 from ui.file_words import size_words
+from ui.picture_metadata import (
+    MalformedPictureError,
+    is_turned,
+    is_webp,
+    without_metadata,
+)
 from ui.pictures import (
     MAX_FILE_BYTES as MAX_PICTURE_FILE_BYTES,
 )
@@ -24,6 +38,7 @@ from ui.pictures import (
     format_of,
     open_reader,
     read_picture,
+    read_whole_picture,
 )
 from ui.translate import tr
 
@@ -34,6 +49,7 @@ MAX_MOVING_PIXELS = 1_000_000
 _SIDES = (1600, 1280, 1024, 800, 640, 480, 320)
 """Longer edges to try, the largest first."""
 _QUALITIES = (85, 72, 58)
+_AS_GOOD_AS_IT_WAS = 95
 _THUMBNAIL_SIDES = (240, 160, 96)
 _ANY_TYPE = "application/octet-stream"
 _GIF = "image/gif"
@@ -57,6 +73,14 @@ class Prepared(Struct, frozen=True, kw_only=True):
     """Of a larger picture, for those who have not fetched it."""
     preview: QImage | None = None
     """For whoever sends it."""
+    original: Path | None = None
+    """The user's file, if it is a picture that can go out in its original size."""
+    original_size: int = 0
+    """Of that file, in bytes."""
+    small: Self | None = None
+    """What this one in original size stands for."""
+    is_copy: bool = False
+    """``path`` was made for it: ``forget_copy`` once it was sent, or will not be."""
 
 
 def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
@@ -74,9 +98,12 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     if not data:
         raise PictureError(tr("The file is empty."))
     if format_of(data) is not None:
-        if len(data) > MAX_PICTURE_FILE_BYTES:
-            raise PictureError(tr("The picture is larger than 10 MB. Choose a smaller one."))
-        return prepare_picture(read_picture(data), path.stem)
+        _check_picture_size(data)
+        prepared = prepare_picture(read_picture(data), path.stem)
+        fits = size <= most
+        return replace(prepared, original=path, original_size=size) if fits else prepared
+    if is_webp(data):
+        return _webp(path, data)
     if size > most:
         words = tr("“{name}” is too large: a file can have {most}.")
         raise PictureError(words.format(name=path.name, most=size_words(most)))
@@ -86,6 +113,92 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     if media_type.startswith("image/"):
         media_type = _ANY_TYPE  # No decoder of ours has looked at it.
     return _as_it_is(path, data, size, media_type)
+
+
+def _check_picture_size(data: bytes) -> None:
+    if len(data) > MAX_PICTURE_FILE_BYTES:
+        raise PictureError(tr("The picture is larger than 10 MB. Choose a smaller one."))
+
+
+def _webp(path: Path, data: bytes) -> Prepared:
+    """A file like any other, since no decoder of ours has looked at it, but without metadata."""
+    _check_picture_size(data)
+    try:
+        plain = without_metadata(data)
+    except MalformedPictureError as error:
+        raise PictureError(tr("The picture is damaged.")) from error
+    whole = Prepared(name=path.name, media_type=_ANY_TYPE, size=len(plain), data=plain)
+    return _apart_if_large(whole)
+
+
+def _apart_if_large(file: Prepared) -> Prepared:
+    """What is too large for a message lies in a file of its own until it was sent."""
+    if file.size <= MAX_FILE_BYTES:
+        return file
+    path = Path(_folder_of_copies()) / secrets.token_hex(8)
+    path.write_bytes(file.data)
+    return replace(file, data=b"", path=path, is_copy=True)
+
+
+@cache
+def _folder_of_copies() -> str:
+    """For nobody else on this computer, and gone when the program ends."""
+    folder = tempfile.mkdtemp(prefix="causerie-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def forget_copy(file: Prepared) -> None:
+    """It was sent, or will not be."""
+    if file.is_copy and file.path is not None:
+        file.path.unlink(missing_ok=True)
+
+
+def prepare_original(file: Prepared) -> Prepared:
+    """The picture of ``file.original`` in its own size, without metadata.
+
+    Its pixels stay as they are, unless it has to be turned to stand upright: then they are written
+    anew.  Slow: call it off the loop.  Raises PictureError.
+    """
+    path = file.original
+    if path is None:
+        return file
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        words = tr("The file cannot be read: {reason}.")
+        raise PictureError(words.format(reason=error.strerror or error)) from error
+    _check_picture_size(data)
+    format_ = format_of(data) or ""
+    plain = b"" if is_turned(data) else _plain(data)
+    if not plain:
+        upright = read_whole_picture(data)
+        plain = encoded_picture(upright, format_.upper(), _AS_GOOD_AS_IT_WAS)
+    if not plain:
+        raise PictureError(tr("The picture is damaged."))
+    reader, buffer = open_reader(plain, format_)
+    size = reader.size()
+    buffer.close()
+    whole = replace(
+        file,
+        name=f"{path.stem}.{'png' if format_ == 'png' else 'jpg'}",
+        media_type=f"image/{format_}",
+        size=len(plain),
+        data=plain,
+        width=size.width(),
+        height=size.height(),
+        thumbnail=thumbnail_of(read_picture(plain)) if len(plain) > MAX_FILE_BYTES else b"",
+        small=file,
+    )
+    return _apart_if_large(whole)
+
+
+def _plain(data: bytes) -> bytes:
+    """b"" if the file does not follow its format."""
+    try:
+        return without_metadata(data)
+    except MalformedPictureError:
+        return b""
 
 
 def _as_it_is(path: Path, data: bytes, size: int, media_type: str) -> Prepared:

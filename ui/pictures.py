@@ -121,6 +121,14 @@ def read_picture(data: bytes) -> QImage:
     return _read_bounded(data, format_, side=_LARGEST_FILE)
 
 
+def read_whole_picture(data: bytes) -> QImage:
+    """The same in its own size.  Raises PictureError."""
+    format_ = format_of(data)
+    if format_ is None:
+        raise PictureError(tr("This is neither a PNG nor a JPEG picture."))
+    return _read_bounded(data, format_, side=MAX_FILE_PIXELS)
+
+
 def _read_bounded(data: bytes, format_: str, *, side: int = 0) -> QImage:
     reader, buffer = open_reader(data, format_)
     size = reader.size()

@@ -365,6 +365,7 @@ def test_several_files_go_out_one_after_another_and_one_can_be_left_out(tmp_path
             ):
                 QApplication.sendEvent(pane, event)
                 assert event.isAccepted()
+                assert pane.drop_hint.isVisible() is isinstance(event, QDragEnterEvent)
             await until(lambda: len(pane.attachment_bar.items) == len(paths))
             for item in pane.attachment_bar.items:
                 assert item.visibleRegion().boundingRect().height() >= item.sizeHint().height()

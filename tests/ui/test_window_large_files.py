@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QMimeData, QUrl
+from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtGui import QImage
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from engine.core.errors import StorageFault
@@ -356,5 +357,37 @@ def test_whether_pictures_come_by_themselves_is_chosen_in_the_menu() -> None:
             for kept in ("0", "2"):
                 choose(it.window.menu, words)
                 assert it.stored["fetch_pictures_below_mb"] == kept
+
+    play(scenario)
+
+
+def test_a_picture_can_go_out_in_its_original_size(tmp_path: Path) -> None:
+    path = tmp_path / "pier.png"
+    image = QImage(400, 300, QImage.Format.Format_RGB32)
+    image.fill(Qt.GlobalColor.darkCyan)
+    image.setText("Location", "53.55 N, 9.99 E")
+    assert image.save(str(path), "PNG")  # type: ignore[call-overload]
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files([path])
+            await until(lambda: len(pane.attachment_bar.items) == 1)
+            wanted = pane.attachment_bar.items[0].original
+            assert wanted.isVisible()
+            wanted.click()
+            await until(lambda: pane.attaching.files[0].small is not None)
+            assert pane.attachment_bar.items[0].original.isChecked()
+            assert (pane.attaching.files[0].name, pane.attaching.files[0].width) == (
+                "pier.png",
+                400,
+            )
+            assert b"53.55" not in pane.attaching.files[0].data
+            pane.attachment_bar.items[0].original.click()
+            await until(lambda: pane.attaching.files[0].small is None)
+            pane.attachment_bar.items[0].original.click()
+            await until(lambda: pane.attaching.files[0].small is not None)
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await until(lambda: bool(engine.called("send_file")))
 
     play(scenario)

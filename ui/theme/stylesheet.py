@@ -30,6 +30,7 @@ QPushButton {{
 }}
 QPushButton:hover {{ background: {_hex(c.hover)}; }}
 QPushButton:pressed {{ background: {_hex(c.accentSoft)}; }}
+QPushButton:checked {{ background: {_hex(c.accentSoft)}; border-color: {_hex(c.accent)}; }}
 QPushButton:focus {{ border: 2px solid {focus}; }}
 QPushButton:disabled {{ color: {_hex(c.ink3)}; border-color: {_hex(c.line)}; }}
 QPushButton[kind="primary"] {{

@@ -14,7 +14,14 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.api import MAX_FILE_BYTES
-from ui.attachments import Prepared, dropped_files, prepare_file, prepare_picture
+from ui.attachments import (
+    Prepared,
+    dropped_files,
+    forget_copy,
+    prepare_file,
+    prepare_original,
+    prepare_picture,
+)
 from ui.pictures import PictureError
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -47,6 +54,7 @@ class Attaching(QObject):
         composer.attach_requested.connect(self.choose)
         composer.box.files_given.connect(self.take_mime)
         bar.removed.connect(self._remove)
+        bar.original_wanted.connect(self._take_original)
 
     def clear(self) -> None:
         self._turn += 1
@@ -67,7 +75,33 @@ class Attaching(QObject):
             self._composer.complain(words.format(most=MAX_TOGETHER))
 
     def _remove(self, place: int) -> None:
+        forget_copy(self.files[place])
         self._show([file for at, file in enumerate(self.files) if at != place])
+
+    def _take_original(self, place: int, wanted: bool) -> None:
+        """Send this picture in its original size, or made small again."""
+        file = self.files[place]
+        if not wanted:
+            forget_copy(file)
+            self._change(file, file.small or file)
+            return
+
+        async def work() -> None:
+            try:
+                whole = await asyncio.to_thread(prepare_original, file)
+            except PictureError as problem:
+                self._composer.complain(str(problem))
+                whole = file
+            self._change(file, whole)
+
+        self._tasks.spawn(work, purpose=tr("read the picture"), retry=False)
+
+    def _change(self, before: Prepared, after: Prepared) -> None:
+        """Unless it was sent or removed meanwhile."""
+        if any(file is before for file in self.files):
+            self._show([after if file is before else file for file in self.files])
+        elif after is not before:
+            forget_copy(after)
 
     def choose(self) -> None:
         """Ask for files in the desktop's own way."""

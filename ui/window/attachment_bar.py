@@ -8,7 +8,7 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from ui.attachments import Prepared
-from ui.controls import Area, ElidedText, IconButton
+from ui.controls import Area, Button, ElidedText, IconButton, set_tip
 from ui.file_words import size_words
 from ui.foreign_text import one_line
 from ui.theme import current_theme
@@ -23,6 +23,8 @@ _WIDTH = 230
 class AttachmentBar(Area):
     removed = Signal(int)
     """Which of them, counted from 0."""
+    original_wanted = Signal(int, bool)
+    """Which picture, and whether it is to go out in its original size."""
 
     def __init__(self) -> None:
         super().__init__("header", edges=("top",))
@@ -52,6 +54,7 @@ class AttachmentBar(Area):
         self.items = [AttachedFile(file) for file in files]
         for place, item in enumerate(self.items):
             item.remove.clicked.connect(partial(self.removed.emit, place))
+            item.original.toggled.connect(partial(self._want_original, place))
             if len(files) > 1:
                 item.setFixedWidth(current_theme().metrics.scaled(_WIDTH))
             self._row.addWidget(item)
@@ -71,6 +74,9 @@ class AttachmentBar(Area):
                 len(files),
             ).format(names=names)
         )
+
+    def _want_original(self, place: int, wanted: bool) -> None:
+        self.original_wanted.emit(place, wanted)
 
 
 class AttachedFile(QWidget):
@@ -92,13 +98,23 @@ class AttachedFile(QWidget):
             shown.setDevicePixelRatio(scale)
             self.picture.setPixmap(shown)
         self.remove = IconButton("close", tr("Do not send {name}").format(name=name), side=28)
+        self.original = Button(_original_words(file), size="tiny")
+        self.original.setCheckable(True)
+        self.original.setChecked(file.small is not None)
+        self.original.setVisible(file.original is not None)
+        set_tip(self.original, tr("Place, camera and other details are removed in any case."))
         texts = QVBoxLayout()
         texts.setSpacing(0)
         texts.addWidget(ElidedText(name, face="small", strong=True))
         texts.addWidget(ElidedText(size_words(file.size), face="caption", colour="ink2"))
+        texts.addWidget(self.original)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
         row.addWidget(self.picture)
         row.addLayout(texts, 1)
         row.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
+
+
+def _original_words(file: Prepared) -> str:
+    return tr("Original size ({size})").format(size=size_words(file.original_size))

@@ -8,7 +8,7 @@ counted cheaply, so that a very large paste does not hold up the window.
 import math
 
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import QDragEnterEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -110,6 +110,13 @@ class MessageBox(QPlainTextEdit):
             self.escape_pressed.emit()
             return
         super().keyPressEvent(event)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Files go to the conversation around it, which shows where they land."""
+        if _has_files(event.mimeData()):
+            event.ignore()
+        else:
+            super().dragEnterEvent(event)
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         return source.hasText() or (self.takes_files and _has_files(source))

@@ -28,6 +28,7 @@ from ui.window.attachment_bar import AttachmentBar
 from ui.window.composer import Composer
 from ui.window.composer_bar import ComposerBar
 from ui.window.contact_bar import ContactBar
+from ui.window.drop_hint import DropHint
 from ui.window.header import ConversationHeader
 from ui.window.message_commands import MessageCommands
 from ui.window.muted_bar import MutedBar
@@ -148,6 +149,8 @@ class ConversationPane(QWidget):
             parent=self,
         )
         self.setAcceptDrops(True)
+        self.drop_hint = DropHint(self)
+        self.drop_hint.dropped.connect(self.attaching.take_mime)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -497,14 +500,17 @@ class ConversationPane(QWidget):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files may be dropped anywhere on the conversation."""
-        if self.composer.takes(event.mimeData()):
+        if self._conversation is not None and self.composer.takes(event.mimeData()):
             event.acceptProposedAction()
+            self.drop_hint.show_for(self._conversation.name)
 
     def dropEvent(self, event: QDropEvent) -> None:
+        self.drop_hint.hide()
         if self.composer.takes(event.mimeData()):
             event.acceptProposedAction()
             self.attaching.take_mime(event.mimeData())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.drop_hint.setGeometry(self.rect())
         self.composer.set_room(self.height())

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.api import ChatEngine, Mention
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, MessageId
-from ui.attachments import Prepared
+from ui.attachments import Prepared, forget_copy
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -82,6 +82,7 @@ class UnsentTexts(QObject):
                 width=file.width,
                 height=file.height,
             )
+            forget_copy(file)
             return
         await timeline.send_file(
             conversation_id,

@@ -1,0 +1,166 @@
+"""Pictures in their original size: what a camera wrote beside the pixels never travels."""
+
+import struct
+import zlib
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice
+from PySide6.QtGui import QImage, QImageWriter
+
+from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
+from ui.attachments import forget_copy, prepare_file, prepare_original
+from ui.picture_metadata import MalformedPictureError, is_turned, without_metadata
+from ui.pictures import PictureError
+
+pytestmark = pytest.mark.usefixtures("qapp")
+CAMERA = b"Pocket 4000"
+PLACE = struct.pack("<6I", 53, 1, 33, 1, 25, 1)
+"""Degrees, minutes and seconds, as cameras write them."""
+
+
+def picture(side: int = 64) -> QImage:
+    noise = Random(side).randbytes(4 * side * side)
+    return QImage(noise, side, side, QImage.Format.Format_RGB32).copy()
+
+
+def written(image: QImage, format_: bytes, *, progressive: bool = False) -> bytes:
+    data = QByteArray()
+    buffer = QBuffer(data)
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+    writer = QImageWriter(buffer, QByteArray(format_))
+    writer.setProgressiveScanWrite(progressive)
+    writer.setQuality(95)
+    assert writer.write(image)
+    buffer.close()
+    return bytes(data.data())
+
+
+def exif(orientation: int) -> bytes:
+    """A camera's: a directory with its name and the picture's orientation, and one of the place."""
+    camera_at = 8 + 2 + 3 * 12 + 4
+    gps_at = camera_at + len(CAMERA) + 1
+    place_at = gps_at + 2 + 12 + 4
+    first = struct.pack("<H", 3)
+    first += struct.pack("<HHII", 0x0110, 2, len(CAMERA) + 1, camera_at)
+    first += struct.pack("<HHII", 0x0112, 3, 1, orientation)
+    first += struct.pack("<HHII", 0x8825, 4, 1, gps_at) + bytes(4)
+    gps = struct.pack("<H", 1) + struct.pack("<HHII", 2, 5, 3, place_at) + bytes(4)
+    return b"II*\0" + struct.pack("<I", 8) + first + CAMERA + b"\0" + gps + PLACE
+
+
+def jpeg(orientation: int = 1, *, progressive: bool = False, side: int = 64) -> bytes:
+    plain = written(picture(side), b"jpeg", progressive=progressive)
+    body = b"Exif\0\0" + exif(orientation)
+    app1 = b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body
+    comment = b"\xff\xfe" + struct.pack(">H", 2 + len(CAMERA)) + CAMERA
+    return plain[:2] + app1 + comment + plain[2:] + b"a second picture: " + PLACE
+
+
+def chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def png() -> bytes:
+    plain = written(picture(), b"png")
+    extra = chunk(b"eXIf", exif(1)) + chunk(b"tEXt", b"Model\0" + CAMERA)
+    return plain[:33] + extra + plain[33:] + PLACE
+
+
+def webp() -> bytes:
+    """Its pixels are none: nobody here decodes them."""
+
+    def part(name: bytes, body: bytes) -> bytes:
+        return name + struct.pack("<I", len(body)) + body + bytes(len(body) % 2)
+
+    parts = part(b"VP8X", bytes([0x0C]) + bytes(9)) + part(b"VP8L", b"/pixels")
+    parts += part(b"EXIF", exif(1)) + part(b"XMP ", CAMERA)
+    return b"RIFF" + struct.pack("<I", len(parts) + 4) + b"WEBP" + parts
+
+
+def says_nothing(data: bytes) -> bool:
+    return CAMERA not in data and PLACE not in data and b"Exif" not in data
+
+
+@pytest.mark.parametrize(
+    "data",
+    [jpeg(), jpeg(progressive=True), png()],
+    ids=["jpeg", "progressive jpeg", "png"],
+)
+def test_the_pixels_stay_and_all_else_goes(data: bytes) -> None:
+    assert not says_nothing(data)
+    plain = without_metadata(data)
+    assert says_nothing(plain)
+    assert QImage.fromData(plain) == QImage.fromData(data)
+    assert not QImage.fromData(plain).isNull()
+
+
+def test_a_webp_loses_its_exif_and_its_xmp_and_says_so_in_its_header() -> None:
+    plain = without_metadata(webp())
+    assert says_nothing(plain)
+    assert b"/pixels" in plain
+    assert plain[20] == 0
+    assert struct.unpack_from("<I", plain, 4) == (len(plain) - 8,)
+
+
+@pytest.mark.parametrize("data", [jpeg(), png(), webp()], ids=["jpeg", "png", "webp"])
+def test_what_is_cut_off_anywhere_is_refused_or_still_says_nothing(data: bytes) -> None:
+    for length in range(0, len(data), 7):
+        try:
+            plain = without_metadata(data[:length])
+        except MalformedPictureError:
+            continue
+        assert says_nothing(plain)
+
+
+@given(st.binary(max_size=200), st.sampled_from([b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF"]))
+def test_no_bytes_do_worse_than_being_refused(data: bytes, sign: bytes) -> None:
+    is_turned(sign + data)
+    try:
+        without_metadata(sign + data)
+    except MalformedPictureError:
+        return
+
+
+def test_a_picture_goes_out_in_its_own_size(tmp_path: Path) -> None:
+    path = tmp_path / "pier.jpeg"
+    path.write_bytes(jpeg(side=600))
+    small = prepare_file(path, most=MAX_LARGE_FILE_BYTES)
+    assert small.original == path
+    whole = prepare_original(small)
+    assert (whole.name, whole.media_type) == ("pier.jpg", "image/jpeg")
+    assert (whole.width, whole.height) == (600, 600)
+    assert whole.size > MAX_FILE_BYTES
+    assert whole.path is not None
+    sent = whole.path.read_bytes()
+    assert says_nothing(sent)
+    assert QImage.fromData(sent) == QImage.fromData(path.read_bytes())
+    assert whole.thumbnail
+    assert whole.small is small
+    forget_copy(whole)
+    assert not whole.path.exists()
+    assert path.exists()
+
+
+def test_a_picture_that_lies_on_its_side_is_set_upright(tmp_path: Path) -> None:
+    path = tmp_path / "pier.jpg"
+    data = jpeg(6)
+    assert is_turned(data)
+    path.write_bytes(data)
+    whole = prepare_original(prepare_file(path))
+    assert says_nothing(whole.data)
+    shown, turned = QImage.fromData(whole.data), picture()
+    assert not is_turned(whole.data)
+    assert shown.size() == turned.size()
+
+
+def test_a_webp_goes_out_as_a_file_without_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "pier.webp"
+    path.write_bytes(webp())
+    assert says_nothing(prepare_file(path).data)
+    path.write_bytes(webp()[:-9])
+    with pytest.raises(PictureError, match="damaged"):
+        prepare_file(path)

@@ -1,0 +1,155 @@
+"""A picture file without what a camera or a program wrote beside its pixels.
+
+The pixels stay byte for byte as they are; place, time, camera, comments, previews and whatever
+follows the end of the picture go.  What is needed to show the pixels right stays: colour profile,
+gamma, transparency.  JPEG by ITU-T T.81 annex B, PNG by its third edition, chapter 5, WebP by RFC
+9649.  A file that does not follow its format is refused, since nobody knows what is in it.
+"""
+
+import struct
+from collections.abc import Iterator
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_KEPT = frozenset(
+    {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"sBIT"}
+)
+_MARK = 0xFF
+_EOI, _SOS = 0xD9, 0xDA
+_LENGTH = 2
+"""Bytes of a segment's length, which counts them too."""
+_FIRST_APP, _LAST_APP, _COMMENT = 0xE0, 0xEF, 0xFE
+_EXIF_MARKER = 0xE1
+_STUFFED = frozenset({0x00, *range(0xD0, 0xD8)})
+"""After 0xFF in coded pixels: a byte of them, or a restart."""
+_JPEG_KEPT = ((0xE0, b"JFIF\x00"), (0xE2, b"ICC_PROFILE\x00"), (0xEE, b"Adobe"))
+_EXIF = b"Exif\x00\x00"
+_ORIENTATION = 0x0112
+_UPRIGHT = 1
+_ENTRY = 12
+_WEBP_KEPT = frozenset({b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L"})
+_WEBP_FLAGS = 0x08 | 0x04
+"""Of VP8X: there is EXIF, there is XMP."""
+
+
+class MalformedPictureError(ValueError):
+    """It does not follow its format."""
+
+
+def is_webp(data: bytes) -> bool:
+    return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+
+
+def without_metadata(data: bytes) -> bytes:
+    """Raises MalformedPictureError for what is no JPEG, PNG or WebP, or a damaged one."""
+    try:
+        if data.startswith(_PNG):
+            return _PNG + b"".join(_png_chunks(data))
+        if is_webp(data):
+            chunks = b"".join(_webp_chunks(data))
+            return b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"WEBP" + chunks
+        if data.startswith(b"\xff\xd8"):
+            return b"\xff\xd8" + b"".join(_jpeg_parts(data))
+    except (struct.error, IndexError, ValueError) as error:
+        raise MalformedPictureError from error
+    raise MalformedPictureError
+
+
+def is_turned(data: bytes) -> bool:
+    """Whether a JPEG says in its EXIF that it has to be turned or mirrored to be shown."""
+    try:
+        return any(
+            code == _EXIF_MARKER and _orientation(body) not in {0, _UPRIGHT}
+            for code, body, _ in _segments(data)
+        )
+    except (struct.error, IndexError, ValueError):
+        return False
+
+
+# --- PNG and WebP ---------------------------------------------------------------------------------
+
+
+def _png_chunks(data: bytes) -> Iterator[bytes]:
+    at, name = len(_PNG), b""
+    while name != b"IEND":
+        length, name = struct.unpack_from(">I4s", data, at)
+        end = at + 12 + length
+        if end > len(data):
+            raise MalformedPictureError
+        if name in _PNG_KEPT:
+            yield data[at:end]
+        at = end
+
+
+def _webp_chunks(data: bytes) -> Iterator[bytes]:
+    at, whole = 12, 8 + int(struct.unpack_from("<I", data, 4)[0])
+    if whole > len(data):
+        raise MalformedPictureError
+    while at < whole:
+        name, length = struct.unpack_from("<4sI", data, at)
+        end = at + 8 + length + length % 2
+        if end > whole:
+            raise MalformedPictureError
+        if name == b"VP8X":
+            yield data[at : at + 8] + bytes([data[at + 8] & ~_WEBP_FLAGS]) + data[at + 9 : end]
+        elif name in _WEBP_KEPT:
+            yield data[at:end]
+        at = end
+
+
+# --- JPEG -----------------------------------------------------------------------------------------
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """Marker, content and all bytes of each segment, up to the end of the picture.
+
+    The coded pixels belong to the segment that begins their scan.
+    """
+    at = 2
+    while True:
+        if data[at] != _MARK:
+            raise MalformedPictureError
+        while data[at + 1] == _MARK:  # Markers may be filled up.
+            at += 1
+        code = data[at + 1]
+        if code == _EOI:
+            yield code, b"", data[at : at + 2]
+            return
+        (length,) = struct.unpack_from(">H", data, at + 2)
+        end = at + 2 + length
+        if length < _LENGTH or end > len(data):
+            raise MalformedPictureError
+        body = data[at + 4 : end]
+        if code == _SOS:
+            end = _end_of_scan(data, end)
+        yield code, body, data[at:end]
+        at = end
+
+
+def _end_of_scan(data: bytes, at: int) -> int:
+    while True:
+        at = data.index(b"\xff", at)
+        if data[at + 1] not in _STUFFED:
+            return at
+        at += 2
+
+
+def _jpeg_parts(data: bytes) -> Iterator[bytes]:
+    for code, body, whole in _segments(data):
+        is_extra = _FIRST_APP <= code <= _LAST_APP or code == _COMMENT
+        if not is_extra or any(code == kept and body.startswith(sign) for kept, sign in _JPEG_KEPT):
+            yield whole
+
+
+def _orientation(body: bytes) -> int:
+    """From the first directory of EXIF; 0 if it says nothing."""
+    if not body.startswith(_EXIF):
+        return 0
+    tiff = body[len(_EXIF) :]
+    order = "<" if tiff[:2] == b"II" else ">"
+    (at,) = struct.unpack_from(f"{order}I", tiff, 4)
+    (count,) = struct.unpack_from(f"{order}H", tiff, at)
+    for place in range(at + 2, at + 2 + count * _ENTRY, _ENTRY):
+        tag, _kind, _number, value = struct.unpack_from(f"{order}HHIH", tiff, place)
+        if tag == _ORIENTATION:
+            return int(value)
+    return 0
