@@ -33,6 +33,7 @@ from engine.events import (
     HeldView,
     IdentityView,
     Listener,
+    MessageView,
     OwnClockView,
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
@@ -131,6 +132,15 @@ class People(Protocol):
 
     async def remove(self, conversation_id: ConversationId) -> None:
         """Delete the person and the conversation on this device."""
+
+    def verified(self) -> frozenset[ParticipantId]:
+        """Those whose fingerprint or safety number the user compared.
+
+        An id is the hash of the key that both are made of, so another key is another id.
+        """
+
+    async def set_verified(self, participant_id: ParticipantId, *, verified: bool) -> None:
+        """Note that the user compared them, or takes it back.  Nobody is notified."""
 
     async def rename(self, conversation_id: ConversationId, name: str) -> None:
         """Name the contact on this device only; "" = the name they use.  Raises ConfigError."""
@@ -314,7 +324,7 @@ class Timeline(Protocol):
 class Files(Protocol):
     """Files of more than MAX_FILE_BYTES, which travel apart from their messages.
 
-    Conversations are groups and pairs.  Each command but ``send`` and ``save_as`` is about a
+    Conversations are groups and pairs.  Each but ``send``, ``save_as`` and ``shared`` is about a
     message whose ``FileView.state`` is not INLINE, and raises CommandError if there is none.
     """
 
@@ -349,6 +359,15 @@ class Files(Protocol):
 
         Raises CommandError if it is not complete, and StorageError as ``send`` does.
         """
+
+    async def shared(
+        self,
+        conversation_id: ConversationId,
+        *,
+        before: Position | None = None,
+        limit: int = PAGE_SIZE,
+    ) -> Sequence[MessageView]:
+        """Messages with a file of any size, the newest first; those before ``before`` if given."""
 
     async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """Get it from others, or go on after ``pause``, ``cancel`` or a failure.

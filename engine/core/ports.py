@@ -11,14 +11,7 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct
 
 from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, StoreRef
-from engine.core.ids import (
-    ConversationId,
-    InstanceId,
-    MessageId,
-    ParticipantId,
-    Position,
-    UnixMs,
-)
+from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.records import (
     AnnotationRecord,
@@ -561,6 +554,11 @@ class ProfileStore(Protocol):
 
         b"" for a blob.
         """
+
+    def with_files(
+        self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
+    ) -> list[StoredMessage]:
+        """The newest visible files before this position, or of all; the newest first."""
 
     def transfers(self) -> list[StoredTransfer]:
         """All blobs of messages that were neither retracted nor deleted here, in any order."""

@@ -426,6 +426,13 @@ class SqliteProfileStore:
                 return None
             return file_tables.read_data(self._connection, key, stored_id(message_id))
 
+    def with_files(
+        self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
+    ) -> list[StoredMessage]:
+        with self._doing("read the files of a conversation"):
+            timeline = self._timeline(conversation_id)
+            return [] if timeline is None else timeline.with_files(before, limit)
+
     def transfers(self) -> list[StoredTransfer]:
         with self._doing("read the files of messages"):
             return file_tables.read_transfers(self._connection)

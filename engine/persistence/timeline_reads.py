@@ -82,6 +82,16 @@ ROWS_AFTER: Final = (
     f"{_COLUMNS} WHERE m.conversation_key = ? AND m.hidden = 0 AND {_PLACE} > (?, ?, ?) "
     f"{_OLDEST_FIRST}"
 )
+# Led by the files: they are few among the rows of a conversation.
+FILES_BEFORE: Final = """
+SELECT m.message_id FROM file AS f CROSS JOIN message AS m
+  ON m.conversation_key = f.conversation_key AND m.message_id = f.message_id
+WHERE f.conversation_key = ? AND m.hidden = 0 AND m.retracted = 0
+  AND (m.lamport_timestamp, m.message_id) < (?, ?)
+ORDER BY m.lamport_timestamp DESC, m.message_id DESC LIMIT ?
+"""
+AFTER_ALL: Final = (2**63 - 1, "")
+"""A place that no row has: Lamport timestamps are smaller."""
 FIRST_UNREAD: Final = """
 SELECT lamport_timestamp, message_id FROM message
 WHERE conversation_key = ? AND waiting = ? AND hidden = 0 AND is_own = 0
@@ -126,6 +136,15 @@ class TimelineReader:
             for stored in self._rows(MESSAGES[len(asked)], *asked):
                 found[stored.record.position.message_id] = stored
         return found
+
+    def with_files(self, before: Position | None, limit: int) -> list[StoredMessage]:
+        place = AFTER_ALL if before is None else stored_place(before)
+        rows = self._connection.execute(
+            FILES_BEFORE, (self._conversation, *place, page_limit(limit))
+        ).fetchall()
+        ids = [message_id_of(stored) for (stored,) in rows]
+        found = self.messages(ids)
+        return [found[message_id] for message_id in ids if message_id in found]
 
     def latest_page(self, limit: int) -> StoredPage:
         rows = self._rows(LATEST_ROWS, page_limit(limit))[::-1]

@@ -54,6 +54,8 @@ MAX_OPEN_OF_A_GROUP = 10
 """Of those, from members of one group: anyone with its link can join many times."""
 UNTOLD_KEY = "profile.untold"
 """Set while some contacts may not have received our newest name and picture."""
+VERIFIED_KEY = "people.verified"
+"""Ids of people whose key the user compared, with spaces between."""
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class People:
         self._conversations = conversations
         self._context = context
         self._loaded: set[ConversationId] = set()
+        self._verified: frozenset[ParticipantId] = frozenset()
 
     @property
     def book(self) -> PairFactory:
@@ -176,6 +179,20 @@ class People:
     async def rename(self, conversation_id: ConversationId, name: str) -> None:
         usable = usable_name(name) if name.strip() else ""
         await self._conversations.pair(conversation_id).do(SetLocalName(usable))
+
+    async def load_verified(self) -> None:
+        stored = await self._context.storage.run(self._context.store.value, VERIFIED_KEY)
+        self._verified = frozenset(map(ParticipantId, (stored or "").split()))
+
+    def verified(self) -> frozenset[ParticipantId]:
+        return self._verified
+
+    async def set_verified(self, participant_id: ParticipantId, *, verified: bool) -> None:
+        async with self._conversations.turn:
+            this = frozenset((participant_id,))
+            after = self._verified | this if verified else self._verified - this
+            await self._apply(SaveValue(key=VERIFIED_KEY, value=" ".join(sorted(after))))
+            self._verified = after
 
     async def remove(self, conversation_id: ConversationId) -> None:
         async with self._conversations.turn:

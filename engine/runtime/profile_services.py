@@ -56,6 +56,7 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
     async def load(self) -> None:
         """Start all conversations, and listen to requests to talk."""
         context = self.context
+        await self.people.load_verified()
         for group in await context.storage.run(context.store.groups):
             self.groups.bring_up(group)
         for channel in await context.storage.run(context.store.open_channels):

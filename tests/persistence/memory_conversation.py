@@ -57,7 +57,13 @@ from engine.core.sds.vocabulary import (
     Write,
 )
 from engine.persistence import rules
-from engine.persistence.rules import SAID_KINDS, ConversationRow, page, page_limit
+from engine.persistence.rules import (
+    FILE_KIND,
+    SAID_KINDS,
+    ConversationRow,
+    page,
+    page_limit,
+)
 from engine.sim.channel_store import ChannelStore
 from tests.persistence.memory_annotations import MemoryAnnotations
 from tests.persistence.memory_history import MemoryHistory
@@ -349,6 +355,14 @@ class MemoryConversation:
         if record is None or self.annotations.original(record).file is None:
             return None
         return self._data[message_id]
+
+    def with_files(self, before: Position | None, limit: int) -> list[StoredMessage]:
+        rows = [self.message(message_id) for _, _, message_id in self._places]
+        files = [row for row in rows if row and row.record.kind == FILE_KIND and not row.retracted]
+        files.sort(key=lambda row: row.record.position, reverse=True)
+        if before is not None:
+            files = [row for row in files if row.record.position < before]
+        return files[: page_limit(limit)]
 
     def targets(self, message_ids: Sequence[MessageId]) -> list[MessageId]:
         found = (self.annotations.target_of_own(each) for each in message_ids)

@@ -363,6 +363,12 @@ class MemoryProfileStore:
         conversation = self._conversations.get(conversation_id)
         return conversation.file_data(message_id) if conversation else None
 
+    def with_files(
+        self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
+    ) -> list[StoredMessage]:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.with_files(before, limit) if conversation else []
+
     def transfers(self) -> list[StoredTransfer]:
         return [
             transfer

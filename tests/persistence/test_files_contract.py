@@ -5,7 +5,7 @@ import sqlite3
 from msgspec import structs
 
 from engine.core.blobs.manifest import ChunkName, Manifest
-from engine.core.ids import DeliveryState, MessageId, ParticipantId
+from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, Position
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
@@ -128,6 +128,33 @@ def test_nothing_of_a_file_is_left_in_the_tables(
     while store.clear_removed():
         pass
     assert files() == 0
+
+
+def test_files_are_listed_without_the_rest_the_newest_first(
+    with_conversation: ProfileStore,
+) -> None:
+    store = with_conversation
+    store.apply([row(n, f"f{n}", kind="file" if n % 2 else "text") for n in range(1, 10)])
+    store.apply([row(20, "wait", kind="file", waiting=True), row(0, "own", kind="file")])
+    store.apply(
+        [
+            retraction(30, "r", "f3"),
+            HideMessage(conversation_id=GROUP, message_id=MessageId("f7")),
+            blob("large", 15),
+        ]
+    )
+
+    def files(before: Position | None, limit: int = 9) -> list[str]:
+        found = store.with_files(GROUP, before, limit=limit)
+        assert all(one.record.file is not None for one in found)
+        return [one.record.position.message_id for one in found]
+
+    assert files(None) == ["wait", "large", "f9", "f5", "f1", "own"]
+    assert files(None, 2) == ["wait", "large"]
+    assert files(at(15, "large")) == ["f9", "f5", "f1", "own"]
+    assert files(at(15, "large"), 1) == ["f9"]
+    assert files(at(0, "own")) == []
+    assert store.with_files(ConversationId("unknown"), None, limit=9) == []
 
 
 def blob(name: str = "m", lamport_timestamp: int = 1, *, is_own: bool = False) -> PutMessage:

@@ -384,3 +384,17 @@ async def test_group_commands_refuse_a_pair_and_the_other_way_round(person: Make
     views = {v.conversation_id: v for v in await alice.engine.conversations()}
     assert (views[pair].muted, views[pair].draft) == (True, "dear Bob")
     assert views[group].contact is None
+
+
+async def test_whom_one_compared_is_remembered_also_after_a_restart(person: MakePerson) -> None:
+    alice, bob, pair = await friends(person)
+    alices = (await contact_of(bob, pair)).participant_id
+    assert bob.engine.people.verified() == frozenset()
+    await bob.engine.people.set_verified(alices, verified=True)
+    await bob.engine.stop()
+    again = await person("Bob")
+    assert again.engine.people.verified() == {alices}
+    assert alice.engine.people.verified() == frozenset()
+    await again.engine.people.set_verified(alices, verified=False)
+    await again.engine.stop()
+    assert (await person("Bob")).engine.people.verified() == frozenset()

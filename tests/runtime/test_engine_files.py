@@ -162,3 +162,20 @@ async def test_an_open_channel_takes_no_files(person: MakePerson) -> None:
     place = await channels.join(name, label="", nick="Alice")
     with pytest.raises(LocalProtocolError):
         await send(alice, place)
+
+
+async def test_what_was_shared_is_listed_for_both(talk: Talk) -> None:
+    alice, bob, place = talk
+    await alice.engine.timeline.send_text(place, "no file")
+    first = await send(alice, place)
+    await file_row(bob, "notes.txt")
+    second = await send(bob, place, b"more")
+    await alice.until(shown(lambda m: m.message_id == second))
+    for person in (alice, bob):
+        files = await person.engine.files.shared(place)
+        assert [(file.message_id, file.sender_name) for file in files] == [
+            (second, "Bob"),
+            (first, "Alice"),
+        ]
+        (older,) = await person.engine.files.shared(place, before=files[0].position, limit=5)
+        assert older == files[1]

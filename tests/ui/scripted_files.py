@@ -6,9 +6,11 @@ What a message's file looks like, a test says itself by a row.
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.answers import PAGE_SIZE
 from engine.api import MAX_READ_BYTES, Mention
 from engine.core.errors import StorageError, StorageFault
-from engine.core.ids import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId, Position
+from engine.events import MessageView
 
 
 class ScriptedFiles:
@@ -18,6 +20,8 @@ class ScriptedFiles:
         self.data: dict[MessageId, bytes] = {}
         self.forwarded: list[ConversationId] = []
         """Where to."""
+        self.listed: list[MessageView] = []
+        """What ``shared`` finds."""
         self.failing = False
         """Whether the disk refuses what is to be fetched."""
 
@@ -48,6 +52,17 @@ class ScriptedFiles:
         self.asked.append(("forward", message_id))
         self.forwarded.append(to)
         return MessageId(f"file {len(self.asked)}")
+
+    async def shared(
+        self,
+        conversation_id: ConversationId,
+        *,
+        before: Position | None = None,
+        limit: int = PAGE_SIZE,
+    ) -> Sequence[MessageView]:
+        rows = [row for row in self.listed if row.conversation_id == conversation_id]
+        rows.sort(key=lambda row: row.position, reverse=True)
+        return [row for row in rows if before is None or row.position < before][:limit]
 
     async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         del conversation_id

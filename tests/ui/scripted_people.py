@@ -56,6 +56,8 @@ class ScriptedPeople:
     views: dict[ConversationId, ConversationView]
     rows: dict[ConversationId, dict[MessageId, MessageView]]
     own: IdentityView | None
+    compared: frozenset[ParticipantId] = frozenset()
+    """Those whose key the user compared."""
 
     def _enter(self, method: str, argument: object) -> None:
         raise NotImplementedError
@@ -197,6 +199,14 @@ class ScriptedPeople:
         self._enter("set_blocked", blocked)
         state = ContactState.BLOCKED if blocked else ContactState.ACCEPTED
         self.set_state(conversation_id, state)
+
+    def verified(self) -> frozenset[ParticipantId]:
+        return self.compared
+
+    async def set_verified(self, participant_id: ParticipantId, *, verified: bool) -> None:
+        self._enter("set_verified", (participant_id, verified))
+        this = frozenset((participant_id,))
+        self.compared = self.compared | this if verified else self.compared - this
 
     async def remove(self, conversation_id: ConversationId) -> None:
         self._enter("remove_contact", conversation_id)

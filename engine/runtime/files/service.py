@@ -16,6 +16,7 @@ from typing import Final
 
 from msgspec import structs
 
+from engine.answers import PAGE_SIZE
 from engine.codec.holdings import MAX_WHOLE_FILES
 from engine.core.blobs.manifest import MAX_READ_BYTES, ChunkName, Manifest, usable_thumbnail
 from engine.core.content import MAX_FILE_BYTES, Attachment, Mention
@@ -31,7 +32,7 @@ from engine.core.errors import (
     StorageError,
     StorageFault,
 )
-from engine.core.ids import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId, Position
 from engine.core.ports import PutTransfer, StoredMessage
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import OpenChannelRecord, TransferState
@@ -330,6 +331,18 @@ class Files:
             await self._end(blob)
             await self._change(blob, TransferState.OFFERED, None)
             await self._remove_chunks(blob)
+
+    async def shared(
+        self,
+        conversation_id: ConversationId,
+        *,
+        before: Position | None = None,
+        limit: int = PAGE_SIZE,
+    ) -> Sequence[MessageView]:
+        runner, store = self._conversations.runner(conversation_id), self._store
+        rows = await self._storage.run(store.with_files, conversation_id, before, limit=limit)
+        views = (message_view(row, runner.members, self._own_id, runner.record) for row in rows)
+        return tuple(map(self._book.shown, views))
 
     async def save_as(
         self, conversation_id: ConversationId, message_id: MessageId, path: str
