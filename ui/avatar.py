@@ -91,6 +91,18 @@ class _Likeness:
         self.present: bool | None = None
         self.behind: ColourName = "panel"
 
+    def show(
+        self,
+        stable_id: str,
+        name: str,
+        present: bool | None,
+        picture: bytes,
+        is_group: bool | None,
+    ) -> None:
+        self.stable_id, self.name, self.present, self.picture = stable_id, name, present, picture
+        if is_group is not None:
+            self.is_group = is_group
+
     def draw(self, painter: QPainter, rect: QRectF) -> None:
         draw_avatar(
             painter,
@@ -136,15 +148,7 @@ class Avatar(QWidget):
         is_group: bool | None = None,
     ) -> None:
         """``present``: a filled dot if True, a hollow one if False, none if None."""
-        shown = self._shown
-        shown.stable_id, shown.name, shown.present, shown.picture = (
-            stable_id,
-            name,
-            present,
-            picture,
-        )
-        if is_group is not None:
-            shown.is_group = is_group
+        self._shown.show(stable_id, name, present, picture, is_group)
         self.update()
 
     def _resize(self) -> None:
@@ -157,12 +161,13 @@ class Avatar(QWidget):
 
 
 class AvatarButton(QAbstractButton):
-    """One's own avatar, which leads to the profile."""
+    """An avatar that leads to what is known of whom it shows."""
 
-    def __init__(self, side: int) -> None:
+    def __init__(self, side: int, *, is_group: bool = False, behind: ColourName = "panel") -> None:
         super().__init__()
         self._side = side
         self._shown = _Likeness()
+        self._shown.is_group, self._shown.behind = is_group, behind
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -171,15 +176,16 @@ class AvatarButton(QAbstractButton):
         self._resize()
 
     def show_identity(
-        self, stable_id: str, name: str, *, present: bool | None = None, picture: bytes = b""
+        self,
+        stable_id: str,
+        name: str,
+        *,
+        present: bool | None = None,
+        picture: bytes = b"",
+        is_group: bool | None = None,
     ) -> None:
-        shown = self._shown
-        shown.stable_id, shown.name, shown.present, shown.picture = (
-            stable_id,
-            name,
-            present,
-            picture,
-        )
+        """As ``Avatar.show_identity``."""
+        self._shown.show(stable_id, name, present, picture, is_group)
         self.update()
 
     def _resize(self) -> None:
@@ -201,6 +207,11 @@ class AvatarButton(QAbstractButton):
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.setPen(QPen(theme.focus, theme.focus_width))
             edge = theme.focus_width / 2
-            painter.drawEllipse(rect.adjusted(edge, edge, -edge, -edge))
+            ring = rect.adjusted(edge, edge, -edge, -edge)
+            if self._shown.is_group:
+                radius = ring.width() * GROUP_AVATAR_RADIUS
+                painter.drawRoundedRect(ring, radius, radius)
+            else:
+                painter.drawEllipse(ring)
             rect = rect.adjusted(4, 4, -4, -4)
         self._shown.draw(painter, rect)

@@ -7,19 +7,34 @@ there is no room they shrink to a number; the tool tip always says all.
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleEvent,
+    QFocusEvent,
+    QFontMetricsF,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolTip
 
 from engine.core.ids import DeliveryState
 from engine.events import ConversationView, MessageKind, MessageView
-from ui.controls import set_tip
+from ui.controls import plain_tip, set_tip
+from ui.conversation_words import kind_words, sender_words
+from ui.foreign_text import one_line
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
 MAX_BEADS = 11
 _MAX_MISSING_BEADS = 3
 _BEAD, _GAP = 6, 3
+_FEWER = 7
+_LONGEST = 120
 _HIDE_WORDS_FROM_PERCENT = 150
 
 
@@ -40,13 +55,20 @@ def bead_of(message: MessageView) -> Bead:
     return Bead.LATE if message.late else Bead.HERE
 
 
-def beads_of(messages: Sequence[MessageView], missing: int) -> tuple[Bead, ...]:
-    """Oldest first; missing ones stand before those that wait for them."""
+def strung(
+    messages: Sequence[MessageView], missing: int
+) -> tuple[tuple[Bead, MessageView | None], ...]:
+    """Oldest first; missing ones, of which there is no message, before those that wait for them."""
     shown = [message for message in messages if message.kind is not MessageKind.UNSUPPORTED]
-    holes = [Bead.MISSING] * min(missing, _MAX_MISSING_BEADS)
-    placed = [bead_of(message) for message in shown if not message.waiting]
-    waiting = [bead_of(message) for message in shown if message.waiting]
+    holes: list[tuple[Bead, MessageView | None]] = [(Bead.MISSING, None)]
+    holes *= min(missing, _MAX_MISSING_BEADS)
+    placed = [(bead_of(message), message) for message in shown if not message.waiting]
+    waiting = [(bead_of(message), message) for message in shown if message.waiting]
     return tuple([*placed, *holes, *waiting][-MAX_BEADS:])
+
+
+def beads_of(messages: Sequence[MessageView], missing: int) -> tuple[Bead, ...]:
+    return tuple(bead for bead, _message in strung(messages, missing))
 
 
 def health_words(conversation: ConversationView, *, offline: bool = False) -> tuple[str, str]:
@@ -66,23 +88,34 @@ def health_words(conversation: ConversationView, *, offline: bool = False) -> tu
     return missing, f", {words}" if missing and words else words
 
 
-class BeadStrip(QWidget):
-    """A pill with beads and words; it only shows."""
+class BeadStrip(QAbstractButton):
+    """A pill with beads and words; a bead leads to what it stands for.
+
+    By the keys: Left and Right choose a bead, Enter opens it.
+    """
+
+    message_chosen = Signal(str)
+    """A message id."""
+    missing_chosen = Signal()
 
     def __init__(self) -> None:
         super().__init__()
-        self._beads: tuple[Bead, ...] = ()
+        self._strung: tuple[tuple[Bead, MessageView | None], ...] = ()
+        self._chosen: int | None = None
+        """Of the visible beads; None: the last."""
         self._warning = ""
         self._words = ""
         self._conversation: ConversationView | None = None
         self._offline = False
         self._short = False
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self._changed)
 
     def show_health(self, conversation: ConversationView, messages: Sequence[MessageView]) -> None:
         self._conversation = conversation
-        self._beads = beads_of(messages, conversation.missing)
+        self._strung = strung(messages, conversation.missing)
         self._say()
 
     def set_offline(self, offline: bool) -> None:
@@ -101,7 +134,90 @@ class BeadStrip(QWidget):
         self._changed()
 
     def has_any(self) -> bool:
-        return bool(self._beads)
+        return bool(self._strung)
+
+    # --- choosing a bead --------------------------------------------------------------------------
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()))
+        if step is not None:
+            self._choose(self._chosen_place() + step)
+        elif event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space}:
+            self._open(self._chosen_place())
+        else:
+            super().keyPressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and self.rect().contains(
+            event.position().toPoint()
+        ):
+            self._open(self._place_at(event.position().x()))
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._chosen = None
+        self._say()
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            place = self._place_at(event.pos().x(), beside=False)
+            if place is not None:
+                QToolTip.showText(event.globalPos(), plain_tip(self._words_of(place)), self)
+                return True
+        return super().event(event)
+
+    def _visible(self) -> tuple[tuple[Bead, MessageView | None], ...]:
+        return self._strung[-_FEWER:] if self._short else self._strung
+
+    def _chosen_place(self) -> int:
+        last = len(self._visible()) - 1
+        return last if self._chosen is None else min(self._chosen, last)
+
+    def _place_at(self, x: float, *, beside: bool = True) -> int | None:
+        """``beside``: right of the beads the words stand for what needs care, or the newest."""
+        step = self._side + _GAP
+        place = int((x - current_theme().metrics.gap(11) + _GAP / 2) // step)
+        visible = self._visible()
+        if 0 <= place < len(visible):
+            return place
+        if not beside or not visible:
+            return None
+        cares = (Bead.MISSING, Bead.FAILED)
+        found = [i for i, (bead, _message) in enumerate(visible) if bead in cares]
+        return found[0] if found else len(visible) - 1
+
+    def _choose(self, place: int) -> None:
+        visible = self._visible()
+        if not visible:
+            return
+        self._chosen = max(0, min(place, len(visible) - 1))
+        words = self._words_of(self._chosen)
+        self.setAccessibleName(words)
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.NameChanged))
+        self.update()
+
+    def _words_of(self, place: int) -> str:
+        bead, message = self._visible()[place]
+        if message is None:
+            return tr("Missing: where it belongs")
+        states = {
+            Bead.LATE: tr("arrived late"),
+            Bead.ONLY_HERE: tr("only here so far"),
+            Bead.FAILED: tr("not sent"),
+        }
+        said = f"{sender_words(message)}: {kind_words(message)}"
+        said = said if bead not in states else f"{said}, {states[bead]}"
+        return tr("{message}. What is known of it").format(message=one_line(said, _LONGEST))
+
+    def _open(self, place: int | None) -> None:
+        visible = self._visible()
+        if place is None or not 0 <= place < len(visible):
+            return
+        _bead, message = visible[place]
+        if message is None:
+            self.missing_chosen.emit()
+        else:
+            self.message_chosen.emit(message.message_id)
 
     def set_short(self, short: bool) -> None:
         """Fewer beads and only the number of what needs care."""
@@ -121,12 +237,20 @@ class BeadStrip(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.setPen(QPen(theme.line, 1))
-        painter.setBrush(theme.header)
+        width = theme.focus_width if self.hasFocus() else 1
+        painter.setPen(QPen(theme.focus if self.hasFocus() else theme.line, width))
+        painter.setBrush(theme.hover if self.underMouse() else theme.header)
+        inset = (width - 1) / 2
+        box = box.adjusted(inset, inset, -inset, -inset)
         painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
         x = float(theme.metrics.gap(11))
-        for bead in self._visible_beads():
-            self._draw(painter, bead, QPointF(x + self._side / 2, box.center().y()))
+        for place, (bead, _message) in enumerate(self._visible()):
+            centre = QPointF(x + self._side / 2, box.center().y())
+            self._draw(painter, bead, centre)
+            if self.hasFocus() and place == self._chosen_place():
+                painter.setPen(QPen(theme.focus, 1))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawEllipse(centre, self._side / 2 + 2, self._side / 2 + 2)
             x += self._side + _GAP
         self._draw_words(painter, x - _GAP + theme.metrics.gap(9), box)
 
@@ -134,11 +258,8 @@ class BeadStrip(QWidget):
     def _side(self) -> float:
         return float(current_theme().metrics.scaled(_BEAD))
 
-    def _visible_beads(self) -> tuple[Bead, ...]:
-        return self._beads[-7:] if self._short else self._beads
-
     def _beads_width(self) -> float:
-        number = len(self._visible_beads())
+        number = len(self._visible())
         return number * self._side + max(0, number - 1) * _GAP
 
     def _shown_words(self) -> tuple[str, str]:

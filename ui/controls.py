@@ -157,6 +157,7 @@ class Text(QLabel):
         self._strong = strong
         self._column = 0
         self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setForegroundRole(QPalette.ColorRole.WindowText)  # A button's words have another.
         self.setWordWrap(wrap)
         self.setText(text)
         theme_changed.connect(self._dress)

@@ -4,7 +4,7 @@ Pure functions over read models.  Names are strangers' text: they are on one lin
 and whoever asks to talk is shown with the name *they gave*, beside the fingerprint that is theirs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import Enum, auto
 from typing import assert_never
@@ -20,6 +20,7 @@ from ui.times import spoken_time
 from ui.translate import tr
 
 _NAME = 40
+_NAMED_GROUPS = 3
 _GROUP_DIGITS = 5
 _SAFETY_DIGITS = 60
 JOIN_PREFIX = "causerie:join/"
@@ -197,8 +198,39 @@ class Standing(Struct, frozen=True, kw_only=True):
     """The most wanted one last."""
 
 
-def standing_of(conversation: ConversationView) -> Standing | None:
-    """None if the two talk, or if it is a group."""
+def groups_with(
+    participant_id: ParticipantId, conversations: Iterable[ConversationView]
+) -> tuple[ConversationView, ...]:
+    """The groups in which both of us are now."""
+    return tuple(
+        view
+        for view in conversations
+        if view.contact is None
+        and any(m.participant_id == participant_id and not m.has_left for m in view.members)
+    )
+
+
+def shared_groups_words(groups: Sequence[ConversationView]) -> str:
+    """Of somebody who asks to talk."""
+    names = [one_line(group.name, _NAME) for group in groups[:_NAMED_GROUPS]]
+    more = len(groups) - len(names)
+    if not names:
+        return tr("You share no group with them.")
+    said = ", ".join(names)
+    if more:
+        words = tr(
+            "They are in {groups} and %n more of your groups.",
+            "They are in {groups} and %n more of your groups.",
+            more,
+        )
+        return words.format(groups=said)
+    return tr("They are in {groups}, as you are.").format(groups=said)
+
+
+def standing_of(
+    conversation: ConversationView, groups: Sequence[ConversationView] = ()
+) -> Standing | None:
+    """None if the two talk, or if it is a group.  ``groups``: in which both are."""
     contact, name = conversation.contact, short_name(conversation)
     if contact is None:
         return None
@@ -208,10 +240,7 @@ def standing_of(conversation: ConversationView) -> Standing | None:
         case ContactState.ASKING:
             return Standing(
                 title=tr("{name} wants to talk to you").format(name=name),
-                words=tr(
-                    "Anyone can take any name: compare the fingerprint if you can. They learn"
-                    " only that their request arrived."
-                ),
+                words=f"{shared_groups_words(groups)} {_asking_words()}",
                 fingerprint=contact.fingerprint,
                 answers=(Answer.BLOCK, Answer.DECLINE, Answer.ACCEPT),
             )
@@ -234,6 +263,13 @@ def standing_of(conversation: ConversationView) -> Standing | None:
             )
         case _:
             assert_never(contact.state)
+
+
+def _asking_words() -> str:
+    return tr(
+        "Anyone can take any name: compare the fingerprint if you can. They learn only that their"
+        " request arrived."
+    )
 
 
 def _ended(conversation: ConversationView, name: str) -> tuple[str, str]:

@@ -33,6 +33,7 @@ def test_the_header_of_a_person_says_whether_they_are_there() -> None:
             header.show_typing(("Luc",))
             assert "Luc is typing…" in seen_words(header)
             assert entries(header.more.menu()) == [
+                "About this person",
                 "Safety number…",
                 "Rename…",
                 "Go to date…",

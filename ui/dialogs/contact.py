@@ -11,6 +11,7 @@ from engine.core.errors import ChatError
 from engine.events import ContactView, ConversationView
 from ui.controls import Card, Text
 from ui.dialogs.confirm import Confirm, unsent_words
+from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
@@ -28,8 +29,14 @@ class SafetyNumber(Sheet):
     """Sixty digits in groups, and the same as a code."""
 
     def __init__(
-        self, conversation: ConversationView, contact: ContactView, parent: QWidget | None = None
+        self,
+        conversation: ConversationView,
+        contact: ContactView,
+        parent: QWidget | None = None,
+        *,
+        is_verified: bool = False,
     ) -> None:
+        """Accepted: it was compared and is the same; or if that was so, it counts no more."""
         name = short_name(conversation)
         super().__init__(
             tr("Safety number with {name}").format(name=name),
@@ -68,6 +75,11 @@ class SafetyNumber(Sheet):
         close.clicked.connect(self.reject)
         close.setDefault(True)
         close.setFocus()
+        self.verify = self.add_button(
+            tr("Not verified any more") if is_verified else tr("It is the same"),
+            kind="plain" if is_verified else "primary",
+        )
+        self.verify.clicked.connect(self.accept)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(" ".join(self.groups))
@@ -76,6 +88,34 @@ class SafetyNumber(Sheet):
 
     def _offer_again(self) -> None:
         self.copy_button.rename(tr("Copy"))
+
+
+class Fingerprints(Sheet):
+    """Both, to compare with a member of a group with whom one does not talk one to one."""
+
+    def __init__(self, name: str, theirs: str, own: str, parent: QWidget | None = None) -> None:
+        super().__init__(
+            tr("Compare with {name}").format(name=name),
+            tr(
+                "Read both to each other when you meet or talk. If {name} sees the same two, the"
+                " messages under this name are theirs."
+            ).format(name=name),
+            parent=parent,
+        )
+        for title, fingerprint in (
+            (tr("Fingerprint of {name}").format(name=name), theirs),
+            (tr("Your fingerprint"), own),
+        ):
+            self.body.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
+            shown = selectable(fingerprint)
+            shown.setAccessibleName(f"{title}: {fingerprint}")
+            self.body.addWidget(shown)
+        close = self.add_button(tr("Close"), left=True, kind="ghost")
+        close.clicked.connect(self.reject)
+        close.setDefault(True)
+        close.setFocus()
+        self.verify = self.add_button(tr("They are the same"), kind="primary")
+        self.verify.clicked.connect(self.accept)
 
 
 class RenamePerson(Sheet):

@@ -26,12 +26,14 @@ from ui.conversation_words import present_members
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
+from ui.qr import QrCode
 from ui.tasks import Tasks
 from ui.theme import current_theme
 from ui.translate import tr
 
 _SAID_COPIED_MS = 2500
 _LIST_HEIGHT = 360
+_QR_SIDE = 232
 _BREAK = "\u200b"
 """Where a line may end, without width."""
 
@@ -85,7 +87,7 @@ class CreateGroup(Sheet):
 
 
 class InviteLink(Sheet):
-    """The invitation as text to copy, with what it gives away said beside it."""
+    """The invitation as a code and as text, with what it gives away said beside it."""
 
     def __init__(
         self, conversation: ConversationView, link: str, parent: QWidget | None = None
@@ -93,9 +95,12 @@ class InviteLink(Sheet):
         name = one_line(conversation.name, 60)
         super().__init__(
             tr("Invite to {name}").format(name=name),
-            tr("Send this link over a channel you trust."),
+            tr("Let it be scanned, or send the link over a channel you trust."),
             parent=parent,
         )
+        words = tr("Code of the invitation to {name}, to be scanned").format(name=name)
+        self.code = QrCode(link, words, side=_QR_SIDE)
+        self.body.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
         self.link = QPlainTextEdit(link)
         self.link.setReadOnly(True)
         self.link.setProperty("kind", "field")

@@ -27,6 +27,7 @@ def _anywhere() -> Rows:
         (("Ctrl+K",), tr("Search people and groups")),
         (("Alt+Up", "Alt+Down"), tr("Conversation above, below")),
         (("Alt+Left",), tr("Back to the conversations")),
+        (("Alt+Return",), tr("About the conversation, and close it")),
         (("F6",), tr("To the next area")),
         (("Ctrl+P",), tr("Add a person")),
         (("Ctrl+N",), tr("New group")),

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 from engine.events import MessageView, SpanKind
 from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
+from ui.conversation_words import sender_words
 from ui.marked_text import code_blocks, utf16_slice
 from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
@@ -117,12 +118,20 @@ class TimelineInteraction:
             self._copy_code(hit.message, hit.code)
         elif hit.link is not None:
             self._requests.open_link(hit.link)
-        elif hit.message is not None and hit.chip:
-            self._press_chip(hit.message, hit.chip)
-        elif hit.message is not None and hit.over_file:
-            self._requests.open_file(hit.message)
-        elif hit.message is not None and hit.over_quote:
-            self.go_to_quoted(hit.message)
+        elif hit.message is not None:
+            self._press_part(hit, hit.message)
+
+    def _press_part(self, hit: Hit, message: MessageView) -> None:
+        if hit.chip:
+            self._press_chip(message, hit.chip)
+        elif hit.over_file:
+            self._requests.open_file(message)
+        elif hit.over_quote:
+            self.go_to_quoted(message)
+        elif hit.over_sender:
+            self._requests.show_person(message.sender_id)
+        elif hit.over_meta and self._abilities(message).info:
+            self._requests.show_info(message.message_id)
 
     def mouse_double_clicked(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -153,6 +162,8 @@ class TimelineInteraction:
                 for reaction in hit.message.reactions
                 if hit.chip in {reaction.emoji, MORE_CHIP}
             )
+        if hit.message is not None and hit.over_sender:
+            return tr("About {name}").format(name=sender_words(hit.message))
         if hit.message is None or not hit.over_meta:
             return ""
         parts = []
@@ -384,6 +395,7 @@ class TimelineInteraction:
             copy_link=None if link is None else lambda: _copy(link),
             copy_code=lambda: self._copy_code(message, None),
             pair=self._scene.is_pair,
+            about_sender=message.sender_id in self._scene.others,
         )
         self._menu.aboutToHide.connect(self._menu_closed)
         self._menu.popup(at)

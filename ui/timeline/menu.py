@@ -8,6 +8,8 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.events import MessageView, SpanKind
+from ui.controls import literal
+from ui.conversation_words import sender_words
 from ui.file_words import is_here as has_all_of
 from ui.glyphs import Glyph, glyph_of
 from ui.timeline.abilities import QUICK_REACTIONS, Abilities
@@ -21,7 +23,7 @@ class MessageMenu(QMenu):
     """Leaves out what makes no sense for a message.
 
     ``copy_selection`` and ``copy_link`` are None without a selection and away from links; ``pair``:
-    the conversation is one-to-one.
+    the conversation is one-to-one; ``about_sender``: whoever said it is known and somebody else.
     """
 
     def __init__(  # noqa: PLR0913 - what the entries depend on
@@ -36,8 +38,10 @@ class MessageMenu(QMenu):
         copy_link: Callable[[], None] | None,
         copy_code: Callable[[], None],
         pair: bool,
+        about_sender: bool,
     ) -> None:
         super().__init__(parent)
+        self._about_sender = about_sender
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._message = message
         self._can = abilities
@@ -111,6 +115,9 @@ class MessageMenu(QMenu):
             self._with_key(
                 tr("Message info…"), Qt.Key.Key_I, lambda: requests.show_info(message_id)
             )
+        if self._about_sender:
+            words = tr("About {name}").format(name=sender_words(message))
+            self.addAction(literal(words), lambda: requests.show_person(message.sender_id))
         if message.edited_ms is not None and not message.retracted:
             self.addAction(tr("Earlier versions…"), lambda: requests.show_versions(message_id))
         if delivery is None:

@@ -171,11 +171,14 @@ class Pointer:
 
 
 def _is_button(hit: Hit) -> bool:
-    return hit.button is not None or hit.code is not None or bool(hit.chip)
+    return hit.button is not None or hit.code is not None or bool(hit.chip) or hit.over_sender
 
 
 def _cursor_over(hit: Hit | None) -> Qt.CursorShape:
-    if hit is not None and (_is_button(hit) or hit.link or hit.over_quote or hit.over_file):
+    opens = hit is not None and (
+        _is_button(hit) or hit.link or hit.over_quote or hit.over_file or hit.over_meta
+    )
+    if opens:
         return Qt.CursorShape.PointingHandCursor
     if hit is not None and hit.over_text:
         return Qt.CursorShape.IBeamCursor

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Struct
 from PySide6.QtCore import QPoint
 
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, ParticipantId
 from engine.events import MessageView
 from ui.timeline.buttons import RowButton
 
@@ -37,6 +37,7 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     """Any emoji, chosen in a picker at this place on the screen."""
     show_reactions: Callable[[MessageId], None]
     show_info: Callable[[MessageId], None]
+    show_person: Callable[[ParticipantId], None]
     show_versions: Callable[[MessageId], None]
     fetch_quoted: Callable[[MessageId], None]
     """What this message quotes and is not here."""

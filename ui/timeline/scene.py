@@ -56,6 +56,8 @@ class Hit(Struct, frozen=True):
     over_file: bool = False
     over_text: bool = False
     over_meta: bool = False
+    over_sender: bool = False
+    """Over the picture or the name of whoever said it."""
 
 
 class KeptAvatar(Struct, frozen=True):
@@ -268,7 +270,18 @@ class Scene:
             inner = box.card if isinstance(box, CardBox) else box.rect
         return inner.translated(0, placed.y)
 
+    def _kept_avatar_at(self, point: QPointF) -> Hit | None:
+        kept, g = self.kept_avatar(), self.geometry
+        if kept is None or kept.message.sender_id not in self.others:
+            return None
+        if not QRectF(g.left, kept.y, g.avatar, g.avatar).contains(point):
+            return None
+        return Hit(kept.first, kept.message, over_sender=True)
+
     def hit(self, point: QPointF) -> Hit | None:
+        kept = self._kept_avatar_at(point) if point.x() < self.geometry.bubble_left else None
+        if kept is not None:
+            return kept
         placed = self.layout.at(point.y())
         if placed is None:
             return None
@@ -280,8 +293,26 @@ class Scene:
                     return Hit(key, message, button=button)
         if not isinstance(box, BubbleBox) or message is None:
             return Hit(key, message)
+        beside = self._hit_beside(placed.row, key, message, box, inside)
+        if beside is not None:
+            return beside
         is_held = isinstance(placed.row, HeldRow)
         return _hit_in_bubble(key, message, box, inside, selectable=not is_held)
+
+    def _hit_beside(
+        self, row: Row, key: RowKey, message: MessageView, box: BubbleBox, inside: QPointF
+    ) -> Hit | None:
+        """Whoever said it, by picture or name; or the bead, which means what the ticks mean."""
+        g = self.geometry
+        is_known = message.sender_id in self.others
+        shows_sender = isinstance(row, MessageRow) and row.first and is_known
+        avatar = QRectF(g.left, box.bubble.top(), g.avatar, g.avatar)
+        if shows_sender and (avatar.contains(inside) or box.name_rect.contains(inside)):
+            return Hit(key, message, over_sender=True)
+        bead = QRectF(g.thread_x - g.bead - 3, box.bubble.top(), 2 * g.bead + 6, g.avatar)
+        if message.is_own and bead.contains(inside):
+            return Hit(key, message, over_meta=True)
+        return None
 
     def code_at(self, point: QPointF, *, over_bar: bool = False) -> CodeBlock | None:
         """The block of code under a point, or whose bar is there."""

@@ -75,6 +75,8 @@ class TimelineView(QAbstractScrollArea):
     """Any emoji, chosen near this place on the screen."""
     reactionsRequested = Signal(str)
     infoRequested = Signal(str)
+    personRequested = Signal(str)
+    """Who said it: a participant id."""
     versionsRequested = Signal(str)
     fileOpened = Signal(MessageView)
     """Its picture is to be shown large, or its file kept."""
@@ -143,6 +145,7 @@ class TimelineView(QAbstractScrollArea):
             pick_reaction=self.reactionPickRequested.emit,
             show_reactions=self.reactionsRequested.emit,
             show_info=self.infoRequested.emit,
+            show_person=self.personRequested.emit,
             show_versions=self.versionsRequested.emit,
             fetch_quoted=self.quotedRequested.emit,
         )

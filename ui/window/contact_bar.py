@@ -4,6 +4,7 @@ It can be reached by Tab and is read as a whole.  It never takes the focus to on
 itself: nobody should accept a stranger with the Enter that opened the conversation.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QRectF, Qt, Signal
@@ -78,8 +79,11 @@ class ContactBar(Area):
         self.hide()
         self._dress()
 
-    def show_standing(self, conversation: ConversationView | None) -> None:
-        standing = None if conversation is None else standing_of(conversation)
+    def show_standing(
+        self, conversation: ConversationView | None, groups: Sequence[ConversationView] = ()
+    ) -> None:
+        """``groups``: in which both are."""
+        standing = None if conversation is None else standing_of(conversation, groups)
         if standing == self._standing:
             return
         self._standing = standing

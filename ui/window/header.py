@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Signal
-from PySide6.QtGui import QAction, QIcon, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QIcon, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
-from ui.avatar import Avatar
+from ui.avatar import AvatarButton
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
 from ui.controls import Area, Button, ElidedText, IconButton, set_tip
@@ -113,6 +113,8 @@ class ConversationHeader(Area):
     unblock_requested = Signal()
     remove_requested = Signal()
     date_requested = Signal()
+    about_requested = Signal()
+    """The picture, the name or the line below it was clicked."""
     history_requested = Signal(object)
     """For so many days; None: for all there is."""
     focus_left = Signal()
@@ -127,7 +129,7 @@ class ConversationHeader(Area):
         self._offline = False
         self._is_alone = False
         self.back = BackButton()
-        self._avatar = Avatar(38, is_group=True, behind="header")
+        self.about = AvatarButton(38, is_group=True, behind="header")
         self._name = ElidedText(face="heading", strong=True)
         self._line = ElidedText(face="small", colour="ink3")
         self.lock = LockGlyph()
@@ -145,6 +147,7 @@ class ConversationHeader(Area):
         group, person = self._group_menu, self._person_menu
         group.setAccessibleName(tr("Group menu"))
         person.setAccessibleName(tr("Menu of this person"))
+        self._add(group, tr("About this group"), "info", self.about_requested.emit)
         self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
         self._add(group, tr("Members…"), "people", self.members_requested.emit)
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
@@ -154,6 +157,7 @@ class ConversationHeader(Area):
         self._leave_action = self._add(
             group, tr("Leave group…"), "leave", self.leave_requested.emit
         )
+        self._add(person, tr("About this person"), "info", self.about_requested.emit)
         self._add(person, tr("Safety number…"), "key", self.safety_number_requested.emit)
         self._add(person, tr("Rename…"), "rename", self.rename_requested.emit)
         self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
@@ -208,11 +212,14 @@ class ConversationHeader(Area):
         words.addStretch(1)
         self._row = QHBoxLayout(self)
         self._row.addWidget(self.back)
-        self._row.addWidget(self._avatar)
+        self._row.addWidget(self.about)
         self._row.addLayout(words, 1)
         self._row.addWidget(self.invite)
         self._row.addWidget(self.beads)
         self._row.addWidget(self.more)
+        self.about.clicked.connect(self.about_requested)
+        for text in (self._name, self._line):
+            text.installEventFilter(self)
         self.back.clicked.connect(self.back_requested)
         self.invite.clicked.connect(self.invite_requested)
         theme_changed.connect(self._dress)
@@ -225,13 +232,14 @@ class ConversationHeader(Area):
         name = one_line(conversation.name)
         self._name.setText(name)
         group = is_group(conversation)
-        self._avatar.show_identity(
+        self.about.show_identity(
             avatar_id(conversation),
             name,
             present=True if is_online(conversation) else None,
             picture=picture_of(conversation),
             is_group=group,
         )
+        self._say_about(conversation, name)
         self.lock.say(_sealed_words(group=group))
         for mute in self.mutes:
             mute.show_muted(conversation, self._now())
@@ -248,6 +256,17 @@ class ConversationHeader(Area):
         self.setAccessibleName(said.format(name=name))
         self._show_line()
         self._dress()
+
+    def _say_about(self, conversation: ConversationView, name: str) -> None:
+        """An open channel has a page of its own, in its menu: nobody in it is known."""
+        has_panel = conversation.open_channel is None
+        words = tr("About {name}").format(name=name) if has_panel else name
+        self.about.setAccessibleName(words)
+        self.about.setEnabled(has_panel)
+        set_tip(self.about, words if has_panel else "")
+        shape = Qt.CursorShape.PointingHandCursor if has_panel else Qt.CursorShape.ArrowCursor
+        for widget in (self.about, self._name, self._line):
+            widget.setCursor(shape)
 
     def _show_menu(self, conversation: ConversationView) -> None:
         menu = self._group_menu if is_group(conversation) else self._person_menu
@@ -278,6 +297,18 @@ class ConversationHeader(Area):
         self.back.setVisible(visible)
         self._dress()
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The words are no buttons of their own: the picture beside them is there for the keys."""
+        if (
+            event.type() == QEvent.Type.MouseButtonRelease
+            and isinstance(event, QMouseEvent)
+            and event.button() is Qt.MouseButton.LeftButton
+            and self.about.isEnabled()
+        ):
+            self.about_requested.emit()
+            return True
+        return super().eventFilter(watched, event)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
@@ -287,7 +318,7 @@ class ConversationHeader(Area):
         self.beads.set_short(room < _SHORT_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
         self.invite.setVisible(self._is_alone and room >= _NO_BEADS_BELOW)
-        self._avatar.setVisible(room >= _ONLY_WORDS_BELOW)
+        self.about.setVisible(room >= _ONLY_WORDS_BELOW)
         sealed = self._conversation is None or self._conversation.open_channel is None
         self.lock.setVisible(sealed and room >= _ONLY_WORDS_BELOW)
         self._show_line()

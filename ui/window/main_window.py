@@ -24,6 +24,7 @@ from ui.list.model import ConversationModel
 from ui.list.panel import LeftPanel
 from ui.notifications import Notifications
 from ui.settings import UiSettings
+from ui.side.dock import Dock
 from ui.tasks import Tasks
 from ui.theme import theme_changed
 from ui.translate import tr
@@ -43,6 +44,7 @@ from ui.window.outside_links import OutsideLinks
 from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
 from ui.window.router import EventRouter, Shown
+from ui.window.side_flows import SideFlows
 from ui.window.strip import StatusStrip
 from ui.window.unsent import UnsentTexts
 from ui.window.window_context import WindowContext
@@ -160,7 +162,19 @@ class MainWindow(QMainWindow):
         self.main = QStackedWidget()
         self.main.addWidget(self.empty)
         self.main.addWidget(self.pane)
-        self.body = Body(self.panel, self.main)
+        self.dock = Dock(self.main)
+        self.body = Body(self.panel, self.dock)
+        self.side = SideFlows(
+            self._engine,
+            self.tasks,
+            self,
+            self.dock,
+            pane=self.pane,
+            model=self.model,
+            flows=self.flows,
+            people=self.people,
+            now=self._surroundings.now,
+        )
         self.pages = QStackedWidget()
         self.pages.addWidget(self.body)
         self.pages.addWidget(self.first_start)
@@ -191,6 +205,7 @@ class MainWindow(QMainWindow):
         menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
         menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
         menu.add_hidden(tr("Emoji"), ("Ctrl+E",), self.pane.ask_emoji)
+        menu.add_hidden(tr("About the conversation"), ("Alt+Return",), self.side.toggle)
         menu.add_hidden(tr("Next area"), ("F6",), self._next_area)
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self._back)
         self.panel.set_menu(menu)
@@ -224,7 +239,16 @@ class MainWindow(QMainWindow):
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.looks.apply)
-        header, pane = self.pane.header, self.pane
+        header, pane, side = self.pane.header, self.pane, self.side
+        header.about_requested.connect(side.toggle)
+        pane.timeline.personRequested.connect(side.show_person)
+        side.open_requested.connect(self.open_conversation)
+        side.left_by_key.connect(self._leave_side)
+        side.file_open_requested.connect(
+            lambda message: self.about.open_file(message, self._surroundings.open_url)
+        )
+        self.bridge.message_added.connect(lambda event: side.heard(event.message))
+        self.bridge.message_changed.connect(lambda event: side.heard(event.message))
         header.back_requested.connect(self._back)
         header.date_requested.connect(
             lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
@@ -364,6 +388,7 @@ class MainWindow(QMainWindow):
             self.pane.header.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)
             self._show_title()
+            self.side.conversation_opened()
         self.panel.select(conversation_id)
         self.main.setCurrentWidget(self.pane)
         self.pages.setCurrentWidget(self.body)
@@ -389,6 +414,7 @@ class MainWindow(QMainWindow):
         self.open_conversation(self._wanted)
 
     def _show_nothing_open(self) -> None:
+        self.side.close()
         self.pane.leave()
         self.model.set_open(None)
         self.panel.select(None)
@@ -467,9 +493,15 @@ class MainWindow(QMainWindow):
             self.body.show_main(False)
         self.panel.rows.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def _leave_side(self, forward: bool) -> None:
+        """The panel stands last in the round of Tab."""
+        before = header.more if (header := self.pane.header).isVisible() else self.panel.rows
+        after = self.panel.avatar if self.panel.isVisible() else self.side.areas()[0]
+        (after if forward else before).setFocus(Qt.FocusReason.TabFocusReason)
+
     def _next_area(self) -> None:
-        """List, timeline, the bar about a person, composer, and round again."""
-        areas: list[QWidget] = [self.panel.rows, *self.pane.areas()]
+        """List, timeline, the bar about a person, composer, side panel, and round again."""
+        areas = [self.panel.rows, *self.pane.areas(), *self.side.areas()]
         usable = [area for area in areas if area.isVisible() and area.isEnabled()]
         if not usable:
             return

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, QRect, QSize, QTimer, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
@@ -19,7 +19,7 @@ from ui.beads import MAX_BEADS
 from ui.emoji.asking import EmojiAsking
 from ui.foreign_text import one_line
 from ui.mute_entries import MuteWish
-from ui.people import Answer, cannot_write_words, faces_of, lost_request
+from ui.people import Answer, cannot_write_words, faces_of, groups_with, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.translate import tr
@@ -110,7 +110,9 @@ class ConversationPane(QWidget):
         self._tasks = tasks
         self._outbox = outbox
         self._emoji = emoji
+        self._conversations = conversations
         self._conversation: ConversationView | None = None
+        self._gap: GapView | None = None
         self._recent = Recent()
         self.header = ConversationHeader(now)
         self.timeline = TimelineView(
@@ -176,6 +178,8 @@ class ConversationPane(QWidget):
         self.header.mute_requested.connect(self._mute_open)
         self.muted_bar.show_requested.connect(self._unmute_member)
         self.muted_bar.members_requested.connect(self.header.members_requested)
+        self.header.beads.message_chosen.connect(self.info_requested)
+        self.header.beads.missing_chosen.connect(self._go_to_gap)
         self.header.focus_left.connect(self.composer.box.setFocus)
         self.header.unblock_requested.connect(lambda: self._answer(Answer.UNBLOCK))
         self.contact_bar.answered.connect(self._answer)
@@ -243,7 +247,7 @@ class ConversationPane(QWidget):
                 for message in page.messages:
                     self._recent.put(message)
                 self._show_header()
-                self.timeline.set_gap(gap)
+                self.set_gap(gap)
                 self.timeline.set_held(held)
 
         self._tasks.spawn(fill, purpose=tr("read the conversation"))
@@ -260,7 +264,7 @@ class ConversationPane(QWidget):
         self._let_go()
 
     def _let_go(self) -> None:
-        self._conversation = None
+        self._conversation = self._gap = None
         self.writing.forget()
         self._recent.clear()
         self.history.leave()
@@ -323,7 +327,9 @@ class ConversationPane(QWidget):
         had_focus = focused is not None and (
             focused is self.contact_bar or self.contact_bar.isAncestorOf(focused)
         )
-        self.contact_bar.show_standing(conversation)
+        who = None if conversation.contact is None else conversation.contact.participant_id
+        groups = () if who is None else groups_with(who, self._conversations())
+        self.contact_bar.show_standing(conversation, groups)
         self.open_bar.show_channel(conversation)
         reason = cannot_write_words(conversation)
         # In an open channel only text is understood: no files, and nothing about messages.
@@ -358,7 +364,17 @@ class ConversationPane(QWidget):
         self.timeline.remove(message_id)
 
     def set_gap(self, gap: GapView | None) -> None:
+        self._gap = gap
         self.timeline.set_gap(gap)
+
+    def _go_to_gap(self) -> None:
+        places = () if self._gap is None else self._gap.places
+        before = next((place.before for place in places if place.before is not None), None)
+        if before is not None:
+            self.timeline.go_to(before)
+        else:
+            self.timeline.go_to_newest()
+        self.timeline.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_held(self, held: HeldView | None) -> None:
         self.timeline.set_held(held)

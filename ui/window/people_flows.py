@@ -8,10 +8,16 @@ from PySide6.QtWidgets import QWidget
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_LINK_DAYS
 from engine.core.errors import ChatError
-from engine.core.ids import ConversationId, UnixMs
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.events import ConversationView
 from ui.dialogs.code_reader import PictureSources
-from ui.dialogs.contact import RenamePerson, SafetyNumber, block_confirm, remove_confirm
+from ui.dialogs.contact import (
+    Fingerprints,
+    RenamePerson,
+    SafetyNumber,
+    block_confirm,
+    remove_confirm,
+)
 from ui.dialogs.person import AddPerson, OwnLink
 from ui.dialogs.profile import Profile
 from ui.error_words import error_words
@@ -27,6 +33,8 @@ class PeopleFlows(QObject):
     open_requested = Signal(str)
     """A conversation id that should be shown now."""
     profile_changed = Signal()
+    verified_changed = Signal()
+    """Somebody was compared, or is not verified any more."""
 
     def __init__(
         self,
@@ -118,9 +126,49 @@ class PeopleFlows(QObject):
             return
 
         async def flow() -> None:
-            await self._one.ask(SafetyNumber(conversation, contact, self._window))
+            who = contact.participant_id
+            known = who in self._engine.people.verified()
+            sheet = SafetyNumber(conversation, contact, self._window, is_verified=known)
+            if await self._one.ask(sheet):
+                await self._verify(who, verified=not known)
 
         self._one.start(tr("show the safety number"), flow)
+
+    def compare(
+        self,
+        participant_id: ParticipantId,
+        name: str,
+        fingerprint: str,
+        conversation: ConversationView | None,
+    ) -> None:
+        """By the safety number with a contact, by both fingerprints with a member of a group."""
+        if conversation is not None and conversation.contact is not None:
+            self.safety_number(conversation)
+            return
+
+        async def flow() -> None:
+            identity = self._engine.identity()
+            own = "" if identity is None else identity.fingerprint
+            if await self._one.ask(Fingerprints(name, fingerprint, own, self._window)):
+                await self._verify(participant_id, verified=True)
+
+        self._one.start(tr("compare the fingerprints"), flow)
+
+    def set_verified(self, participant_id: ParticipantId, *, verified: bool) -> None:
+        async def work() -> None:
+            await self._verify(participant_id, verified=verified)
+
+        self._tasks.spawn(work, purpose=tr("remember whom you compared"))
+
+    async def _verify(self, participant_id: ParticipantId, *, verified: bool) -> None:
+        await self._engine.people.set_verified(participant_id, verified=verified)
+        self.verified_changed.emit()
+
+    def unblock(self, conversation: ConversationView) -> None:
+        async def work() -> None:
+            await self._engine.people.set_blocked(conversation.conversation_id, blocked=False)
+
+        self._tasks.spawn(work, purpose=tr("unblock the person"))
 
     def block(self, conversation: ConversationView) -> None:
         async def flow() -> None:

@@ -286,6 +286,7 @@ def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
             "Forward…",
             "Copy message",
             "Message info…",
+            "About Maya",
             "Delete here…",
         ]
         choose(view, "Copy message")

@@ -1,0 +1,177 @@
+"""The panel about a group: who is in it and what they have, what was shared, and what can be done.
+
+It stays as it is while messages come; a change of the group changes only the words and rows that
+say something else, so that the keys stay where they are.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from engine.core.ids import ParticipantId
+from engine.events import ConversationView, MemberView
+from ui.avatar import Avatar
+from ui.controls import Button, ColourRole, Text
+from ui.conversation_words import present_members
+from ui.foreign_text import one_line
+from ui.people import face_of
+from ui.side.panel import SidePanel, WhoRow
+from ui.side.shared import SharedFiles
+from ui.side.words import Activity, member_words
+from ui.translate import tr
+
+Marks = tuple[tuple[str, ColourRole, ColourRole], ...]
+_AVATAR = 64
+_FIRST_SHOWN = 100
+"""Members; a row for each of thousands would keep the window from opening the panel."""
+
+
+def verified_mark() -> tuple[str, ColourRole, ColourRole]:
+    return (tr("verified"), "accentInk", "accentSoft")
+
+
+class PanelHead(QWidget):
+    """Picture, name and a line, in the middle."""
+
+    def __init__(self, *, is_group: bool) -> None:
+        super().__init__()
+        self.avatar = Avatar(_AVATAR, is_group=is_group)
+        self.name = Text(face="title", strong=True, wrap=True)
+        self.line = Text(face="label", colour="ink2", wrap=True)
+        self.marks = QHBoxLayout()
+        self.marks.setSpacing(4)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(4)
+        column.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addSpacing(4)
+        for text in (self.name, self.line):
+            text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            column.addWidget(text)
+        column.addLayout(self.marks)
+
+    def say(self, name: str, line: str) -> None:
+        self.name.setText(name)
+        self.line.setText(line)
+        self.line.setVisible(bool(line))
+        self.setAccessibleName(f"{name}. {line}")
+
+
+class GroupPanel(SidePanel):
+    member_chosen = Signal(str)
+    """A participant id."""
+    invite_requested = Signal()
+    mute_requested = Signal(bool)
+    leave_requested = Signal()
+
+    def __init__(self, shared: SharedFiles, now: Callable[[], datetime]) -> None:
+        super().__init__(tr("About this group"))
+        self._now = now
+        self._muted = False
+        self._most = _FIRST_SHOWN
+        self._again: Callable[[], None] = lambda: None
+        self.rows: dict[ParticipantId, WhoRow] = {}
+        self.head = PanelHead(is_group=True)
+        self.body.addWidget(self.head)
+        self.invite = self.add_action(tr("Invite people"), "join", self.invite_requested.emit)
+        self.mute = self.add_action(tr("Mute"), "bell-off", self._toggle_mute)
+        self.members_title = self.add_section("")
+        self._members = QVBoxLayout()
+        self._members.setSpacing(0)
+        self.body.addLayout(self._members)
+        self.show_all = Button(tr("Show all"), kind="ghost")
+        self.show_all.clicked.connect(self._show_all)
+        self.body.addWidget(self.show_all)
+        self.add_section(tr("Pictures and files"))
+        self.shared = shared
+        self.body.addWidget(shared)
+        self.body.addSpacing(12)
+        self.leave = self.add_action(
+            tr("Leave group…"), "leave", self.leave_requested.emit, danger=True
+        )
+        self.body.addStretch(1)
+
+    def show_group(
+        self,
+        group: ConversationView,
+        *,
+        contacts: Mapping[ParticipantId, ConversationView],
+        verified: frozenset[ParticipantId],
+        activity: Mapping[ParticipantId, Activity],
+    ) -> None:
+        """``contacts``: conversations with those whom one talks to one to one."""
+        self._again = partial(
+            self.show_group, group, contacts=contacts, verified=verified, activity=activity
+        )
+        name = one_line(group.name, 120)
+        here = present_members(group)
+        self.head.avatar.show_identity(group.conversation_id, name, is_group=True)
+        self.head.say(name, tr("%n members", "%n member", len(here)))
+        self._muted = group.muted
+        self.mute.rename(tr("Unmute") if group.muted else tr("Mute"))
+        gone = [member for member in group.members if member.has_left]
+        title = tr("%n members", "%n member", len(here))
+        if gone:
+            title = tr("{members}, {number} left").format(members=title, number=len(gone))
+        self.members_title.setText(title)
+        wanted = [*here, *gone]
+        self.show_all.setVisible(len(wanted) > self._most)
+        wanted = wanted[: self._most]
+        self._keep_only({member.participant_id for member in wanted})
+        for place, member in enumerate(wanted):
+            conversation = contacts.get(member.participant_id)
+            row = self._row_of(member.participant_id, place)
+            self._show_member(row, member, conversation, verified, activity)
+
+    def _show_all(self) -> None:
+        self._most = sys.maxsize
+        self._again()
+
+    def _keep_only(self, ids: set[ParticipantId]) -> None:
+        for who in [who for who in self.rows if who not in ids]:
+            self.rows.pop(who).deleteLater()
+
+    def _row_of(self, who: ParticipantId, place: int) -> WhoRow:
+        row = self.rows.get(who)
+        if row is None:
+            row = self.rows[who] = WhoRow()
+            row.clicked.connect(lambda _checked=False: self.member_chosen.emit(who))
+            row.focused.connect(self.reveal)
+        if self._members.indexOf(row) != place:
+            self._members.insertWidget(place, row)
+        return row
+
+    def _show_member(
+        self,
+        row: WhoRow,
+        member: MemberView,
+        conversation: ConversationView | None,
+        verified: frozenset[ParticipantId],
+        activity: Mapping[ParticipantId, Activity],
+    ) -> None:
+        contact = None if conversation is None else conversation.contact
+        name = one_line(member.name, 60)
+        picture = b"" if contact is None else face_of(contact)
+        present = True if contact is not None and contact.is_online else None
+        row.avatar.show_identity(member.participant_id, name, present=present, picture=picture)
+        marks: list[tuple[str, ColourRole, ColourRole]] = []
+        if member.is_self:
+            marks.append((tr("you"), "accentInk", "accentSoft"))
+        if member.is_admin:
+            marks.append((tr("admin"), "ink2", "surface2"))
+        if member.participant_id in verified:
+            marks.append(verified_mark())
+        if member.is_muted:
+            marks.append((tr("muted"), "ink3", "surface2"))
+        if member.has_left:
+            marks.append((tr("left"), "ink3", "surface2"))
+        what = activity.get(member.participant_id, Activity())
+        words = "" if member.has_left else member_words(member, contact, what, self._now())
+        row.show_words(name, words, tuple(marks))
+
+    def _toggle_mute(self) -> None:
+        self.mute_requested.emit(not self._muted)

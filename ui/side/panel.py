@@ -1,0 +1,235 @@
+"""What all side panels are made of: a title that stays, a close button, and sections that scroll.
+
+Escape closes a panel from anywhere in it.  Rows that can be pressed are buttons with a name that
+says all of the row, so that Tab and a screen reader go from one to the next.
+"""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QFocusEvent,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QFrame,
+    QHBoxLayout,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from ui.avatar import Avatar
+from ui.controls import (
+    Area,
+    Button,
+    ColourRole,
+    ElidedText,
+    IconButton,
+    Pill,
+    Text,
+    pressed_by_enter,
+)
+from ui.theme import Radius, current_theme, theme_changed
+from ui.translate import tr
+
+_HEAD = 58
+_EDGE = 16
+
+
+def _is_stop(widget: QWidget) -> bool:
+    takes_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+    return bool(takes_tab) and widget.isEnabled() and widget.isVisible()
+
+
+class SidePanel(Area):
+    close_requested = Signal()
+    back_requested = Signal()
+    left_by_key = Signal(bool)
+    """By Tab beyond the last button; False: by Shift+Tab before the first."""
+
+    def __init__(self, title: str, *, back: str = "") -> None:
+        """``back``: what the button that leads back is called; "" for none."""
+        super().__init__("panel", edges=("left",))
+        self.setAccessibleName(title)
+        self.title = Text(title, face="heading", strong=True)
+        self.close_button = IconButton("close", tr("Close the panel"))
+        self.close_button.clicked.connect(self.close_requested)
+        self.back_button = IconButton("back", back or tr("Back"))
+        self.back_button.clicked.connect(self.back_requested)
+        self.back_button.setVisible(bool(back))
+        head = QWidget()
+        head.setFixedHeight(current_theme().metrics.scaled(_HEAD))
+        top = QHBoxLayout(head)
+        top.setContentsMargins(6 if back else _EDGE, 0, 10, 0)
+        top.setSpacing(4)
+        top.addWidget(self.back_button)
+        top.addWidget(self.title, 1)
+        top.addWidget(self.close_button)
+        self.content = QWidget()
+        self.body = QVBoxLayout(self.content)
+        self.body.setContentsMargins(_EDGE, 4, _EDGE, _EDGE)
+        self.body.setSpacing(8)
+        self._area = QScrollArea()
+        self._area.setFrameShape(QFrame.Shape.NoFrame)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setAccessibleName(title)
+        self._area.setWidgetResizable(True)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setWidget(self.content)
+        self._area.viewport().setAutoFillBackground(False)
+        self.content.setAutoFillBackground(False)
+        self.content.installEventFilter(self)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(1, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(head)
+        whole.addWidget(self._area, 1)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt gives a scrolled widget its minimum width, even where that is more than there is."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._fit_content()
+        return super().eventFilter(watched, event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit_content()
+
+    def _fit_content(self) -> None:
+        self.content.setMaximumWidth(max(1, self._area.viewport().width()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
+        """In the order in which one sees it: rows come after what was made before them."""
+        stops = self._stops()
+        focused = QApplication.focusWidget()
+        at = stops.index(focused) if focused in stops else -1
+        place = at + (1 if next else -1)
+        if at < 0 or not 0 <= place < len(stops):
+            self.left_by_key.emit(next)
+            return True
+        reason = Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason
+        stops[place].setFocus(reason)
+        if self.content.isAncestorOf(stops[place]):
+            self.reveal(stops[place])
+        return True
+
+    def _stops(self) -> list[QWidget]:
+        found = [w for w in self.findChildren(QWidget) if _is_stop(w)]
+        places = {widget: widget.mapTo(self, QPoint(0, 0)) for widget in found}
+        return sorted(found, key=lambda w: (places[w].y() + w.height() / 2, places[w].x()))
+
+    def take_focus(self) -> None:
+        self.close_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def reveal(self, widget: QWidget) -> None:
+        self._area.ensureWidgetVisible(widget, 0, 24)
+
+    def add_section(self, title: str) -> Text:
+        self.body.addSpacing(8)
+        words = Text(title, face="small", colour="ink2", strong=True)
+        self.body.addWidget(words)
+        return words
+
+    def add_action(
+        self, words: str, icon_name: str, run: Callable[[], None], *, danger: bool = False
+    ) -> Button:
+        button = Button(words, kind="danger" if danger else "plain", icon_name=icon_name)
+        button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        button.clicked.connect(lambda _checked=False: run())
+        self.body.addWidget(button)
+        return button
+
+
+class PressableRow(QAbstractButton):
+    """A row with widgets in it that is pressed as a whole."""
+
+    focused = Signal(QWidget)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.row = QHBoxLayout(self)
+        self.row.setContentsMargins(8, 6, 8, 6)
+        self.row.setSpacing(10)
+        theme_changed.connect(self.update)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not pressed_by_enter(self, event):
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit(self)
+
+    def hitButton(self, pos: QPoint) -> bool:
+        return self.rect().contains(pos)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = current_theme(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        radius = theme.metrics.gap(Radius.BUTTON)
+        box = QRectF(self.rect())
+        painter.setPen(Qt.PenStyle.NoPen)
+        if self.underMouse() or self.isDown():
+            painter.setBrush(theme.hover)
+            painter.drawRoundedRect(box, radius, radius)
+        if self.hasFocus():
+            inset = theme.focus_width / 2
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            painter.drawRoundedRect(box.adjusted(inset, inset, -inset, -inset), radius, radius)
+
+
+class WhoRow(PressableRow):
+    """A person or a group: picture, name with marks behind it, and a line of words."""
+
+    def __init__(self, *, is_group: bool = False) -> None:
+        super().__init__()
+        self._is_group = is_group
+        self.avatar = Avatar(32, is_group=is_group)
+        self.name = ElidedText(face="label", strong=True)
+        self.line = ElidedText(face="caption", colour="ink2")
+        self._marks = QHBoxLayout()
+        self._marks.setSpacing(4)
+        first = QHBoxLayout()
+        first.setSpacing(6)
+        first.addWidget(self.name)
+        first.addLayout(self._marks)
+        first.addStretch(1)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addLayout(first)
+        words.addWidget(self.line)
+        self.row.addWidget(self.avatar)
+        self.row.addLayout(words, 1)
+
+    def show_words(
+        self, name: str, line: str, marks: tuple[tuple[str, ColourRole, ColourRole], ...] = ()
+    ) -> None:
+        self.name.setText(name)
+        self.line.setText(line)
+        self.line.setVisible(bool(line))
+        while (item := self._marks.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.deleteLater()
+        for words, ink, fill in marks:
+            self._marks.addWidget(Pill(words, ink=ink, fill=fill))
+        said = [name, *(words for words, _, _ in marks), line]
+        self.setAccessibleName(", ".join(part for part in said if part))

@@ -1,0 +1,74 @@
+"""What the side panels say of people: whether they are there, and what they hold of ours.
+
+Pure functions over read models.  What a member holds is known from the newest messages alone, of
+which the window reads a bounded number.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from engine.core.contacts import ContactState
+from engine.core.ids import ParticipantId, UnixMs
+from engine.events import ContactView, ConversationView, MemberView, MessageKind, MessageView
+from ui.people import seen_words
+from ui.times import spoken_time
+from ui.translate import tr
+
+_SAID = {MessageKind.TEXT, MessageKind.FILE}
+
+
+class Activity(Struct, frozen=True):
+    """What the newest messages of a conversation tell of one member."""
+
+    said_ms: UnixMs | None = None
+    held_ms: UnixMs | None = None
+    """When the newest of our messages was sent that they certainly hold."""
+    holds_newest: bool = False
+
+
+def activities(newest: Sequence[MessageView]) -> dict[ParticipantId, Activity]:
+    """``newest``: the end of the timeline, oldest first."""
+    said: dict[ParticipantId, UnixMs] = {}
+    held: dict[ParticipantId, UnixMs] = {}
+    ours = [m for m in newest if m.is_own and m.kind in _SAID and m.delivery is not None]
+    for message in newest:
+        if message.kind in _SAID:
+            said[message.sender_id] = max(message.sent_ms, said.get(message.sender_id, UnixMs(0)))
+    for message in ours:
+        holders = message.delivery.held_by if message.delivery is not None else ()
+        held.update(dict.fromkeys(holders, message.sent_ms))
+    last = ours[-1].delivery.held_by if ours and ours[-1].delivery is not None else ()
+    return {
+        who: Activity(said.get(who), held.get(who), who in last)
+        for who in said.keys() | held.keys()
+    }
+
+
+def member_words(
+    member: MemberView, contact: ContactView | None, activity: Activity, now: datetime
+) -> str:
+    """Whether they are there, and what they hold; of ourselves nothing."""
+    if member.is_self:
+        return ""
+    parts = []
+    if contact is not None and contact.state is ContactState.ACCEPTED and contact.last_seen_ms:
+        parts.append(seen_words(contact, now))
+    elif contact is not None and contact.state is ContactState.ACCEPTED and contact.is_online:
+        parts.append(tr("Online"))
+    elif activity.said_ms is not None:
+        parts.append(tr("Wrote {time}").format(time=spoken_time(activity.said_ms, now)))
+    if activity.holds_newest:
+        parts.append(tr("has your newest message"))
+    elif activity.held_ms is not None:
+        when = spoken_time(activity.held_ms, now)
+        parts.append(tr("has your message of {time}").format(time=when))
+    words = " · ".join(parts) or tr("No sign of them so far")
+    return f"{words[:1].upper()}{words[1:]}"
+
+
+def contacts_by_id(
+    conversations: Iterable[ConversationView],
+) -> Mapping[ParticipantId, ConversationView]:
+    return {view.contact.participant_id: view for view in conversations if view.contact is not None}
