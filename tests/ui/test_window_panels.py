@@ -1,8 +1,10 @@
 """The panel beside a conversation: about a group or a person, by mouse and by keys."""
 
+from collections.abc import Callable
+
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -180,17 +182,21 @@ def test_a_click_on_a_picture_or_a_name_in_the_timeline_tells_who_it_is() -> Non
             engine.receive(group, "Maya", "Low water is 10:52")
             view = it.window.pane.timeline
             await until(lambda: bool(view.scene.placed) and view.scene.loaded.total == 1)
-            message = view.scene.loaded.messages[0]
-            placed = next(p for p in view.scene.placed if isinstance(p.row, MessageRow))
-            box = view.scene.box(placed.row)
-            assert isinstance(box, BubbleBox)
-            g = view.scene.geometry
-            middle = QPoint(int(g.thread_x), int(placed.y + box.bubble.top() + g.avatar / 2))
-            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=middle)
+            message, g = view.scene.loaded.messages[0], view.scene.geometry
+
+            async def click(inside: Callable[[BubbleBox], QPointF]) -> None:
+                await until(lambda: view.scene.geometry.width == view.viewport().width())
+                placed = next(p for p in view.scene.placed if isinstance(p.row, MessageRow))
+                box = view.scene.box(placed.row)
+                assert isinstance(box, BubbleBox)
+                at = (inside(box) + QPointF(0, placed.y)).toPoint()
+                QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+
+            await click(lambda box: QPointF(g.thread_x, box.bubble.top() + g.avatar / 2))
             assert shown(it).participant_id == message.sender_id
             it.window.side.close()
-            name = box.name_rect.center().toPoint() + QPoint(0, int(placed.y))
-            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=name)
+            await until(lambda: view.width() == it.window.pane.width() == it.window.dock.width())
+            await click(lambda box: box.name_rect.center())
             assert shown(it).participant_id == message.sender_id
             it.window.side.close()
             view.interaction.open_menu(message, QPoint(0, 0), link=None)
@@ -279,12 +285,16 @@ def test_a_narrow_window_shows_the_panel_instead_and_the_next_conversation_inste
     play(scenario)
 
 
-def test_it_goes_with_its_conversation() -> None:
+def test_it_mutes_the_group_and_goes_with_it() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
             engine.receive(group, "Maya", "Bye")
             it.window.side.toggle()
             await until(lambda: "Maya, Wrote " in said(it)[1])
+            choose(group_panel(it).mute_menu, "For 1 hour")
+            await until(lambda: group_panel(it).mute.text().strip().startswith("Unmute"))
+            group_panel(it).mute.click()
+            await until(lambda: not engine.views[group].muted)
             await engine.leave(group)
             await until(lambda: it.window.side.panel is None)
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
@@ -18,6 +18,7 @@ from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, Text
 from ui.conversation_words import present_members
 from ui.foreign_text import one_line
+from ui.mute_entries import MuteWish, durations, mute_words
 from ui.people import face_of
 from ui.side.panel import SidePanel, WhoRow
 from ui.side.shared import SharedFiles
@@ -65,7 +66,8 @@ class GroupPanel(SidePanel):
     member_chosen = Signal(str)
     """A participant id."""
     invite_requested = Signal()
-    mute_requested = Signal(bool)
+    mute_requested = Signal(object)
+    """A ``MuteWish``."""
     leave_requested = Signal()
 
     def __init__(self, shared: SharedFiles, now: Callable[[], datetime]) -> None:
@@ -78,7 +80,13 @@ class GroupPanel(SidePanel):
         self.head = PanelHead(is_group=True)
         self.body.addWidget(self.head)
         self.invite = self.add_action(tr("Invite people"), "join", self.invite_requested.emit)
-        self.mute = self.add_action(tr("Mute"), "bell-off", self._toggle_mute)
+        self.mute = self.add_action(tr("Mute"), "bell-off", self._ask_mute)
+        self.mute_menu = QMenu(self)
+        self.mute_menu.setAccessibleName(tr("Mute"))
+        for words, for_ms in durations():
+            action = self.mute_menu.addAction(words)
+            wish = MuteWish(muted=True, for_ms=for_ms)
+            action.triggered.connect(partial(self._wish_mute, wish))
         self.members_title = self.add_section("")
         self._members = QVBoxLayout()
         self._members.setSpacing(0)
@@ -112,7 +120,8 @@ class GroupPanel(SidePanel):
         self.head.avatar.show_identity(group.conversation_id, name, is_group=True)
         self.head.say(name, tr("%n members", "%n member", len(here)))
         self._muted = group.muted
-        self.mute.rename(tr("Unmute") if group.muted else tr("Mute"))
+        muted = mute_words(group, self._now())
+        self.mute.rename(tr("Unmute ({muted})").format(muted=muted) if muted else tr("Mute"))
         gone = [member for member in group.members if member.has_left]
         title = tr("%n members", "%n member", len(here))
         if gone:
@@ -173,5 +182,11 @@ class GroupPanel(SidePanel):
         words = "" if member.has_left else member_words(member, contact, what, self._now())
         row.show_words(name, words, tuple(marks))
 
-    def _toggle_mute(self) -> None:
-        self.mute_requested.emit(not self._muted)
+    def _ask_mute(self) -> None:
+        if self._muted:
+            self.mute_requested.emit(MuteWish(muted=False))
+        else:
+            self.mute_menu.popup(self.mute.mapToGlobal(self.mute.rect().bottomLeft()))
+
+    def _wish_mute(self, wish: MuteWish, _checked: bool = False) -> None:
+        self.mute_requested.emit(wish)

@@ -218,7 +218,7 @@ class SideFlows(QObject):
         panel.member_chosen.connect(self.show_person)
         panel.invite_requested.connect(lambda: self._with_group(self._flows.invite))
         panel.leave_requested.connect(lambda: self._with_group(self._flows.leave))
-        panel.mute_requested.connect(lambda muted: self._pane.mute(conversation_id, muted))
+        panel.mute_requested.connect(lambda wish: self._pane.mute(conversation_id, wish))
         return panel
 
     def _person_panel(
