@@ -2,7 +2,8 @@
 
 Inputs wait in a bounded job queue and are handled in batches of a few milliseconds, deadlines
 first.  The storage thread makes a batch's writes durable in one transaction; only then are its
-sends performed and its events published.  Between batches other tasks of the loop run.
+sends performed and its events published.  Between batches other tasks of the loop run.  While
+messages from Stores are written, the next ones are handled.
 
 A StorageError ends the run, since memory is then ahead of the disk; the supervisor loads a new
 session from the store.  Every caller gets a result or an error.
@@ -360,7 +361,7 @@ class ConversationRunner:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._send_all(), name="publish queue")
-                tasks.create_task(self._handle_all(session), name="job queue")
+                tasks.create_task(self._handle_all(session, tasks), name="job queue")
         except ExceptionGroup as group:
             # Not "except*": some 3.11 releases wrap what it raises.
             for error in group.exceptions:
@@ -371,17 +372,22 @@ class ConversationRunner:
         finally:
             self._jobs.fail_taken(StorageError(UNKNOWN_OUTCOME, StorageFault.UNKNOWN_OUTCOME))
 
-    async def _handle_all(self, session: Session) -> None:
+    async def _handle_all(self, session: Session, tasks: asyncio.TaskGroup) -> None:
+        committing: asyncio.Task[None] | None = None
         while True:
             await self._jobs.wait(self._wait_s(session))
             batch = CommitBatch(recorded=self._context.recorder is not None)
             self._handle_batch(session, batch)
             if batch.fed:
                 await self._handle_fed(session, batch)
-            if batch:
-                await self._commit(session, batch)
-            else:
+            if not batch:
                 await asyncio.sleep(0)  # Junk, perhaps a lot of it: let the user interface run.
+                continue
+            if committing is not None:
+                await committing
+            committing = tasks.create_task(self._commit(session, batch), name="commit")
+            if not batch.fed:
+                await committing
 
     def _wait_s(self, session: Session) -> float | None:
         deadline_ms = session.next_deadline()

@@ -4,8 +4,6 @@ It reports each batch once it is durable, each copy once the network has it, and
 once it is over, after the messages it fetched.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import count
 from typing import assert_never
 
@@ -65,19 +63,13 @@ class RecordedQueries:
         hashes = len(started.query.hashes) if isinstance(started.query, ByHash) else 0
         self._running[started.query_id] = next(self._numbers), hashes
 
-    @contextmanager
-    def feeding(self, query_id: int) -> Iterator[None]:
-        """Mark what the session makes durable in this context as fetched by this query."""
-        number, _ = self._running.get(query_id, (None, 0))
-        if self._told is None or number is None:
-            yield
+    def feeds(self, query_id: int | None) -> None:
+        """What the session makes durable from here on was fetched by this query; None: by none."""
+        if self._told is None:
             return
         recorder, which = self._told
+        number = None if query_id is None else self._running.get(query_id, (None, 0))[0]
         recorder.asks(which, number)
-        try:
-            yield
-        finally:
-            recorder.asks(which, None)
 
     def ended(self, ended: QueryEnded) -> None:
         number, hashes = self._running.pop(ended.query_id, (None, 0))
@@ -87,4 +79,5 @@ class RecordedQueries:
 
     def forget(self) -> None:
         """Drop the running queries without reporting them."""
+        self.feeds(None)
         self._running.clear()

@@ -38,6 +38,8 @@ class BreakableStore(SqliteProfileStore):
     """Reading a log comes to no end, a slice at a time."""
     unreadable = False
     """The logs cannot be read."""
+    before_write: Callable[[Sequence[StoreWrite]], None] | None = None
+    """Called on the storage thread, which waits for it."""
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
         if self.unreadable:
@@ -47,6 +49,8 @@ class BreakableStore(SqliteProfileStore):
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         if self.broken:
             raise StorageError("The disk is full.")
+        if self.before_write is not None:
+            self.before_write(writes)
         super().apply(writes)
 
 

@@ -1,9 +1,9 @@
 """Backfills one conversation from Stores: runs its ``HistoryScheduler`` and passes on results.
 
 There is one task per conversation; requests run beside it.  Fetched messages take the same path as
-live ones, which opens, checks and deduplicates them.  The session makes them durable before the
-next ones are handled, so Stores are asked for no more than it can process.  After that the window's
-progress is saved, at most once a second.
+live ones, which opens, checks and deduplicates them.  A page is handled while the one before it is
+written, and two at most are under way, so Stores are asked for no more than the session can
+process.  Once a page is durable, the window's progress is saved, at most once a second.
 
 If many messages wait for missing dependencies, those are looked up before the window continues.
 After a storage error everything restarts from what is durable.  What a message says is handled in
@@ -23,6 +23,7 @@ from engine.core.entropy import RandomUnit
 from engine.core.errors import StorageError
 from engine.core.history.config import HistoryConfig
 from engine.core.history.progress import (
+    HistoryWrite,
     KeptWrite,
     Purpose,
     SaveCovered,
@@ -77,6 +78,7 @@ from engine.runtime.history.progress import (
     HistoryEventPublisher,
     ProgressStore,
 )
+from engine.runtime.history.query_slot import QuerySlot
 from engine.runtime.history.stores import StoreRegistry
 from engine.runtime.job_queue import JobInput
 from engine.runtime.own_clock import OwnClock
@@ -92,6 +94,8 @@ TRY_AGAIN_S: Final = 2.0
 LONGEST_WAIT_S: Final = 60.0
 MAX_HASHES: Final = 10_000
 ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
+PAGES_UNDER_WAY: Final = 2
+"""One is written while the next is handled."""
 
 logger = logging.getLogger(__name__)
 
@@ -133,44 +137,13 @@ class Sink(Protocol):
     def oldest_ms(self) -> UnixMs | None: ...
 
 
-class QuerySlot:
-    """One conversation's hold on the ``slots`` that all share, to spare the Stores.
+class _PageUnderWay(Struct, frozen=True, kw_only=True):
+    """A page of a window that was fed and may not be durable yet."""
 
-    It is held while there are queries to make.  A conversation that the user waits for needs none.
-    """
-
-    def __init__(self, slots: asyncio.Semaphore) -> None:
-        self._slots = slots
-        self._has_slot = self._is_active = False
-        self.is_urgent = asyncio.Event()
-        """Set while the user waits for this conversation."""
-
-    async def take(self) -> None:
-        """Wait for a slot, unless urgent.  Further calls return immediately until ``rest``."""
-        if self._is_active:
-            return
-        self._is_active = True
-        if self.is_urgent.is_set():
-            return
-        slot = asyncio.ensure_future(self._slots.acquire())
-        urgent = asyncio.ensure_future(self.is_urgent.wait())
-        try:
-            await asyncio.wait((slot, urgent), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            urgent.cancel()
-            if slot.done() and not slot.cancelled():
-                self._has_slot = True
-            else:
-                slot.cancel()
-            await asyncio.gather(slot, urgent, return_exceptions=True)
-
-    def rest(self) -> None:
-        """Release the slot: there is nothing to ask now."""
-        self._is_active = False
-        self.is_urgent.clear()
-        if self._has_slot:
-            self._has_slot = False
-            self._slots.release()
+    page: Fetched
+    fed: asyncio.Task[None]
+    writes: list[HistoryWrite]
+    """The progress it makes, to be kept once it is durable."""
 
 
 class Backfill:
@@ -205,6 +178,7 @@ class Backfill:
         self._queries: dict[int, QueryStarted] = {}
         self._looked_up: dict[WakuHash, MessageId] = {}
         """The hashes that are looked up; the oldest are dropped."""
+        self._under_way: deque[_PageUnderWay] = deque()
         self._pressure = 0
         self._connect_wanted = False
         self._notes: tuple[StoreNote, ...] = ()
@@ -329,7 +303,11 @@ class Backfill:
         asks, self._asks = self._asks, {}
         for ask in asks.values():
             ask.cancel()
-        await asyncio.gather(*asks.values(), return_exceptions=True)
+        pages = [page.fed for page in self._under_way]
+        self._under_way.clear()
+        for page in pages:
+            page.cancel()
+        await asyncio.gather(*asks.values(), *pages, return_exceptions=True)
         self._inputs = deque(
             one
             for one in self._inputs
@@ -359,6 +337,8 @@ class Backfill:
             self.connect()
         while True:
             input_ = await self._next(scheduler)
+            if not isinstance(input_, Answered | PressureChanged):
+                await self._settle()
             if isinstance(input_, WindowWanted) and input_.purpose is Purpose.DEPENDENCY:
                 input_ = self._within_horizon(input_)
             elif isinstance(input_, WindowWanted):
@@ -375,8 +355,11 @@ class Backfill:
         return scheduler.handle(input_, now_ms=clock.steady_ms(), clock_ms=clock.clock_ms())
 
     async def _next(self, scheduler: HistoryScheduler) -> HistoryInput:
-        while not self._inputs:
+        while True:
             self._wake.clear()
+            await self._settle_durable()
+            if self._inputs:
+                return self._inputs.popleft()
             deadline_ms, wait_s = scheduler.next_deadline(), LONGEST_WAIT_S
             if deadline_ms is not None:
                 wait_ms = max(deadline_ms - self._parts.clock.steady_ms(), 0)
@@ -390,7 +373,6 @@ class Backfill:
                 await self._progress.save_due()
                 if deadline_ms is not None and deadline_ms <= self._parts.clock.steady_ms():
                     return DeadlineReached()
-        return self._inputs.popleft()
 
     def _tell_durable(self, input_: HistoryInput) -> None:
         left: list[tuple[HistoryInput | None, asyncio.Future[None]]] = []
@@ -411,8 +393,13 @@ class Backfill:
         for ask in transition.asks:  # While earlier results are handled, more arrive.
             self._asks[ask.ask_id] = asyncio.create_task(self._ask(ask), name="store ask")
         for event in transition.events:
+            if not isinstance(event, Fetched | Advanced):
+                await self._settle()
             await self._take(event)
-        await self._progress.keep(transition.writes)
+        if self._under_way:
+            self._under_way[-1].writes.extend(transition.writes)
+        else:
+            await self._progress.keep(transition.writes)
 
     async def _ask(self, ask: Ask) -> None:
         outcome = await self._network.perform(ask)
@@ -432,8 +419,7 @@ class Backfill:
                         arrived=self._sink.arrived,
                     )
             case Fetched():
-                with self._recorded.feeding(event.query_id):
-                    await self._fetched(event)
+                await self._fetched(event)
             case Advanced():
                 self._publisher.advanced(event.reached_ns)
             case StoreEnded():
@@ -473,12 +459,44 @@ class Backfill:
     async def _fetched(self, event: Fetched) -> None:
         started = self._queries.get(event.query_id)
         if started is not None and isinstance(started.query, Window):
-            await self._sink.feed([_arrived(one) for one in event.messages])
-            first_ns = next((one.message.timestamp_ns for one in event.messages), None)
-            arrived = self._sink.arrived
-            self._publisher.fetched(len(event.messages), first_ns, arrived=arrived)
-        else:
-            await self._feed_looked_up(event.messages)
+            await self._feed_page(event)
+            return
+        await self._settle()
+        self._recorded.feeds(event.query_id)
+        await self._feed_looked_up(event.messages)
+        self._recorded.feeds(None)
+        await self._note_pressure()
+
+    async def _feed_page(self, page: Fetched) -> None:
+        """Feed a page of the window, and wait until few enough are under way."""
+        feed = self._sink.feed([_arrived(one) for one in page.messages])
+        if not self._under_way:
+            self._recorded.feeds(page.query_id)
+        fed = asyncio.create_task(feed, name="page")
+        fed.add_done_callback(lambda _fed: self._wake.set())
+        self._under_way.append(_PageUnderWay(page=page, fed=fed, writes=[]))
+        await self._settle(leaving=PAGES_UNDER_WAY - 1)
+
+    async def _settle(self, *, leaving: int = 0) -> None:
+        """Wait until no more than that many pages are under way."""
+        while len(self._under_way) > leaving:
+            await self._under_way[0].fed
+            await self._settle_durable()
+
+    async def _settle_durable(self) -> None:
+        """Keep the progress of the pages that have become durable, and tell of them."""
+        while self._under_way and self._under_way[0].fed.done():
+            durable = self._under_way.popleft()
+            durable.fed.result()
+            if not self._under_way:
+                self._recorded.feeds(None)
+            messages = durable.page.messages
+            first_ns = next((one.message.timestamp_ns for one in messages), None)
+            self._publisher.fetched(len(messages), first_ns, arrived=self._sink.arrived)
+            await self._note_pressure()
+            await self._progress.keep(durable.writes)
+
+    async def _note_pressure(self) -> None:
         waiting = self._sink.waiting
         if waiting != self._pressure:
             self._pressure = waiting

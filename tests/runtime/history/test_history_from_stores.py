@@ -1,8 +1,17 @@
 """What nobody sends any more comes from Store nodes: verified, in order, once, and durable."""
 
+import asyncio
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 
+from engine.core.ports import PutMessage, StoreWrite
+from engine.core.waku_archive import ArchivePage, ArchiveQuery
+from engine.core.waku_store import MAX_PAGE_MESSAGES
 from engine.history_views import HistoryReason, HistoryState, StoreHealth, StoreOrigin
+from engine.network.waku.store.intake import Archive
+from tests.patience import PATIENCE_S
+from tests.runtime.history.bad_stores import Honest
 from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
 MANY = 500
@@ -23,6 +32,49 @@ async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> 
     (store,) = bob.engine.history.stores()
     assert (store.origin, store.health) == (StoreOrigin.FOUND, StoreHealth.GOOD)
     assert store.messages >= MANY
+    await bob.stop()
+    await node.stop()
+
+
+async def test_while_a_page_is_written_the_next_ones_are_fetched_and_none_is_shown(
+    tmp_path: Path,
+) -> None:
+    third_asked_for = asyncio.Event()
+    may_write = threading.Event()
+
+    class Counted(Honest):
+        pages = 0
+
+        async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+            page = await super().query(query)
+            self.pages += len(page.rows) == MAX_PAGE_MESSAGES
+            if self.pages == 3:
+                third_asked_for.set()
+            return page
+
+    def counted(archive: Archive) -> Archive:
+        return Counted(archive)
+
+    def hold_texts(writes: Sequence[StoreWrite]) -> None:
+        if any(isinstance(w, PutMessage) and w.message.text in past.said for w in writes):
+            assert may_write.wait(PATIENCE_S)
+
+    node = StoreNode(tmp_path, "store")
+    await node.start()
+    past = await say_in_a_group(tmp_path, MANY, node)
+    await node.stop()
+    address = await node.start(wrap=counted)
+    bob = await Person("Bob", tmp_path).start()
+    assert bob.store is not None
+    bob.store.before_write = hold_texts
+    await bob.engine.history.add_store(address)
+    await bob.engine.groups.join(past.link)
+    async with asyncio.timeout(PATIENCE_S):
+        await third_asked_for.wait()
+    assert not bob.texts(past.group), "nothing is shown before it is durable"
+    may_write.set()
+    await bob.until_told(past.group, MANY)
+    assert await bob.has_once(past.group, past.said)
     await bob.stop()
     await node.stop()
 
