@@ -5,6 +5,7 @@ The marker only moves forward; rows that wait for earlier ones do not move it, b
 is not certain yet.
 """
 
+from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
@@ -25,6 +26,43 @@ RING_MS = 6000
 """How long a message that arrived late keeps its ring once somebody sees it."""
 
 
+class _Unread:
+    """Messages by id, and their positions in order: none is looked at again as others come."""
+
+    def __init__(self) -> None:
+        self._positions: dict[MessageId, Position] = {}
+        self._in_order: list[Position] = []
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def first(self) -> MessageId | None:
+        return self._in_order[0].message_id if self._in_order else None
+
+    def add(self, position: Position) -> None:
+        self.discard(position.message_id)  # It may have found another place.
+        self._positions[position.message_id] = position
+        insort(self._in_order, position)
+
+    def discard(self, message_id: MessageId) -> bool:
+        """Whether it was there."""
+        position = self._positions.pop(message_id, None)
+        if position is None:
+            return False
+        del self._in_order[bisect_left(self._in_order, position)]
+        return True
+
+    def drop_before(self, first: Position) -> None:
+        end = bisect_left(self._in_order, first)
+        for position in self._in_order[:end]:
+            del self._positions[position.message_id]
+        del self._in_order[:end]
+
+    def clear(self) -> None:
+        self._positions.clear()
+        self._in_order.clear()
+
+
 class ReadState:
     """Counts, without a widget or a clock."""
 
@@ -34,7 +72,7 @@ class ReadState:
         self._late_uncounted = 0
         """More than can be kept one by one: known by number and by the first of them."""
         self._late_first: Position | None = None
-        self._unread: dict[MessageId, Position] = {}
+        self._unread = _Unread()
         self._unread_elsewhere = 0
         """Unread when the conversation was opened and not loaded since: known by number only."""
 
@@ -73,7 +111,7 @@ class ReadState:
         if not conversation.unread or first is None:
             self._unread.clear()
         else:
-            self._unread = {m: at for m, at in self._unread.items() if at >= first}
+            self._unread.drop_before(first)
         self._unread_elsewhere = max(0, conversation.unread - len(self._unread))
 
     def caught_up(self) -> None:
@@ -84,7 +122,7 @@ class ReadState:
     def arrived(self, message: MessageView) -> None:
         """Somebody else's message that is not known to have been seen."""
         if not is_system(message):
-            self._unread[message.message_id] = message.position
+            self._unread.add(message.position)
 
     def arrived_late(self, message: MessageView) -> None:
         """Its place is above what one reads: it would go unnoticed there."""
@@ -97,7 +135,7 @@ class ReadState:
 
     def first_unread(self) -> MessageId | None:
         """The first in the conversation's order that arrived and was not seen yet."""
-        return min(self._unread, key=self._unread.__getitem__, default=None)
+        return self._unread.first()
 
     def is_ahead(self, position: Position) -> bool:
         """Whether the marker is known not to have come here yet."""
@@ -112,7 +150,7 @@ class ReadState:
 
     def removed(self, message_id: MessageId) -> None:
         self._late.pop(message_id, None)
-        self._unread.pop(message_id, None)
+        self._unread.discard(message_id)
 
     def seen(self, messages: Iterable[MessageView], loaded: LoadedMessages) -> Position | None:
         """These are wholly in view; returns the new marker if it moved."""
@@ -136,9 +174,9 @@ class ReadState:
         begin, end = loaded.index_at_or_after(first), loaded.index_at_or_after(newest)
         for message in loaded.messages[begin : end + 1]:
             fresh = message.position > first or self._seen_up_to is None
-            if message.message_id in self._unread:
-                del self._unread[message.message_id]
-            elif fresh and not message.is_own and not is_system(message):
+            if self._unread.discard(message.message_id):
+                continue
+            if fresh and not message.is_own and not is_system(message):
                 self._unread_elsewhere = max(0, self._unread_elsewhere - 1)
 
 
