@@ -66,18 +66,21 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     late_ms: list[float] = []
     resident: list[float] = []
     watch = asyncio.create_task(measure(late_ms, resident))
-    began = time.perf_counter()
+    began, processor_s = time.perf_counter(), processor_time_s()
+    loop_s = time.thread_time()
     await engine.groups.join(link)
     async with asyncio.timeout(PATIENCE_S):
         await done.wait()
     took_s = time.perf_counter() - began
+    processor_s = processor_time_s() - processor_s
+    loop_s = time.thread_time() - loop_s
     watch.cancel()
-    processor_s = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     await engine.stop()
     late_ms.sort()
     return {
         "seconds": took_s,
         "cpu_seconds": processor_s,
+        "loop_cpu_seconds": loop_s,
         "late_p99_ms": late_ms[int(len(late_ms) * 0.99)],
         "late_max_ms": late_ms[-1],
         "before_mib": before_mib,
@@ -96,6 +99,10 @@ async def measure(late_ms: list[float], resident: list[float]) -> None:
         if now_s() - looked_s > 0.25:
             looked_s = now_s()
             resident.append(resident_mib())
+
+
+def processor_time_s() -> float:
+    return sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
 
 
 def resident_mib() -> float:
