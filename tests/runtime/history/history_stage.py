@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,13 @@ from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
+from engine.core.waku_archive import (
+    Appended,
+    ArchivedMessage,
+    ArchivePage,
+    ArchiveQuery,
+    ArchiveStatistics,
+)
 from engine.delivery.recorder import Recorder
 from engine.events import (
     ConversationAdded,
@@ -98,6 +105,46 @@ class StoreNode:
             await self.node.stop()
         if self.archive is not None:
             await self.archive.close()
+
+
+class RationedArchive:
+    """An archive that holds its next answer back once it gave out its ration of messages.
+
+    What fetches from it is then in the middle, however fast or slow the machine is.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._ration = 0
+        self._more = asyncio.Event()
+        self.used_up = asyncio.Event()
+
+    def give_out(self, messages: int) -> None:
+        """So many more, in whole pages."""
+        self._ration = messages
+        self.used_up.clear()
+        self._more.set()
+
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> Appended:
+        return await self._archive.append(messages)
+
+    async def query(self, query: ArchiveQuery, /) -> ArchivePage:
+        while self._ration <= 0:
+            self.used_up.set()
+            self._more.clear()
+            await self._more.wait()
+        page = await self._archive.query(query)
+        self._ration -= len(page.rows)
+        return page
+
+    async def retain(self) -> int:
+        return await self._archive.retain()
+
+    async def statistics(self) -> ArchiveStatistics:
+        return await self._archive.statistics()
+
+    async def close(self) -> None:
+        await self._archive.close()
 
 
 class Person:

@@ -7,43 +7,89 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.ids import ConversationId
 from engine.core.problems import NoStoreToAsk
-from engine.core.waku_store import MAX_PAGE_MESSAGES
 from engine.events import NoticeRaised
 from engine.history_views import HistoryReason, HistoryState
+from engine.network.waku.store.intake import Archive
 from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import (
+    QUICK,
     GroupPast,
     Person,
+    RationedArchive,
     StoreNode,
     connected_friends,
     say_in_a_group,
 )
 
 MANY = 600
+MANY_IN_A_PAIR = 30
+PAGE = 5
+"""How many messages those ask for at once who are to be found in the middle of a group."""
+MARGIN = 50
+"""Of what a Store gives out, so much may be something else than texts."""
+UNLIMITED = 10**9
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def fill_and_be_killed(
-    *arguments: str, come: bool, after_s: float, page: int = MAX_PAGE_MESSAGES
-) -> None:
-    """So long after the first few came, or after it was up."""
-    command = [sys.executable, "-m", "tests.runtime.history.filling_process", *arguments, str(page)]
-    if come and not after_s:
-        command.append("halt")
-    victim = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdout=subprocess.PIPE)
-    assert victim.stdout is not None
-    async with asyncio.timeout(PATIENCE_S):
-        assert await victim.stdout.readline()
-        if come:
-            assert await victim.stdout.readline()
-    try:
-        await asyncio.wait_for(victim.wait(), after_s)
-    except TimeoutError:
+class RationedNode:
+    """A Store whose answers last until a ration is used up."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.node = StoreNode(place, "store")
+        self._archives: list[RationedArchive] = []
+
+    async def start(self) -> str:
+        return await self.node.start(wrap=self._wrap)
+
+    def _wrap(self, archive: Archive) -> Archive:
+        self._archives.append(RationedArchive(archive))
+        return self.archive
+
+    @property
+    def archive(self) -> RationedArchive:
+        return self._archives[-1]
+
+    async def kill_at(self, messages: int, link: str = "") -> None:
+        """Somebody is killed who got so many, in whole pages, and asks for the next one."""
+        self.archive.give_out(messages)
+        victim = await self._victim(link, PAGE)
+        async with asyncio.timeout(PATIENCE_S):
+            await self.archive.used_up.wait()
         victim.kill()
         await victim.wait()
+        self.archive.give_out(UNLIMITED)
+
+    async def kill_after_some(self, more: int, link: str = "", page: int = PAGE) -> None:
+        """Somebody is killed who was told something; so many more came since."""
+        self.archive.give_out(page)
+        victim = await self._victim(link, page)
+        assert victim.stdout is not None
+        told = asyncio.create_task(victim.stdout.readline())
+        async with asyncio.timeout(PATIENCE_S):
+            while not told.done():
+                used_up = asyncio.create_task(self.archive.used_up.wait())
+                await asyncio.wait([told, used_up], return_when=asyncio.FIRST_COMPLETED)
+                used_up.cancel()
+                self.archive.give_out(page)
+            self.archive.give_out(more)
+            await self.archive.used_up.wait()
+        assert await told == b"some came\n"
+        victim.kill()
+        await victim.wait()
+        self.archive.give_out(UNLIMITED)
+
+    async def _victim(self, link: str, page: int) -> asyncio.subprocess.Process:
+        arguments = [str(self._place), self.node.address, link, str(page)]
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.runtime.history.filling_process", *arguments),
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+        )
 
 
 async def get_the_rest(bob: Person, past: GroupPast) -> int:
@@ -59,15 +105,16 @@ async def get_the_rest(bob: Person, past: GroupPast) -> int:
 async def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_missed(
     tmp_path: Path,
 ) -> None:
-    node = StoreNode(tmp_path, "store")
-    address = await node.start()
-    past = await say_in_a_group(tmp_path, MANY, node)
-    await fill_and_be_killed(str(tmp_path), address, past.link, come=True, after_s=0)
+    store = RationedNode(tmp_path)
+    address = await store.start()
+    store.archive.give_out(UNLIMITED)
+    past = await say_in_a_group(tmp_path, MANY, store.node)
+    await store.kill_after_some(MANY // 2, past.link)
     bob = await Person("Bob", tmp_path, peers=(address,)).start()
     before = await get_the_rest(bob, past)
     assert 0 < before < MANY, "killed in the middle"
     await bob.stop()
-    await node.stop()
+    await store.node.stop()
 
 
 async def test_killed_again_and_again_at_any_moment_it_still_gets_everything_once(
@@ -76,16 +123,16 @@ async def test_killed_again_and_again_at_any_moment_it_still_gets_everything_onc
     """Whatever it was doing: asking, writing, saying how far it came, or loading."""
     kills, chance = 5, Random(7)
 
-    node = StoreNode(tmp_path, "store")
-    address = await node.start()
-    past = await say_in_a_group(tmp_path, MANY, node)
+    store = RationedNode(tmp_path)
+    address = await store.start()
+    store.archive.give_out(UNLIMITED)
+    past = await say_in_a_group(tmp_path, MANY, store.node)
     for _ in range(kills):
-        after_s = chance.uniform(0, 0.03)
-        await fill_and_be_killed(str(tmp_path), address, past.link, come=True, after_s=after_s)
+        await store.kill_at(chance.randrange(1, MANY // kills), past.link)
     bob = await Person("Bob", tmp_path, peers=(address,)).start()
     await get_the_rest(bob, past)
     await bob.stop()
-    await node.stop()
+    await store.node.stop()
 
 
 async def test_a_store_that_is_switched_off_in_the_middle_and_comes_back(tmp_path: Path) -> None:
@@ -108,14 +155,18 @@ async def test_a_store_that_is_switched_off_in_the_middle_and_comes_back(tmp_pat
 async def test_a_disk_that_is_full_in_the_middle_and_has_room_again(
     tmp_path: Path, after: int
 ) -> None:
-    node = StoreNode(tmp_path, "store")
-    address = await node.start()
-    past = await say_in_a_group(tmp_path, MANY, node)
-    bob = await Person("Bob", tmp_path, peers=(address,)).start()
+    store = RationedNode(tmp_path)
+    address = await store.start()
+    store.archive.give_out(UNLIMITED)
+    past = await say_in_a_group(tmp_path, MANY, store.node)
+    store.archive.give_out(after + MARGIN)
+    config = replace(QUICK, page_messages=PAGE)
+    bob = await Person("Bob", tmp_path, peers=(address,), config=config).start()
     await bob.engine.groups.join(past.link)
     await bob.until_told(past.group, after)
     assert bob.store is not None
     bob.store.broken = True
+    store.archive.give_out(UNLIMITED)
     await bob.until(lambda: any(isinstance(event, NoticeRaised) for event in bob.told))
     told = len(bob.texts(past.group))
     assert told < MANY, "in the middle"
@@ -125,7 +176,7 @@ async def test_a_disk_that_is_full_in_the_middle_and_has_room_again(
     assert await bob.log_of(past.group, past.said) == past.logged
     assert await bob.engine.timeline.gap(past.group) is None
     await bob.stop()
-    await node.stop()
+    await store.node.stop()
 
 
 async def test_a_pair_gets_what_was_said_in_the_night_from_a_store_alone(tmp_path: Path) -> None:
@@ -145,8 +196,10 @@ async def say_in_the_night(
     """By Ann, to Bob, who is not there; in the morning she is gone as well."""
     ann, bob, pair = await connected_friends(place, node)
     await bob.stop()
-    said = await ann.say(pair, count, "night")
-    await ann.until_out(pair)
+    said = [f"night {number}" for number in range(count)]
+    for text in said:
+        await ann.engine.timeline.send_text(pair, text)
+        await ann.until_out(pair)  # Each in an envelope of its own.
     await ann.stop()
     return pair, said
 
@@ -157,29 +210,27 @@ async def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_on
     """Whatever it was doing: asking, acknowledging, writing, or waiting for what comes before."""
     kills, chance = 5, Random(11)
 
-    node = StoreNode(tmp_path, "store")
-    address = await node.start()
-    pair, said = await say_in_the_night(tmp_path, node, MANY)
+    store = RationedNode(tmp_path)
+    address = await store.start()
+    store.archive.give_out(UNLIMITED)
+    pair, said = await say_in_the_night(tmp_path, store.node, MANY_IN_A_PAIR)
     come = [0]
-    for kill in range(kills):
-        after_s = chance.uniform(0, 0.1) if kill else 0
-        some_left = come[-1] < MANY // 2
-        await fill_and_be_killed(
-            str(tmp_path), address, "", come=some_left, after_s=after_s, page=1
-        )
+    for _ in range(kills):
+        await store.kill_after_some(chance.randrange(3), page=1)
         bob = await Person("Bob", tmp_path).start()
         log = [text for _, _, text in await bob.log_of(pair, said)]
         assert log == said[: len(log)], "in a row, each once"
         come.append(len(log))
         await bob.stop()
-    assert any(0 < count < MANY for count in come), "killed in the middle"
+    assert sorted({*come}) == come, "further each time"
+    assert come[-1] < MANY_IN_A_PAIR, "killed in the middle"
     bob = await Person("Bob", tmp_path, peers=(address,)).start()
-    await bob.until_told(pair, MANY - come[-1])
+    await bob.until_told(pair, MANY_IN_A_PAIR - come[-1])
     assert await bob.engine.timeline.gap(pair) is None
     assert [text for _, _, text in await bob.log_of(pair, said)] == said
     assert bob.texts(pair) == said[come[-1] :], "what was durable is not told again"
     await bob.stop()
-    await node.stop()
+    await store.node.stop()
 
 
 async def test_what_was_wanted_is_fetched_after_a_restart(tmp_path: Path) -> None:
