@@ -18,6 +18,7 @@ from engine.events import MessageView
 from ui.conversation_words import kind_words, sender_words
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
 from ui.theme import Theme, Typeface
+from ui.timeline.album import Tile, album_tiles
 from ui.timeline.bodies import Body, BodyLayouts
 from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
 from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
@@ -56,10 +57,10 @@ _OUTLINE = 1
 class Meta(Struct, frozen=True, kw_only=True):
     """Time, count and glyph on a bubble's last line."""
 
-    rect: QRectF
-    time: str
-    count: str
-    glyph: Glyph | None
+    rect: QRectF = QRectF()
+    time: str = ""
+    count: str = ""
+    glyph: Glyph | None = None
 
 
 class BubbleBox(Struct, frozen=True, kw_only=True):
@@ -69,6 +70,8 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
     name_rect: QRectF
     above: PartsAbove
     file: FileBox | None
+    album: tuple[Tile, ...] = ()
+    """Pictures that are drawn together, instead of ``file``."""
     body: Body
     body_at: QPointF
     chips: tuple[Chip, ...]
@@ -108,7 +111,7 @@ class Measure:
     def box(self, row: Row) -> Box:
         match row:
             case MessageRow():
-                return self._bubble(row)
+                return self._bubble(row) if row.album_of is None else self._nothing(row)
             case HeldRow(message=message) if not is_system(message):
                 return self._bubble(MessageRow(message=message, first=row.first, last=True))
             case GapRow() | LostRow() | EarlierRow() | HeldTitleRow():
@@ -159,6 +162,28 @@ class Measure:
 
     # bubbles ------------------------------------------------------------------------------------
 
+    def _nothing(self, row: MessageRow) -> BubbleBox:
+        """A picture that is drawn in another row."""
+        g = self.geometry
+        room = g.max_bubble - 2 * g.pad_x
+        body = self.bodies.body(row.message, width=room, unfolded=False, theme=self.theme)
+        at = QPointF(g.bubble_left, 0)
+        return BubbleBox(
+            height=0,
+            bubble=QRectF(at, at),
+            name="",
+            name_rect=QRectF(),
+            above=parts_above(row.message, at, room, self.theme),
+            file=None,
+            body=body,
+            body_at=at,
+            chips=(),
+            meta=Meta(),
+            reason="",
+            reason_rect=QRectF(),
+            buttons=(),
+        )
+
     def _bubble(self, row: MessageRow) -> BubbleBox:
         g, theme, message = self.geometry, self.theme, row.message
         room = g.max_bubble - 2 * g.pad_x
@@ -169,26 +194,31 @@ class Measure:
         begin = top + _OUTLINE + g.pad_y
         origin = QPointF(0, begin + name_height)
         parts = parts_above(message, origin, room, theme)
-        file = self._file(message, origin.y() + parts.height, room)
-        below_file = origin.y() + parts.height
+        above_file = origin.y() + parts.height
+        album = album_tiles(row.album, above_file, room, theme) if row.album else ()
+        file = None if album else self._file(message, above_file, room)
+        has_text = message.file is None or bool(message.text)
+        below_file = above_file
         if file is not None:
             below_file = file.bottom + theme.metrics.gap(4)
-        has_text = message.file is None or bool(message.text)
+        elif album:
+            below_file = album[-1].rect.bottom() + (theme.metrics.gap(4) if has_text else 0)
         body_top, body_height = below_file, body.height if has_text else 0.0
         text_end = body.last_line_width if has_text else _end_of_file(file, room)
         chips = self._chips(message, body_top + body_height, room)
-        told = row.timed or message.held or message.edited_ms is not None
-        time = self._time(message) if told else ""
-        meta_width = self._meta_width(message, time)
+        time = "" if album else self._told_time(row)
+        meta_width = 0.0 if album else self._meta_width(message, time)
         line = theme.type.micro.line_height
         end = _end_of(chips) if chips else text_end
         beside = end + _TEXT_TO_META + meta_width
         text_blocks = body.right_to_left or body.ends_in_code
         own_line = beside > room or body.folded or (text_blocks and not chips)
+        own_line = own_line and not album
         widths = [chip.rect.right() for chip in chips]
         file_width = 0.0 if file is None else file.width
+        widths += [tile.rect.right() for tile in album]
         inner = max([body.width, name_width, parts.width, file_width, *widths])
-        inner = max(inner, meta_width if own_line else beside)
+        inner = max(inner, 0.0 if album else meta_width if own_line else beside)
         if body.folded:
             inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
         width = float(int(inner + 2 * g.pad_x) + 1)
@@ -197,10 +227,10 @@ class Measure:
         bottom = max([body_top + body_height, *(chip.rect.bottom() for chip in chips)])
         bottom += line if own_line else 0
         bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + _OUTLINE + 0.5))
-        apart = own_line or bool(chips) or not has_text
+        below = own_line or bool(chips) or not has_text
         meta_rect = QRectF(
             bubble.right() - g.pad_x + 2 - meta_width,
-            bubble.bottom() - _OUTLINE - g.pad_y - line + (2 if apart else self._to_baseline()),
+            bubble.bottom() - _OUTLINE - g.pad_y - line + (2 if below else self._to_baseline()),
             meta_width,
             line,
         )
@@ -217,10 +247,11 @@ class Measure:
             name_rect=QRectF(content_left, begin, name_width, name_height),
             above=parts.placed(content_left, width - 2 * g.pad_x),
             file=file,
+            album=tuple(tile.moved(content_left) for tile in album),
             body=body,
             body_at=QPointF(content_left, body_top),
             chips=tuple(chip.moved(content_left) for chip in chips),
-            meta=self._meta(message, meta_rect, time),
+            meta=Meta() if album else self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
             buttons=unfold + (() if file is None else file.buttons) + buttons,
@@ -260,6 +291,11 @@ class Measure:
             count="" if delivery is None else count_of(delivery),
             glyph=None if delivery is None else glyph_of(delivery),
         )
+
+    def _told_time(self, row: MessageRow) -> str:
+        message = row.message
+        told = row.timed or message.held or message.edited_ms is not None
+        return self._time(message) if told else ""
 
     def _time(self, message: MessageView) -> str:
         if message.held:

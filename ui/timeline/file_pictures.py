@@ -15,7 +15,7 @@ from engine.events import MessageView
 from ui.file_words import is_here
 
 _KEPT = 96
-_KEPT_SCALED = 32
+_KEPT_SCALED = 48
 _SHOWN_PIXELS = QSize(1020, 780)
 """Three device pixels for each of a picture's: no screen shows more of it in the timeline."""
 _Key: TypeAlias = tuple[MessageId, bool]
@@ -32,7 +32,7 @@ class FilePictures(QObject):
     def __init__(self) -> None:
         super().__init__()
         self._ready: OrderedDict[_Key, QImage | None] = OrderedDict()
-        self._scaled: OrderedDict[tuple[_Key, float, float, float], QPixmap] = OrderedDict()
+        self._scaled: OrderedDict[tuple[_Key, float, float, float, bool], QPixmap] = OrderedDict()
         self._ordered: set[_Key] = set()
 
     def picture(self, message: MessageView) -> QImage | None:
@@ -45,19 +45,25 @@ class FilePictures(QObject):
             self.wanted.emit(message, _SHOWN_PIXELS)
         return None
 
-    def pixmap(self, message: MessageView, room: QSizeF, scale: float) -> QPixmap | None:
-        """The whole picture within ``room`` logical pixels, smooth on a screen of this scale."""
+    def pixmap(
+        self, message: MessageView, room: QSizeF, scale: float, *, cover: bool = False
+    ) -> QPixmap | None:
+        """The whole picture within ``room`` logical pixels, smooth on a screen of this scale.
+
+        ``cover``: it fills ``room``, and reaches beyond it in one direction.
+        """
         key, image = _key(message), self.picture(message)
         if image is None:  # Its thumbnail stays until it is decoded.
             key = (message.message_id, False)
             image = self._ready.get(key)
         if image is None:
             return None
-        place = (key, room.width(), room.height(), scale)
+        place = (key, room.width(), room.height(), scale, cover)
         pixmap = self._scaled.get(place)
         if pixmap is None:
             smooth = Qt.TransformationMode.SmoothTransformation
-            keep = Qt.AspectRatioMode.KeepAspectRatio
+            modes = Qt.AspectRatioMode
+            keep = modes.KeepAspectRatioByExpanding if cover else modes.KeepAspectRatio
             pixmap = QPixmap.fromImage(image.scaled((room * scale).toSize(), keep, smooth))
             pixmap.setDevicePixelRatio(scale)
             self._scaled[place] = pixmap

@@ -12,6 +12,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from engine.events import MessageView
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.theme import Theme
+from ui.timeline.album import AlbumPainter
 from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
@@ -75,6 +76,7 @@ class RowPainter:
         self._body = BodyPainter(painter, theme)
         self._parts = PartsPainter(self._draw)
         self._files = FilePainter(self._draw, pictures)
+        self._albums = AlbumPainter(self._draw, pictures)
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g
@@ -89,6 +91,8 @@ class RowPainter:
         if mentioned or state.band > 0:
             self._band(box.height, 1.0 if mentioned else state.band, barred=mentioned)
         match row, box:
+            case MessageRow(album_of=str()), BubbleBox():
+                pass  # Its picture is drawn with the others of its album.
             case MessageRow(), BubbleBox():
                 self._message(row, box, state)
             case _, CardBox():
@@ -174,8 +178,9 @@ class RowPainter:
         p, theme = self._p, self._theme
         if box.file is not None:
             self._files.paint(message, box.file)
-            if not message.text:
-                return
+        self._albums.paint(box.album)
+        if message.file is not None and not message.text:
+            return
         p.setPen(ink)
         if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
             p.setClipRect(box.bubble)

@@ -22,6 +22,7 @@ from engine.core.ids import MessageId, Position, UnixMs
 from engine.events import GapPlace, GapView, HeldView, MessageKind, MessageView
 from engine.history_views import HistoryView, LostView
 from ui.timeline.gaps import Stretch
+from ui.timeline.together import MOST_TOGETHER, begins_album, goes_on
 from ui.times import moment
 
 _MINUTE_MS = 60 * 1000
@@ -99,6 +100,10 @@ class MessageRow(Struct, frozen=True, kw_only=True):
     last: bool
     timed: bool = True
     """Its time is written out.  In one's own run it is where it changes."""
+    album: tuple[MessageView, ...] = ()
+    """All pictures of the album that is drawn here; this message's is the first."""
+    album_of: MessageId | None = None
+    """Its picture is drawn there, and the row itself has no height."""
 
 
 class HeldTitleRow(Struct, frozen=True, kw_only=True):
@@ -244,7 +249,36 @@ def derive_rows(  # noqa: PLR0913 - what rows depend on
             rows.append(MessageRow(message=message, first=breaks, last=True, timed=timed))
             previous = message
         previous_day = day
-    return rows + markers.get(len(messages), [])
+    return _with_albums(rows) + markers.get(len(messages), [])
+
+
+def _with_albums(rows: list[Row]) -> list[Row]:
+    """Pictures that were sent together are drawn by the first of them."""
+    at = 0
+    while at < len(rows):
+        together = _album_at(rows, at)
+        if len(together) > 1:
+            first, last = together[0], together[-1]
+            album = tuple(row.message for row in together)
+            rows[at] = replace(first, album=album, last=last.last)
+            for place, row in enumerate(together[1:], at + 1):
+                rows[place] = replace(row, album_of=first.message.message_id)
+        at += max(1, len(together))
+    return rows
+
+
+def _album_at(rows: Sequence[Row], at: int) -> list[MessageRow]:
+    first = rows[at]
+    if not isinstance(first, MessageRow) or not begins_album(first.message):
+        return []
+    together = [first]
+    for row in rows[at + 1 : at + MOST_TOGETHER]:
+        if not isinstance(row, MessageRow) or row.first:
+            break
+        if not goes_on(together[-1].message, row.message):
+            break
+        together.append(row)
+    return together
 
 
 def _markers(

@@ -263,6 +263,9 @@ class Scene:
         placed = next((p for p in self.placed if row_key(p.row) == key), None)
         if placed is None:
             return None
+        tile = self._tile_of(placed.row)
+        if tile is not None:
+            return tile
         box = self.box(placed.row)
         if isinstance(box, BubbleBox):
             inner = box.bubble
@@ -277,6 +280,19 @@ class Scene:
         if not QRectF(g.left, kept.y, g.avatar, g.avatar).contains(point):
             return None
         return Hit(kept.first, kept.message, over_sender=True)
+
+    def _tile_of(self, row: Row) -> QRectF | None:
+        """Of a row whose picture stands in an album: its place in the viewport."""
+        if not isinstance(row, MessageRow) or not (row.album or row.album_of):
+            return None
+        first = message_key(row.album_of or row.message.message_id)
+        drawn = next((p for p in self.placed if row_key(p.row) == first), None)
+        box = None if drawn is None else self.box(drawn.row)
+        if drawn is None or not isinstance(box, BubbleBox):
+            return None
+        wanted = row.message.message_id
+        tile = next((tile for tile in box.album if tile.message.message_id == wanted), None)
+        return None if tile is None else tile.rect.translated(0, drawn.y)
 
     def hit(self, point: QPointF) -> Hit | None:
         kept = self._kept_avatar_at(point) if point.x() < self.geometry.bubble_left else None
@@ -358,6 +374,11 @@ def _goes_on(row: Row) -> bool:
 def _hit_in_bubble(
     key: RowKey, message: MessageView, box: BubbleBox, inside: QPointF, *, selectable: bool
 ) -> Hit:
+    for tile in box.album:
+        if tile.rect.contains(inside):
+            of_tile = message_key(tile.message.message_id)
+            over_meta = tile.pill.contains(inside)
+            return Hit(of_tile, tile.message, over_file=True, over_meta=over_meta)
     chip = next((chip for chip in box.chips if chip.rect.contains(inside)), None)
     if chip is not None:
         return Hit(key, message, chip=chip.emoji)
