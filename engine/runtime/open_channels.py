@@ -109,10 +109,10 @@ class OpenChannels:
         label, nick = usable_name(label or usable.channel_id), usable_name(nick)
         if len(nick.encode()) > MAX_NICK_BYTES:
             raise InputError(InputFlaw.NAME_TOO_LONG, limit=MAX_NICK_BYTES // 4)
-        conversation_id = conversation_id_of(usable)
         async with self._conversations.turn:
+            usable = self._as_placed(usable)
+            conversation_id = conversation_id_of(usable)
             if conversation_id not in self._conversations:
-                self._check_place(usable)
                 channel, writes = self._book.joined(
                     usable, label=label, nick=nick, format_=format_, pace=pace
                 )
@@ -144,16 +144,21 @@ class OpenChannels:
             content_topic=content_topic,
         )
 
-    def _check_place(self, name: ChannelName) -> None:
-        """A content topic is on one shard."""
+    def _as_placed(self, name: ChannelName) -> ChannelName:
+        """A shard can be said by its number or left out, as the first channel of a topic did."""
         for runner in self._conversations.channels():
             record = _open(runner.record)
-            same = (record.cluster_id, record.content_topic) == (
-                name.cluster_id,
-                name.content_topic,
-            )
-            if same and record.shard != name.shard:
-                raise InputError(InputFlaw.TOPIC_PLACED, given=name.content_topic)
+            here = (record.cluster_id, record.content_topic)
+            if here == (name.cluster_id, name.content_topic) and record.shard != name.shard:
+                if self._shard(record.content_topic, record.shard) != self._shard(
+                    name.content_topic, name.shard
+                ):
+                    raise InputError(InputFlaw.TOPIC_PLACED, given=name.content_topic)
+                return replace(name, shard=record.shard)
+        return name
+
+    def _shard(self, content_topic: ContentTopic, said: int | None) -> int:
+        return self._sharding.usual_shard(content_topic) if said is None else said
 
     async def set_label(self, conversation_id: ConversationId, label: str) -> None:
         await self._conversations.channel(conversation_id).do(SetLabel(usable_name(label)))

@@ -30,6 +30,7 @@ from engine.events import (
     MessageChanged,
     MessageKind,
 )
+from engine.network.waku.topics import Sharding
 from tests.runtime.history.history_stage import Person, StoreNode, until_stored
 
 TOPIC = ContentTopic("/my-app/1/room/proto")
@@ -167,14 +168,14 @@ async def test_a_channel_outlives_a_restart_with_all_that_was_said(tmp_path: Pat
 async def test_a_fixed_shard_is_joined_for_this_channel_alone(tmp_path: Path) -> None:
     met = await meet(
         tmp_path,
-        ChannelName(channel_id=ChannelId("general"), content_topic=TOPIC, cluster_id=42, shard=5),
+        ChannelName(channel_id=ChannelId("general"), content_topic=TOPIC, cluster_id=42, shard=6),
     )
-    await met.ann.engine.timeline.send_text(met.channel, "on shard 5")
+    await met.ann.engine.timeline.send_text(met.channel, "on shard 6")
     await met.bob.until_told(met.channel, 1)
     assert met.node.archive is not None
     await until_stored(met.node, 1)
     query = ArchiveQuery(
-        pubsub_topic=PubsubTopic("/waku/2/rs/42/5"), forward=True, limit=10, max_bytes=10**6
+        pubsub_topic=PubsubTopic("/waku/2/rs/42/6"), forward=True, limit=10, max_bytes=10**6
     )
     assert (await met.node.archive.query(query)).rows
     other = ChannelName(channel_id=ChannelId("b"), content_topic=TOPIC, cluster_id=42, shard=None)
@@ -184,6 +185,19 @@ async def test_a_fixed_shard_is_joined_for_this_channel_alone(tmp_path: Path) ->
     await met.ann.engine.open_channels.leave(met.channel)
     assert any(isinstance(event, ConversationRemoved) for event in met.ann.told)
     await join(met.ann, other)
+    await met.stop()
+
+
+async def test_a_shard_is_the_same_said_by_its_number_or_left_out(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    usual = Sharding().usual_shard(TOPIC)
+    said = [
+        ChannelName(channel_id=ChannelId(name), content_topic=TOPIC, cluster_id=42, shard=shard)
+        for name, shard in (("general", usual), ("b", usual), ("b", None))
+    ]
+    general, by_number, left_out = [await join(met.ann, name) for name in said]
+    assert general == met.channel, "the channel that is there, and no second one"
+    assert by_number == left_out
     await met.stop()
 
 

@@ -64,11 +64,17 @@ class Sharding(Struct, frozen=True, kw_only=True):
 
     def pubsub_topic(self, content_topic: ContentTopic) -> PubsubTopic:
         """Raises RemoteProtocolError for a malformed content topic."""
-        parts = parse_content_topic(content_topic)
-        shard = self.placed.get(content_topic, self.static_shard)
+        shard = self.placed.get(content_topic)
         if shard is None:
-            shard = autoshard(parts, self.shard_count)
+            shard = self.usual_shard(content_topic)
         return Shard(cluster_id=self.cluster_id, shard=shard).pubsub_topic
+
+    def usual_shard(self, content_topic: ContentTopic) -> int:
+        """Where it is unless it is placed.  Raises RemoteProtocolError as above."""
+        parts = parse_content_topic(content_topic)
+        if self.static_shard is not None:
+            return self.static_shard
+        return autoshard(parts, self.shard_count)
 
     def place(self, content_topic: ContentTopic, shard: int | None) -> None:
         """Fix one content topic's shard, for all that share this value; None: as for any other."""
