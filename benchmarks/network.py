@@ -113,7 +113,7 @@ def _python() -> Implementation:
     interop_python.ensure()
     return Implementation(
         name="py-libp2p 0.8.1",
-        command=(str(interop_python.python()), str(HERE / "network_py.py")),
+        command=(str(interop_python.python()), "-m", "benchmarks.network_py"),
         environment={"PYTHONPATH": str(interop_python.LOCKED)},
         messages=5_000,
         mib=16,

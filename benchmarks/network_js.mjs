@@ -1,4 +1,4 @@
-// js-libp2p's side of the network benchmark; see network_ours.py for what each command means.
+// js-libp2p's side of the network benchmark; see network_side.py for what each command means.
 //
 // usage: node network_js.mjs NODE_MODULES
 import { createHash, randomBytes } from "node:crypto";

@@ -1,7 +1,7 @@
 """What our node costs and withstands: idle, many connections, churn, bursts.
 
 One process of it is measured, another holds the other ends, except for a burst, where one process
-holds all nodes.  Commands and answers as in ``network_ours.py``.
+holds all nodes.  Commands and answers as in ``network_side.py``.
 """
 
 import asyncio
@@ -15,7 +15,8 @@ import time
 from itertools import combinations
 from pathlib import Path
 
-from benchmarks.network_ours import MESSAGE_BYTES, TOPIC, Answer, Leaf, Program, serve
+from benchmarks.network_ours import TOPIC, Leaf, Program, next_line
+from benchmarks.network_side import MESSAGE_BYTES, Answer, serve
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.host import TcpHost
 from engine.network.node.embedded import EmbeddedNode
@@ -119,12 +120,12 @@ class Load(Program):
         ears = nodes[1 : LEAVES + 1]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(BURST_TIMEOUT_S):
-                while any(leaf.heard < times for leaf in ears):  # noqa: ASYNC110 -- costs little
+                while any(leaf.messages < times for leaf in ears):  # noqa: ASYNC110 -- costs little
                     await asyncio.sleep(0.01)
         dropped = sum(leaf.node.counters().get("relay.dropped_queue_full", 0) for leaf in nodes)
         return {
-            "fewest": min(leaf.heard for leaf in ears),
-            "most": max(leaf.heard for leaf in ears),
+            "fewest": min(leaf.messages for leaf in ears),
+            "most": max(leaf.messages for leaf in ears),
             "dropped": dropped,
             "seconds": time.perf_counter() - began,
             "bytes_per_node": (peak_bytes() - before) / len(nodes),
@@ -135,7 +136,7 @@ async def main() -> None:
     host = TcpHost(os.urandom(32), ("/ip4/127.0.0.1/tcp/0",))
     await host.start()
     print(json.dumps({"address": host.addresses()[0]}), flush=True)
-    await serve(Load(host))
+    await serve(Load(host), next_line)
     os._exit(0)
 
 

@@ -2,7 +2,7 @@
 
 Each is a whole edge node, as a device in the edge role has it, at an address of its own in
 127.16.0.0/12.  A line of JSON is a command, the next line of output its answer, as in
-``network_ours.py``.  Messages begin with the clock's nanoseconds, which all processes share.
+``network_side.py``.  Messages begin with the clock's nanoseconds, which all processes share.
 """
 
 import asyncio
@@ -15,7 +15,8 @@ import time
 from contextvars import ContextVar
 from typing import Any, Final
 
-from benchmarks.network_ours import Answer, serve
+from benchmarks.network_ours import next_line
+from benchmarks.network_side import Answer, Heard, serve
 from engine.core.errors import TransportError
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.waku import WakuMessage
@@ -44,12 +45,11 @@ def topic_of(number: int, topics: int) -> ContentTopic:
     return ContentTopic(f"/causerie/1/bench-{number % topics}/proto")
 
 
-class Device:
+class Device(Heard):
     def __init__(self, number: int, topics: int, node: str) -> None:
+        super().__init__()
         self.number = number
         self.edge = EdgeNode(EdgeSettings(network_key=os.urandom(32), service_nodes=(node,)))
-        self.heard = 0
-        self.latencies_ms: list[float] = []
         self.edge.subscribe(topic_of(number, topics), self._take)
 
     async def start(self) -> None:
@@ -62,9 +62,7 @@ class Device:
         return self.edge.status().peers > 0
 
     def _take(self, heard: WakuMessage, _: WakuHash) -> None:
-        self.heard += 1
-        sent_ns = int.from_bytes(heard.payload[:8], "big")
-        self.latencies_ms.append((time.monotonic_ns() - sent_ns) / 1e6)
+        self.take(heard.payload)
 
     async def push(self, topic: ContentTopic) -> bool:
         payload = time.monotonic_ns().to_bytes(8, "big") + os.urandom(MESSAGE_BYTES - 8)
@@ -121,21 +119,20 @@ class Devices:
         """Once nothing has come for a while; then forget it."""
         before, quiet_since = -1, time.monotonic()
         while time.monotonic() - quiet_since < QUIET_S:
-            now = sum(each.heard for each in self._devices)
+            now = sum(each.messages for each in self._devices)
             if now != before:
                 before, quiet_since = now, time.monotonic()
             await asyncio.sleep(0.1)
         latencies_ms = [ms for each in self._devices for ms in each.latencies_ms]
         for each in self._devices:
-            each.latencies_ms.clear()
-            each.heard = 0
+            each.forget()
         return {"heard": before, "latencies_ms": latencies_ms}
 
 
 async def main(node: str, first: int, count: int, topics: int) -> None:
     devices = Devices(node, first, count, topics)
     print(json.dumps({"address": ""}), flush=True)
-    await serve(devices)
+    await serve(devices, next_line)
     os._exit(0)
 
 
