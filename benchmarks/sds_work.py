@@ -108,6 +108,8 @@ class Peer:
         self._previous_id: MessageId | None = None
         self._sequence = 0
         self._instance = instance_of(name)
+        log = LogTable()
+        log.add_rows(old_log(old, is_open=self.is_open))
         self.channel = SdsChannel(
             CHANNEL,
             name,
@@ -116,10 +118,7 @@ class Peer:
             sign=self._sign,
             random_unit=Random(name).random,  # noqa: S311 - jitter
             hash64=hash64,
-            state=ChannelState(
-                lamport_timestamp=START,
-                log=LogTable.of_rows(old_log(old, is_open=self.is_open)),
-            ),
+            state=ChannelState(lamport_timestamp=START, log=log),
             members=frozenset() if self.is_open else frozenset({name, others}),
             online=True,
             now_ms=START,

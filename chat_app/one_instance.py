@@ -72,10 +72,6 @@ class InstanceServer(QObject):
             QLocalServer.removeServer(name)
             self._server.listen(name)
 
-    @property
-    def is_listening(self) -> bool:
-        return self._server.isListening()
-
     def close(self) -> None:
         self._server.close()
         for caller in tuple(self._callers):

@@ -13,8 +13,6 @@ from typing import Final
 
 MAX_ELEMENTS: Final = 6
 """Of one sequence, joined by U+200D.  The longest in Unicode 17 has four (two people kissing)."""
-MAX_EMOJI_BYTES: Final = 4 * (3 * MAX_ELEMENTS)
-"""Of UTF-8; each element is at most a pictograph, a skin tone or selector, and a joiner."""
 
 # Below U+1F300: the emoji of Unicode 15, digits aside.  From there on: the blocks of pictographs as
 # a whole (Extended_Pictographic), with the places kept free for emoji to come.  Regional

@@ -79,7 +79,6 @@ GROWING: Final = (
     _Growing("participant", "participant_key"),
     _Growing("instance", "instance_key"),
 )
-GROWING_TABLES: Final = frozenset(growing.table for growing in GROWING)
 SMALL_TABLES: Final = (
     "epoch", "contact", "open_channel", "channel", "timeline", "pair_clock", "history_reach",
     "muting", "log_index",

@@ -72,8 +72,6 @@ class OwnClock:
         self._told_ms = 0
         self._dropped: StoredOffset | None = None
         self.stored: StoredOffset | None = None
-        self.jumps = 0
-        """How often the system's time was set."""
 
     def steady_ms(self) -> UnixMs:
         """Steady time for timers: it never goes back."""
@@ -124,7 +122,6 @@ class OwnClock:
         system_ms = self._system_ms()
         ahead_ms = system_ms - self.steady_ms()
         if abs(ahead_ms - self._system_ahead_ms) > JUMP_MS:
-            self.jumps += 1
             self._dropped, self.stored = self.stored or self._dropped, None
         self._system_ahead_ms = ahead_ms
         return system_ms

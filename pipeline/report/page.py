@@ -16,7 +16,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pipeline.metrics.figures import ALL
 from pipeline.report.content import Content, Curve, Row
 
-MOST_BYTES: Final = 6_000_000
 NOTHING: Final = "\u2013"
 _PURPOSES: Final = ("first", "again", "repair", "sync", "ephemeral")
 _PURPOSE_TEXTS: Final = {

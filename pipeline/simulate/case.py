@@ -1,6 +1,6 @@
 """One run of a sweep: its parameters, what came of it, and both as columns.
 
-Two flat dataclasses are the whole interface between a driver, Spark's workers and a process pool.
+Two flat dataclasses are the whole interface between a driver, Spark's workers and a local process.
 A run follows from its ``Case`` alone, seed included, so it does not matter where it is made.
 Nothing here knows Spark or the simulator.
 """

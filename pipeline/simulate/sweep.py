@@ -1,13 +1,12 @@
-"""Many runs: in this process's own pool, or on Spark; row for row the same.
+"""Many runs on Spark, row for row the same as one after another.
 
-On Spark the parameters are the rows, a task gets those that it is dealt, each about two seconds of
-work or more, and figures come back as Arrow.  A run that cannot be made raises in its task and
+The parameters are the rows, a task gets those that it is dealt, each about two seconds of work or
+more, and figures come back as Arrow.  A run that cannot be made raises in its task and
 names itself; nothing is left out silently.  With ``logs`` every run also writes what its
 participants would have recorded, into a directory that all workers share; with ``kept`` it leaves
 its row there as soon as it is made.
 """
 
-import multiprocessing
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -59,23 +58,6 @@ def _recorded(run: Callable[[Case, Path | None], Outcome], case: Case, logs: Pat
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return outcome
-
-
-# --- here ---------------------------------------------------------------------------------------
-
-
-def run_in_pool(cases: Sequence[Case], processes: int, logs: Path | None = None) -> list[Outcome]:
-    """In the order of ``cases``."""
-    heaviest = sorted(range(len(cases)), key=lambda number: -cases[number].work_s)
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(processes) as pool:
-        ordered = [cases[number] for number in heaviest]
-        found = pool.map(partial(run_case, logs=logs), ordered, chunksize=1)
-    by_number = dict(zip(heaviest, found, strict=True))
-    return [by_number[number] for number in range(len(cases))]
-
-
-# --- on Spark -----------------------------------------------------------------------------------
 
 
 def tasks_for(cases: Sequence[Case], cores: int) -> int:

@@ -19,7 +19,7 @@ from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AppendToLog, LogEntry, RemoveFromLog
 from engine.persistence import saved_log
 from engine.persistence.database import open_database
-from engine.persistence.removal import GROWING_TABLES, SMALL_TABLES
+from engine.persistence.removal import GROWING, SMALL_TABLES
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import ALICE, BOB, GROUP, ME, OTHER_GROUP, channel, group, row
 from tests.persistence.version_1 import sealed_id
@@ -372,7 +372,7 @@ def test_ids_of_another_shape_are_read_as_rows(empty: Store) -> None:
 
 
 def test_a_group_that_is_removed_takes_what_is_kept_with_it(store: Store) -> None:
-    assert {*TABLES} <= {*GROWING_TABLES, *SMALL_TABLES}
+    assert {*TABLES} <= {*(each.table for each in GROWING), *SMALL_TABLES}
     store.apply([RemoveGroup(conversation_id=GROUP)])
     while store.clear_removed():
         pass

@@ -1,4 +1,4 @@
-"""Sweeps: the same rows from Spark, however it is cut, and from a pool of processes."""
+"""Sweeps: the same rows from Spark, however it is cut, and from runs in this process."""
 
 import math
 from dataclasses import replace
@@ -22,7 +22,7 @@ from pipeline.simulate.kept import kept_below
 from pipeline.simulate.plot_list import PLOTS
 from pipeline.simulate.plots import draw, write_csv, write_figures
 from pipeline.simulate.study import study
-from pipeline.simulate.sweep import COLUMNS, row_of, run_case, run_in_pool, sweep, tasks_for
+from pipeline.simulate.sweep import COLUMNS, row_of, run_case, sweep, tasks_for
 
 CASES = [
     Case(members=4, messages=6, gap_ms=20_000, offline=0.4, churn=60.0, latency_ms=300),
@@ -35,14 +35,13 @@ CASES = [
 ]
 
 
-def test_spark_and_a_process_pool_give_the_same_bits(spark: SparkSession) -> None:
-    pooled = [row_of(*pair) for pair in zip(CASES, run_in_pool(CASES, 2), strict=True)]
-    by_run = {case.run: row for case, row in zip(CASES, pooled, strict=True)}
+def test_spark_and_this_process_give_the_same_bits(spark: SparkSession) -> None:
+    by_run = {case.run: row_of(case, run_case(case)) for case in CASES}
     for tasks in (1, 4):
         rows = [tuple(row) for row in sweep(spark, CASES, tasks=tasks).collect()]
         width = len(values(CASES[1]))
         assert {row[width + 1]: row for row in rows} == by_run
-    assert any(NEVER_MS in row for row in pooled)
+    assert any(NEVER_MS in row for row in by_run.values())
 
 
 def test_finished_runs_are_kept_to_the_last_bit(tmp_path: Path, spark: SparkSession) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chat_app.settings import Settings
 from chat_app.window_memory import WindowMemory
 from chat_app.window_settings import WindowSettings
-from engine.core.emoji import MAX_EMOJI_BYTES, is_emoji
+from engine.core.emoji import MAX_ELEMENTS, is_emoji
 from ui.emoji.table import MAX_FOUND, SKIN_TONES, EmojiTable, emoji_groups
 from ui.emoji.used import MAX_RECENT, UsedEmoji
 from ui.settings import UiSettings
@@ -31,7 +31,8 @@ def test_everything_in_the_table_may_be_sent_as_a_reaction_in_every_skin_tone() 
     texts = [emoji.toned(tone) for emoji in ALL for tone in range(len(SKIN_TONES))]
     assert len(texts) > 6 * 1900
     assert [text for text in texts if not is_emoji(text)] == []
-    assert max(len(text.encode()) for text in texts) <= MAX_EMOJI_BYTES
+    # A pictograph, a skin tone or selector, and a joiner, each at most four bytes.
+    assert max(len(text.encode()) for text in texts) <= 4 * 3 * MAX_ELEMENTS
 
 
 def test_every_emoji_has_one_place_a_name_and_a_code_of_its_own() -> None:

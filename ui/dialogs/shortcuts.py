@@ -87,11 +87,6 @@ class Shortcuts(Sheet):
         self.body.addWidget(area)
         self.add_close()
 
-    def shown_keys(self) -> set[str]:
-        """In Qt's portable spelling."""
-        rows = (*_anywhere(), *_writing(), *_messages())
-        return {key for keys, _ in rows for key in keys}
-
 
 def _table(title: str, rows: Rows) -> QGridLayout:
     grid = QGridLayout()

@@ -14,7 +14,6 @@ SEAL_BYTES: Final = 16
 """By which a sealed chunk is longer than what is in it."""
 MAX_SEALED_BYTES: Final = CHUNK_BYTES + SEAL_BYTES
 MAX_BLOB_BYTES: Final = 100 * 1024 * 1024
-MAX_CHUNKS: Final = MAX_BLOB_BYTES // CHUNK_BYTES
 KEY_BYTES: Final = 32
 NAME_BYTES: Final = 32
 MAX_THUMBNAIL_BYTES: Final = 8 * 1024
@@ -50,12 +49,6 @@ class Manifest(Struct, frozen=True, kw_only=True):
         if index == 0:
             return NAME_BYTES * self.chunk_count
         return min(CHUNK_BYTES, self.size - (index - 1) * CHUNK_BYTES)
-
-    @property
-    def sealed_bytes(self) -> int:
-        """Of all chunks, the list too."""
-        count = self.chunk_count
-        return self.size + count * (NAME_BYTES + SEAL_BYTES) + SEAL_BYTES
 
 
 def chunks_of(size: int) -> int:

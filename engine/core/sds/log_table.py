@@ -183,19 +183,6 @@ class LogTable(Sequence[LogEntry]):
         self.rows_saved = 0
         """So many of the first rows came from pages that a store had kept, and are in order."""
 
-    @classmethod
-    def of_rows(
-        cls,
-        rows: Iterable[Row],
-        *,
-        page_rows: int = PAGE_ROWS,
-        bucket_rows: int = BUCKET_ROWS,
-    ) -> "LogTable":
-        """Columns from rows."""
-        table = cls(page_rows=page_rows, bucket_rows=bucket_rows)
-        table.add_rows(rows)
-        return table
-
     def restore_authors(self, authors: Iterable[Author]) -> None:
         """Take over the authors of pages that were kept, before these."""
         for author in authors:

@@ -23,6 +23,7 @@ from engine.core.sds.log_ids import RowsById
 from engine.core.sds.log_order import LogOrder
 from engine.core.sds.log_table import PAGE_ROWS, LogTable, Row
 from engine.core.sds.vocabulary import LogEntry
+from tests.core.sds.log_tables import table_of
 
 PEOPLE = [ParticipantId("alice"), ParticipantId("bob")]
 INSTANCES = [InstanceId(b"1" * 16), InstanceId(b"2" * 16)]
@@ -71,7 +72,7 @@ def row_of(entry: LogEntry, *, packed: bool) -> Row:
 
 def tiny(entries: Iterable[LogEntry] = (), *, packed: bool = True) -> LogIndex:
     rows = (row_of(entry, packed=packed) for entry in entries)
-    table = LogTable.of_rows(rows, page_rows=PAGE, bucket_rows=BUCKET)
+    table = table_of(rows, page_rows=PAGE, bucket_rows=BUCKET)
     return LogIndex(table, chunk_rows=CHUNK)
 
 
@@ -246,7 +247,7 @@ def test_pages_that_were_kept_are_found_by_id(found: int) -> None:
     """With a look-up that was kept for none of them, for some and for all; in slices, and once."""
     ids = [item for item in map(_id, range(100)) if pack_id(item)]
     entries = [LogEntry(Position(at, item), PEOPLE[0], None, None) for at, item in enumerate(ids)]
-    kept = LogTable.of_rows(
+    kept = table_of(
         (row_of(entry, packed=True) for entry in entries), page_rows=PAGE, bucket_rows=BUCKET
     )
     count = len(kept.pages) * PAGE
@@ -314,7 +315,7 @@ def _allocated(count: int) -> int:
     """Bytes of a log that was loaded."""
     tracemalloc.start()
     try:
-        log = LogIndex(LogTable.of_rows(old_rows(count)))
+        log = LogIndex(table_of(old_rows(count)))
         size, _ = tracemalloc.get_traced_memory()
         assert len(log) == count
         return size
@@ -344,4 +345,4 @@ def _bytes_of_an_old_message() -> float:
 
 
 def _entry(row: Row) -> LogEntry:
-    return next(iter(LogTable.of_rows([row])))
+    return next(iter(table_of([row])))

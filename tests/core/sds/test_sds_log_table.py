@@ -12,6 +12,7 @@ from engine.core.sds.log import LogIndex
 from engine.core.sds.log_table import LogTable, Row
 from engine.core.sds.sequences import SequenceSet
 from engine.core.sds.vocabulary import LogEntry
+from tests.core.sds.log_tables import table_of
 
 
 def _id(number: int) -> MessageId:
@@ -59,7 +60,7 @@ def _row(entry: LogEntry) -> Row:
 
 @given(ENTRIES)
 def test_a_table_is_the_sequence_of_its_entries(entries: list[LogEntry]) -> None:
-    by_rows = LogTable.of_rows(map(_row, entries))
+    by_rows = table_of(map(_row, entries))
     one_by_one = LogTable.of(entries)
     assert list(by_rows) == list(one_by_one) == entries
     assert by_rows == one_by_one == tuple(entries)
@@ -84,7 +85,7 @@ def test_rows_may_come_in_slices(
 
 @given(ENTRIES)
 def test_a_copy_goes_its_own_way(entries: list[LogEntry]) -> None:
-    table = LogTable.of_rows(map(_row, entries))
+    table = table_of(map(_row, entries))
     copy = LogTable.of(table)
     copy.append(
         LogEntry(
@@ -98,7 +99,7 @@ def test_a_copy_goes_its_own_way(entries: list[LogEntry]) -> None:
 @given(ENTRIES, st.integers(1, 5))
 def test_a_loaded_log_is_the_log_that_was_filled(entries: list[LogEntry], count: int) -> None:
     entries.sort(key=lambda entry: entry.position)
-    filled, loaded = LogIndex(), LogIndex(LogTable.of_rows(map(_row, entries)))
+    filled, loaded = LogIndex(), LogIndex(table_of(map(_row, entries)))
     for entry in entries:
         filled.insert(entry)
     assert list(loaded.entries()) == list(filled.entries()) == entries
