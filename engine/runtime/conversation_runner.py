@@ -183,11 +183,6 @@ class ConversationRunner:
         gap = self.gap()
         return gap.waiting if gap else 0
 
-    @property
-    def queued(self) -> int:
-        """Inputs that wait to be handled."""
-        return len(self._jobs)
-
     def next_deadline(self) -> UnixMs | None:
         """When the session has something to do next; None if it has not, or is not loaded."""
         return self._session.next_deadline() if self._session else None
