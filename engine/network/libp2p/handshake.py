@@ -7,7 +7,6 @@ expected peer id before it sends its own identity.  Static keys live for one ses
 used, and extensions are neither sent nor read.
 """
 
-import asyncio
 import struct
 
 from engine.codec.libp2p import (
@@ -24,14 +23,13 @@ from engine.core.errors import (
     TransportFault,
 )
 from engine.network.libp2p.keys import IdentityKey, verify
-from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.noise import (
     MAX_PLAINTEXT_BYTES,
     NoiseSession,
     XXHandshake,
 )
 from engine.network.libp2p.peer_id import peer_id_of_key
-from engine.network.libp2p.pipe import EarlyBytes, Pipe
+from engine.network.libp2p.pipe import Pipe, PipeOnPipe
 from engine.network.libp2p.ports import PeerId, ProtocolId
 
 NOISE = ProtocolId("/noise")
@@ -131,34 +129,17 @@ async def secure(pipe: Pipe, handshake: SecureHandshake) -> "SecuredPipe":
     return SecuredPipe(pipe, handshake.session())
 
 
-class SecuredPipe(EarlyBytes):
-    """A pipe whose bytes travel in Noise transport messages of at most 65 535 bytes.
-
-    Part of a chunk with very many messages is left for later turns of the loop.  Until it is done,
-    and while the sink is paused, nothing is read from the pipe below.
-    """
+class SecuredPipe(PipeOnPipe):
+    """A pipe whose bytes travel in Noise transport messages of at most 65 535 bytes."""
 
     def __init__(self, inner: Pipe, session: NoiseSession) -> None:
-        super().__init__()
-        self._inner = inner
+        super().__init__(inner)
         self._sending = session.sending
         self._receiving = session.receiving
         self._partial = bytearray()
         self._wanted = 0
         """Length of ``_partial`` at which decoding can continue."""
-        self._broken = False
-        self._held_by_sink = False
-        self._has_unhandled = False
-        self._turn_scheduled = False
         inner.attach(self)
-
-    @property
-    def remote_address(self) -> Multiaddr:
-        return self._inner.remote_address
-
-    @property
-    def queued_bytes(self) -> int:
-        return self._inner.queued_bytes
 
     def write(self, data: bytes) -> None:
         view = memoryview(data)
@@ -168,67 +149,29 @@ class SecuredPipe(EarlyBytes):
             messages += (_LENGTH.pack(len(ciphertext)), ciphertext)
         self._inner.write(b"".join(messages))
 
-    def pause_reading(self) -> None:
-        self._held_by_sink = True
-        self._inner.pause_reading()
+    def pipe_lost(self, error: Exception | None) -> None:
+        if not self._broken:
+            self._broken = True
+            self.lost(error)
 
-    def resume_reading(self) -> None:
-        self._held_by_sink = False
-        if self._has_unhandled:
-            self._handle_later()
-        else:
-            self._inner.resume_reading()
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def abort(self) -> None:
-        self._inner.abort()
-
-    async def wait_closed(self) -> None:
-        await self._inner.wait_closed()
-
-    # --- PipeSink of the inner pipe -------------------------------------------------------------
-
-    def bytes_received(self, data: bytes) -> None:
-        if self._broken:
-            return
+    def _handle(self, data: bytes) -> bool:
         if self._partial:
             self._partial += data
             if len(self._partial) < self._wanted:
-                return
+                return False
             data = bytes(self._partial)
             self._partial.clear()
         try:
             plaintext, used = self._decrypt_some(data)
             self._partial += memoryview(data)[used:]
-            self._pace()
             if plaintext:
                 self.deliver(plaintext)
         except RemoteProtocolError as error:
             self._broken = True
             self.lost(error)
             self._inner.abort()
-
-    def _pace(self) -> None:
-        """Resume reading once all received data has been handled."""
-        had_unhandled = self._has_unhandled
-        self._has_unhandled = len(self._partial) >= self._wanted
-        if self._has_unhandled:
-            self._inner.pause_reading()
-            self._handle_later()
-        elif had_unhandled and not self._held_by_sink:
-            self._inner.resume_reading()
-
-    def _handle_later(self) -> None:
-        if not self._turn_scheduled:
-            self._turn_scheduled = True
-            asyncio.get_running_loop().call_soon(self._handle_more)
-
-    def _handle_more(self) -> None:
-        self._turn_scheduled = False
-        if not self._held_by_sink:  # otherwise ``resume_reading`` continues
-            self.bytes_received(b"")
+            return False
+        return len(self._partial) >= self._wanted
 
     def _decrypt_some(self, data: bytes) -> tuple[bytes, int]:
         """Plaintext of the first whole messages, and how many bytes they took."""
@@ -245,8 +188,3 @@ class SecuredPipe(EarlyBytes):
             plaintexts.append(self._receiving.decrypt(view[start : start + length]))
             offset = start + length
         return (plaintexts[0] if len(plaintexts) == 1 else b"".join(plaintexts)), offset
-
-    def pipe_lost(self, error: Exception | None) -> None:
-        if not self._broken:
-            self._broken = True
-            self.lost(error)

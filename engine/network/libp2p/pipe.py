@@ -1,12 +1,13 @@
 """Pipes: ordered bytes to and from one peer, before anything is multiplexed.
 
-A transport gives a ``Pipe``; the Noise layer is a ``Pipe`` on top of it.  During the upgrade it is
-read with ``read_exactly``.  Then ``attach`` hands it to a ``PipeSink``, which is called on the loop
-as bytes arrive, without a task in between.  ``write`` never blocks; the writer must watch how much
-is queued.  The bytes are opaque here.
+A transport gives a ``Pipe``; WebSocket and Noise are each a ``PipeOnPipe``.  During the upgrade a
+pipe is read with ``read_exactly``.  Then ``attach`` hands it to a ``PipeSink``, which is called on
+the loop as bytes arrive, without a task in between.  ``write`` never blocks; the writer must watch
+how much is queued.  The bytes are opaque here.
 """
 
 import asyncio
+from abc import abstractmethod
 from typing import Protocol
 
 from engine.core.errors import (
@@ -180,3 +181,81 @@ class EarlyBytes:
     def writing_resumed(self) -> None:
         if self._sink is not None:
             self._sink.writing_resumed()
+
+
+class PipeOnPipe(EarlyBytes):
+    """A pipe whose bytes travel in messages of its own on an inner pipe.
+
+    Part of a chunk with very many messages is left for later turns of the loop.  Until it is done,
+    and while the sink is paused, nothing is read from the inner pipe.
+    """
+
+    def __init__(self, inner: Pipe) -> None:
+        super().__init__()
+        self._inner = inner
+        self._broken = False
+        """Whatever arrives is ignored."""
+        self._held_by_sink = False
+        self._has_unhandled = False
+        self._turn_scheduled = False
+
+    @abstractmethod
+    def _handle(self, data: bytes) -> bool:
+        """Handle some of what was left and of ``data``; return whether a later turn goes on."""
+
+    # --- Pipe -----------------------------------------------------------------------------------
+
+    @property
+    def remote_address(self) -> Multiaddr:
+        return self._inner.remote_address
+
+    @property
+    def queued_bytes(self) -> int:
+        return self._inner.queued_bytes
+
+    def pause_reading(self) -> None:
+        self._held_by_sink = True
+        self._inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._held_by_sink = False
+        if self._has_unhandled:
+            self._handle_later()
+        else:
+            self._inner.resume_reading()
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def abort(self) -> None:
+        self._inner.abort()
+
+    async def wait_closed(self) -> None:
+        await self._inner.wait_closed()
+
+    # --- PipeSink of the inner pipe -------------------------------------------------------------
+
+    def bytes_received(self, data: bytes) -> None:
+        if self._broken:
+            return
+        had_unhandled = self._has_unhandled
+        self._has_unhandled = self._handle(data)
+        if self._has_unhandled:
+            self._inner.pause_reading()
+            self._handle_later()
+        elif had_unhandled and not self._stopped:
+            self._inner.resume_reading()
+
+    @property
+    def _stopped(self) -> bool:
+        return self._broken or self._held_by_sink
+
+    def _handle_later(self) -> None:
+        if not self._turn_scheduled:
+            self._turn_scheduled = True
+            asyncio.get_running_loop().call_soon(self._handle_more)
+
+    def _handle_more(self) -> None:
+        self._turn_scheduled = False
+        if not self._held_by_sink:  # otherwise ``resume_reading`` continues
+            self.bytes_received(b"")

@@ -27,7 +27,7 @@ from websockets.uri import WebSocketURI
 
 from engine.core.errors import RemoteProtocolError, TransportError, TransportFault, broken_protocol
 from engine.network.libp2p.multiaddr import Layer, Multiaddr
-from engine.network.libp2p.pipe import EarlyBytes, Pipe
+from engine.network.libp2p.pipe import Pipe, PipeOnPipe
 from engine.network.libp2p.tcp import Listener, TcpTransport
 
 MAX_FRAME_BYTES = 1024 * 1024
@@ -47,14 +47,13 @@ _QUIET = logging.getLogger(f"{__name__}.frames")
 _QUIET.setLevel(logging.CRITICAL)  # its debug lines hold frames; its errors reach us as exceptions
 
 
-class WebSocketPipe(EarlyBytes):
+class WebSocketPipe(PipeOnPipe):
     """One WebSocket, on top of a TCP or TLS connection."""
 
     def __init__(
         self, inner: Pipe, frames: ClientProtocol | ServerProtocol, *, layer: Layer
     ) -> None:
-        super().__init__()
-        self._inner = inner
+        super().__init__(inner)
         self._frames = frames
         self._layer = layer
         self._early_writes: list[bytes] = []
@@ -62,9 +61,6 @@ class WebSocketPipe(EarlyBytes):
         self._error: Exception | None = None
         self._closing_timer: asyncio.TimerHandle | None = None
         self._unhandled = b""
-        self._broken = False
-        self._held_by_sink = False
-        self._turn_scheduled = False
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the upgrade is; holds its error if it fails."""
         self.opened.add_done_callback(_retrieve)  # an accepting caller does not await it
@@ -79,10 +75,6 @@ class WebSocketPipe(EarlyBytes):
     def remote_address(self) -> Multiaddr:
         return replace(self._inner.remote_address, layer=self._layer)
 
-    @property
-    def queued_bytes(self) -> int:
-        return self._inner.queued_bytes
-
     def write(self, data: bytes) -> None:
         if self._frames.state is State.OPEN:
             for start in range(0, len(data), SENT_FRAME_BYTES):
@@ -95,34 +87,15 @@ class WebSocketPipe(EarlyBytes):
                     TransportError("too much was written before the upgrade", TransportFault.FULL)
                 )
 
-    def pause_reading(self) -> None:
-        self._held_by_sink = True
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._held_by_sink = False
-        if self._unhandled:
-            self._handle_later()
-        else:
-            self._inner.resume_reading()
-
     def close(self) -> None:
         if self._frames.state is State.OPEN:
             self._frames.send_close(_NORMAL_CLOSURE)
             self._flush()
         self._inner.close()
 
-    def abort(self) -> None:
-        self._inner.abort()
-
-    async def wait_closed(self) -> None:
-        await self._inner.wait_closed()
-
     # --- PipeSink of the inner pipe -------------------------------------------------------------
 
-    def bytes_received(self, data: bytes) -> None:
-        if self._broken:
-            return
+    def _handle(self, data: bytes) -> bool:
         data = self._unhandled + data if self._unhandled else data
         offset = events = 0
         while offset < len(data) and events < EVENTS_PER_TURN and not self._stopped:
@@ -132,7 +105,7 @@ class WebSocketPipe(EarlyBytes):
             events += self._receive(data[offset:end])
             offset = end
         self._unhandled = data[offset:]
-        self._pace()
+        return bool(self._unhandled) and not self._broken
 
     def pipe_lost(self, error: Exception | None) -> None:
         self._broken = True
@@ -144,10 +117,6 @@ class WebSocketPipe(EarlyBytes):
         self.lost(self._error or error)
 
     # --- inside ---------------------------------------------------------------------------------
-
-    @property
-    def _stopped(self) -> bool:
-        return self._broken or self._held_by_sink
 
     def _receive(self, data: bytes) -> int:
         """Return the number of frames."""
@@ -219,24 +188,6 @@ class WebSocketPipe(EarlyBytes):
         if self._closing_timer is None:
             loop = asyncio.get_running_loop()
             self._closing_timer = loop.call_later(_LINGER_S, self._inner.abort)
-
-    def _pace(self) -> None:
-        """Resume reading once all received data has been handled."""
-        if self._unhandled and not self._broken and not self._turn_scheduled:
-            self._inner.pause_reading()
-            self._handle_later()
-
-    def _handle_later(self) -> None:
-        if not self._turn_scheduled:
-            self._turn_scheduled = True
-            asyncio.get_running_loop().call_soon(self._handle_more)
-
-    def _handle_more(self) -> None:
-        self._turn_scheduled = False
-        if not self._stopped:  # otherwise ``resume_reading`` continues, if anything
-            self.bytes_received(b"")
-            if not self._unhandled and not self._stopped:
-                self._inner.resume_reading()
 
 
 class WebSocketTransport:
