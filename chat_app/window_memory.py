@@ -1,8 +1,8 @@
 """What the window remembers: settings in the settings file, the rest in a file of its own.
 
-Where the window stood, what was open or pinned, what was told once and which emoji were used last
-is nobody's setting, so it lies in ``window.json`` in the profile directory.  A file that cannot be
-read counts as empty; one that cannot be written is logged and forgotten at the end.
+Where the window stood, what was open, pinned or archived, what was told once and which emoji were
+used last is nobody's setting, so it lies in ``window.json`` in the profile directory.  A file that
+cannot be read counts as empty; one that cannot be written is logged and forgotten at the end.
 """
 
 import json
@@ -23,9 +23,11 @@ KEPT_HERE: Final = frozenset(
         "recent_emoji",
         "skin_tone",
         "pinned",
+        "archived",
+        "marked_unread",
     }
 )
-MAX_FILE_BYTES: Final = 64 * 1024
+MAX_FILE_BYTES: Final = 1024 * 1024
 
 logger = logging.getLogger(__name__)
 

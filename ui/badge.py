@@ -41,3 +41,13 @@ def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bo
     painter.setPen(theme.onMute if muted else theme.onAccent)
     painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
     return width
+
+
+def draw_unread_dot(painter: QPainter, right_middle: QPointF, *, muted: bool) -> float:
+    """What the user marked as unread; ends at ``right_middle``; returns its width."""
+    theme = current_theme()
+    side = float(theme.metrics.scaled(12))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.badgeMute if muted else theme.accent)
+    painter.drawEllipse(QRectF(right_middle.x() - side, right_middle.y() - side / 2, side, side))
+    return side

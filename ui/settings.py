@@ -4,10 +4,11 @@ Values are short strings under fixed keys.  A value that cannot be read counts a
 damaged setting never keeps the window from opening.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from engine.core.ids import ConversationId
 from ui.theme import ThemeMode, clamp_percent
 
 PICTURES_BELOW_MB = 2
@@ -82,6 +83,27 @@ class UiSettings:
     @pinned.setter
     def pinned(self, ids: frozenset[str]) -> None:
         self.put("pinned", " ".join(sorted(ids)))
+
+    @property
+    def archived(self) -> Mapping[ConversationId, int]:
+        """Ids of archived conversations, each with how many of its messages were unread then."""
+        pairs = (entry.rpartition(":") for entry in (self.get("archived") or "").split())
+        return {
+            ConversationId(each): int(unread) for each, _, unread in pairs if unread.isdecimal()
+        }
+
+    @archived.setter
+    def archived(self, unread: Mapping[ConversationId, int]) -> None:
+        self.put("archived", " ".join(f"{each}:{unread[each]}" for each in sorted(unread)))
+
+    @property
+    def marked_unread(self) -> frozenset[str]:
+        """Ids of the conversations that the user marked as unread."""
+        return frozenset((self.get("marked_unread") or "").split())
+
+    @marked_unread.setter
+    def marked_unread(self, ids: frozenset[str]) -> None:
+        self.put("marked_unread", " ".join(sorted(ids)))
 
     @property
     def notifications(self) -> bool:

@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtGui import QAccessible
 
 from engine.core.ids import ConversationId
-from tests.ui.driving import Stage, group_stage, play, until
+from tests.ui.driving import Key, Stage, group_stage, play, stage, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from tests.ui.seeing import choose, entries, words_of
 from ui.list.model import Listed
@@ -144,5 +144,84 @@ def test_a_choice_of_which_to_show_can_always_be_undone() -> None:
             assert names(it) == ["Tide Gauge"]
             panel.listed.choose(Listed.ALL)
             assert not panel.listed.isVisible()
+
+    play(scenario)
+
+
+def test_an_archived_conversation_comes_back_when_something_is_said_in_it() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            rowing, books, _kitchen = fill(engine)
+            engine.receive(books, "Maya", "Chapter 3")
+            await until(lambda: len(names(it)) == 4 and it.listed(books).unread == 1)
+            panel = it.window.panel
+            for each in (rowing, books):
+                menu_of(it, each)
+                panel.row_menu.archive.trigger()
+            assert names(it) == ["Kitchen", "Tide Gauge"]
+            assert panel.archive.text().strip() == "Archived: 2"
+            panel.archive.setFocus()
+            it.press(Key.Key_Return)
+            assert set(names(it)) == {"Rowing", "Books"}
+            it.press(Key.Key_Escape)
+            assert names(it) == ["Kitchen", "Tide Gauge"]
+            panel.search.setText("Row")
+            assert names(it) == ["Rowing"]
+            panel.search.clear()
+            await engine.set_muted(rowing, muted=True)
+            engine.receive(rowing, "Jo", "Saturday?")
+            await until(lambda: it.listed(rowing).unread == 1)
+            assert "Rowing" not in names(it)
+            engine.receive(books, "Maya", "Chapter 4", minute=1)
+            await until(lambda: names(it)[0] == "Books")
+            assert panel.archive.text().strip() == "Archived: 1"
+            await engine.leave(rowing)
+            await until(lambda: not panel.archive.isVisible())
+
+    play(scenario)
+
+
+def test_the_archive_is_remembered_and_left_by_what_came_while_the_window_was_closed() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        rowing, books, kitchen = fill(engine)
+        engine.receive(books, "Maya", "Chapter 3")
+        stored: dict[str, str] = {}
+        async with stage(engine, stored=stored) as it:
+            for each in (rowing, books):
+                menu_of(it, each)
+                it.window.panel.row_menu.archive.trigger()
+            menu_of(it, kitchen)
+            it.window.panel.row_menu.unread.trigger()
+        engine.receive(rowing, "Jo", "Saturday?")
+        async with stage(engine, stored=stored) as it:
+            assert names(it) == ["Rowing", "Kitchen"]
+            row = QAccessible.queryAccessibleInterface(it.window.panel.rows).child(1)
+            assert ", marked as unread, " in row.text(QAccessible.Text.Name)
+
+    play(scenario)
+
+
+def test_what_is_marked_as_unread_stays_so_until_it_is_opened() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            rowing, books, _kitchen = fill(engine)
+            engine.receive(books, "Maya", "Chapter 3")
+            await until(lambda: len(names(it)) == 4 and it.listed(books).unread == 1)
+            model, panel = it.window.model, it.window.panel
+            menu_of(it, rowing)
+            assert panel.row_menu.unread.text() == "Mark as unread"
+            panel.row_menu.unread.trigger()
+            assert model.is_marked_unread(rowing)
+            panel.listed.choose(Listed.UNREAD)
+            assert set(names(it)) == {"Rowing", "Books", "Tide Gauge"}
+            menu_of(it, books)
+            assert panel.row_menu.unread.text() == "Mark as read"
+            panel.row_menu.unread.trigger()
+            await until(lambda: it.listed(books).unread == 0)
+            it.window.open_conversation(rowing)
+            assert not model.is_marked_unread(rowing)
+            assert it.window.pane.is_open(rowing)
+            assert names(it) == ["Rowing"]
 
     play(scenario)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.events import ConversationView
 from ui.avatar import draw_avatar, draw_presence
-from ui.badge import badge_text, draw_badge, draw_mention_mark
+from ui.badge import badge_text, draw_badge, draw_mention_mark, draw_unread_dot
 from ui.conversation_words import is_group
 from ui.foreign_text import one_line
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
@@ -62,7 +62,8 @@ class ConversationDelegate(QStyledItemDelegate):
         box = QRectF(option.rect)
         self._background(painter, option, box, selected=selected)
         if self.is_rail:
-            self._paint_rail(painter, box, conversation)
+            marked = model.is_marked_unread(conversation.conversation_id)
+            self._paint_rail(painter, box, conversation, marked=marked)
         else:
             preview = preview_of(
                 conversation,
@@ -71,7 +72,8 @@ class ConversationDelegate(QStyledItemDelegate):
             )
             pinned = model.is_pinned(conversation.conversation_id)
             row = _Row(painter, box, conversation, preview, selected=selected)
-            row.paint(self._now(), pinned=pinned)
+            marked = model.is_marked_unread(conversation.conversation_id)
+            row.paint(self._now(), pinned=pinned, marked_unread=marked)
         painter.restore()
 
     def _background(
@@ -99,7 +101,9 @@ class ConversationDelegate(QStyledItemDelegate):
             inset = width / 2
             painter.drawRoundedRect(box.adjusted(inset, inset, -inset, -inset), radius, radius)
 
-    def _paint_rail(self, painter: QPainter, box: QRectF, conversation: ConversationView) -> None:
+    def _paint_rail(
+        self, painter: QPainter, box: QRectF, conversation: ConversationView, *, marked: bool
+    ) -> None:
         theme = current_theme()
         side = theme.metrics.scaled(_RAIL_AVATAR)
         avatar = QRectF(box.center().x() - side / 2, box.center().y() - side / 2, side, side)
@@ -115,6 +119,9 @@ class ConversationDelegate(QStyledItemDelegate):
                 badge_text(conversation.unread, _MOST_IN_RAIL),
                 muted=conversation.muted,
             )
+        elif marked:
+            corner = QPointF(min(avatar.right() + 3, box.right()), avatar.bottom() - 5)
+            draw_unread_dot(painter, corner, muted=conversation.muted)
         elif conversation.failed or conversation.missing:
             painter.setPen(QPen(theme.danger if conversation.failed else theme.warnDot, 2))
             painter.setBrush(theme.panel)
@@ -169,7 +176,7 @@ class _Row:
         self._text_box = QRectF(left, box.top(), box.right() - gap(10) - left, box.height())
         self._stacked = self._theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT
 
-    def paint(self, now: datetime, *, pinned: bool) -> None:
+    def paint(self, now: datetime, *, pinned: bool, marked_unread: bool) -> None:
         behind = self._theme.selected if self._selected else self._theme.panel
         _avatar(self._painter, self._avatar_box, self._conversation, behind=behind)
         type_ = self._theme.type
@@ -185,7 +192,7 @@ class _Row:
         right = self._time(time_line, now)
         name = line1 if self._stacked else line1.adjusted(0, 0, right - line1.right(), 0)
         self._name(name, pinned=pinned)
-        right = self._marks(line2)
+        right = self._marks(line2, marked_unread=marked_unread)
         self._words(line2.adjusted(0, 0, right - line2.right(), 0))
 
     def _time(self, line: QRectF, now: datetime) -> float:
@@ -252,7 +259,7 @@ class _Row:
             draw_icon(self._painter, name, box, self._quiet)
             x += icon + 5
 
-    def _marks(self, line: QRectF) -> float:
+    def _marks(self, line: QRectF, *, marked_unread: bool) -> float:
         """Unread badge and missing count; returns what is left of the line's right end."""
         right = line.right()
         conversation = self._conversation
@@ -263,6 +270,9 @@ class _Row:
             at = QPointF(right, line.center().y())
             text = badge_text(conversation.unread)
             right -= draw_badge(self._painter, at, text, muted=conversation.muted) + 6
+        elif marked_unread:
+            at = QPointF(right - 4, line.center().y())
+            right -= draw_unread_dot(self._painter, at, muted=conversation.muted) + 10
         if conversation.mentions:
             right -= draw_mention_mark(self._painter, QPointF(right, line.center().y())) + 6
         if conversation.missing:

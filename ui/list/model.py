@@ -33,12 +33,12 @@ class Listed(IntEnum):
     PEOPLE = 3
 
 
-def _is_listed(conversation: ConversationView, listed: Listed) -> bool:
+def _is_listed(conversation: ConversationView, listed: Listed, *, marked: bool) -> bool:
     match listed:
         case Listed.ALL:
             return True
         case Listed.UNREAD:
-            return bool(conversation.unread) or is_request(conversation)
+            return marked or bool(conversation.unread) or is_request(conversation)
         case Listed.GROUPS:
             return conversation.contact is None
         case Listed.PEOPLE:
@@ -79,6 +79,10 @@ class ConversationModel(QAbstractListModel):
         self._filter = ""
         self._listed = Listed.ALL
         self._pinned: frozenset[str] = frozenset()
+        self._archived: frozenset[str] = frozenset()
+        self._marked_unread: frozenset[str] = frozenset()
+        self._shows_archive = False
+        self._is_removing = False
         self._shown: list[ConversationView] = []
 
     # --- Qt's questions ---------------------------------------------------------------------------
@@ -101,6 +105,7 @@ class ConversationModel(QAbstractListModel):
                 now,
                 typing=self.typing(conversation.conversation_id),
                 is_open=self.is_open(conversation.conversation_id),
+                marked_unread=self.is_marked_unread(conversation.conversation_id),
             )
             pinned = self.is_pinned(conversation.conversation_id)
             return tr("{row}, pinned").format(row=said) if pinned else said
@@ -127,6 +132,20 @@ class ConversationModel(QAbstractListModel):
 
     def is_pinned(self, conversation_id: ConversationId) -> bool:
         return conversation_id in self._pinned
+
+    def is_archived(self, conversation_id: ConversationId) -> bool:
+        return conversation_id in self._archived
+
+    def is_marked_unread(self, conversation_id: ConversationId) -> bool:
+        return conversation_id in self._marked_unread
+
+    def archived_count(self) -> int:
+        return sum(1 for each in self._all if each in self._archived)
+
+    @property
+    def shows_archive(self) -> bool:
+        """Only what is archived, instead of all else."""
+        return self._shows_archive
 
     def at(self, row: int) -> ConversationView | None:
         return self._shown[row] if 0 <= row < len(self._shown) else None
@@ -169,6 +188,25 @@ class ConversationModel(QAbstractListModel):
             self._pinned = pinned
             self._sort_anew()
 
+    def set_archived(self, archived: frozenset[str]) -> None:
+        if archived != self._archived:
+            self._archived = archived
+            self._shows_archive = self._shows_archive and bool(self.archived_count())
+            self._sort_anew()
+            self.totals_changed.emit()
+
+    def set_marked_unread(self, marked: frozenset[str]) -> None:
+        changed, self._marked_unread = marked ^ self._marked_unread, marked
+        for conversation_id in changed & self.ids():
+            self._place(ConversationId(conversation_id))
+        if changed:
+            self.totals_changed.emit()
+
+    def show_archive(self, shown: bool) -> None:
+        if shown is not self._shows_archive:
+            self._shows_archive = shown
+            self._sort_anew()
+
     def _sort_anew(self) -> None:
         self.beginResetModel()
         self._shown = self._sorted()
@@ -193,20 +231,28 @@ class ConversationModel(QAbstractListModel):
             self._shown = target
             self.endInsertRows()
         elif new < 0 <= old:
-            self.beginRemoveRows(QModelIndex(), old, old)
-            self._shown = target
-            self.endRemoveRows()
+            self._take_out(old, target)
         elif old >= 0:
             self._move(old, new, target)
+
+    def _take_out(self, row: int, target: list[ConversationView]) -> None:
+        self._is_removing = True
+        self.beginRemoveRows(QModelIndex(), row, row)
+        self._shown = target
+        self.endRemoveRows()
+        self._is_removing = False
+
+    @property
+    def is_removing(self) -> bool:
+        """A view selects a neighbour of what goes; nobody chose that."""
+        return self._is_removing
 
     def remove(self, conversation_id: ConversationId) -> None:
         self._all.pop(conversation_id, None)
         self._typing.pop(conversation_id, None)
         row = self.index_of(conversation_id).row()
         if row >= 0:
-            self.beginRemoveRows(QModelIndex(), row, row)
-            del self._shown[row]
-            self.endRemoveRows()
+            self._take_out(row, self._shown[:row] + self._shown[row + 1 :])
         self.totals_changed.emit()
 
     def set_typing(self, conversation_id: ConversationId, names: tuple[str, ...]) -> None:
@@ -249,8 +295,18 @@ class ConversationModel(QAbstractListModel):
             view
             for view in self._all.values()
             if self._filter in _searched(view).casefold()
-            and (_is_listed(view, listed) or self.is_open(view.conversation_id))
+            and self._has_place(view)
+            and (self._is_listed(view, listed) or self.is_open(view.conversation_id))
         )
         return sorted(
             matching, key=lambda view: (not self.is_pinned(view.conversation_id), *_activity(view))
         )
+
+    def _has_place(self, view: ConversationView) -> bool:
+        """In the archive or outside it; a search looks through both."""
+        archived = self.is_archived(view.conversation_id)
+        return bool(self._filter) or archived is self._shows_archive
+
+    def _is_listed(self, view: ConversationView, listed: Listed) -> bool:
+        listed = Listed.ALL if self._shows_archive else listed
+        return _is_listed(view, listed, marked=self.is_marked_unread(view.conversation_id))

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
     SignalInstance,
 )
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -35,7 +35,7 @@ from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, 
 from ui.foreign_text import one_line
 from ui.list.delegate import ConversationDelegate
 from ui.list.model import ConversationModel, Listed
-from ui.list.row_menu import RowCommands, RowMenu
+from ui.list.row_menu import RowCommands, RowMarks, RowMenu
 from ui.list.search import SearchField
 from ui.list.start_menu import StartMenu
 from ui.pictures import FACES
@@ -88,6 +88,8 @@ class LeftPanel(Area):
     add_person_requested = Signal()
     profile_requested = Signal()
     pin_requested = Signal(str, bool)
+    archive_requested = Signal(str, bool)
+    mark_unread_requested = Signal(str, bool)
     mute_requested = Signal(str, object)
 
     def __init__(self, model: ConversationModel, now: Callable[[], datetime]) -> None:
@@ -105,6 +107,7 @@ class LeftPanel(Area):
         self.search = SearchField()
         self.rows = ConversationList(model, self._delegate)
         self.listed = Segments(tr("Show"), [tr("All"), tr("Unread"), tr("Groups"), tr("People")])
+        self.archive = Button("", kind="ghost", size="small", icon_name="archive")
         self._nothing = Text(face="label", colour="ink3", wrap=True)
         self._lay_out()
         self._connect()
@@ -133,6 +136,11 @@ class LeftPanel(Area):
         listed_layout = QHBoxLayout(self._listed_box)
         listed_layout.setContentsMargins(12, 0, 12, 8)
         listed_layout.addWidget(self.listed)
+        self._archive_box = QWidget()
+        archive_layout = QHBoxLayout(self._archive_box)
+        archive_layout.setContentsMargins(12, 0, 12, 6)
+        archive_layout.addWidget(self.archive)
+        archive_layout.addStretch(1)
         self._nothing.setContentsMargins(22, 22, 22, 0)
         self._begin = QWidget()
         begin = QVBoxLayout(self._begin)
@@ -153,6 +161,7 @@ class LeftPanel(Area):
         whole.addWidget(self._head)
         whole.addWidget(self._search_box)
         whole.addWidget(self._listed_box)
+        whole.addWidget(self._archive_box)
         whole.addWidget(self._nothing)
         whole.addWidget(self._begin)
         whole.addWidget(self.rows, 1)
@@ -179,10 +188,12 @@ class LeftPanel(Area):
         self.rows.activated.connect(self._enter)
         self.rows.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.rows.customContextMenuRequested.connect(self._offer_commands)
+        self.archive.clicked.connect(lambda: self.show_archive(not self._model.shows_archive))
         self.listed.choose(Listed.ALL)
         self.listed.chosen.connect(self._choose_listed)
         self._model.modelReset.connect(self._restore_selection)
         self._model.rowsInserted.connect(self._restore_selection)
+        self._model.rowsRemoved.connect(self._restore_selection)
         self._model.totals_changed.connect(self._say_nothing)
 
     def set_menu(self, menu: QMenu) -> None:
@@ -225,6 +236,7 @@ class LeftPanel(Area):
         self.rows.scheduleDelayedItemsLayout()
         # Nothing in the rail would say that some are left out.
         self._choose_listed(Listed.ALL if is_rail else self.listed.chosen_number)
+        self.show_archive(False)
         self._dress()
 
     def set_alone(self, is_alone: bool) -> None:
@@ -239,6 +251,18 @@ class LeftPanel(Area):
         index = self._model.index_of(conversation_id)
         if index.isValid():
             self.rows.scrollTo(index)
+
+    def show_archive(self, shown: bool) -> None:
+        """Only what is archived; Escape leads back."""
+        self._model.show_archive(shown)
+        self._say_nothing()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self._model.shows_archive:
+            self.show_archive(False)
+            self.rows.setFocus(Qt.FocusReason.OtherFocusReason)
+        else:
+            super().keyPressEvent(event)
 
     def step(self, rows: int) -> None:
         """Open the conversation so many rows below (or above) the open one."""
@@ -284,17 +308,28 @@ class LeftPanel(Area):
         if conversation is None:
             return
         commands = RowCommands(
-            open=self._enter_id, pin=self.pin_requested.emit, mute=self.mute_requested.emit
+            open=self._enter_id,
+            pin=self.pin_requested.emit,
+            mute=self.mute_requested.emit,
+            archive=self.archive_requested.emit,
+            mark_unread=self.mark_unread_requested.emit,
         )
-        is_pinned = self._model.is_pinned(conversation.conversation_id)
-        self.row_menu = RowMenu(conversation, commands, self, is_pinned=is_pinned, now=self._now())
+        this, model = conversation.conversation_id, self._model
+        marks = RowMarks(
+            pinned=model.is_pinned(this),
+            archived=model.is_archived(this),
+            unread=model.is_marked_unread(this),
+        )
+        self.row_menu = RowMenu(conversation, commands, self, marks=marks, now=self._now())
         self.row_menu.aboutToHide.connect(self.row_menu.deleteLater)
         self.row_menu.popup(self.rows.viewport().mapToGlobal(at))
 
     def _say_nothing(self) -> None:
         empty = self._model.rowCount() == 0
+        self._say_archive()
         all_shown = len(self._model.conversations())
         has_choice = all_shown >= _FEW or self._model.listed is not Listed.ALL
+        has_choice = has_choice and not self._model.shows_archive
         self._listed_box.setVisible(has_choice and not self.is_rail)
         if empty and self._model.filter_text():
             self._nothing.setText(
@@ -316,6 +351,12 @@ class LeftPanel(Area):
             )
         self._nothing.setVisible(empty and not self.is_rail)
         self._begin.setVisible(not all_shown and self._is_alone and not self._model.filter_text())
+
+    def _say_archive(self) -> None:
+        number, shown = self._model.archived_count(), self._model.shows_archive
+        self._archive_box.setVisible(bool(number) and not self.is_rail)
+        words = tr("Back from the archive")
+        self.archive.rename(words if shown else tr("Archived: {number}").format(number=number))
 
     def _enter_rows(self) -> None:
         """The first match, and on from there with the arrow keys."""
@@ -344,6 +385,8 @@ class LeftPanel(Area):
 
     def _selected(self, selected: QItemSelection, deselected: QItemSelection) -> None:
         del deselected
+        if self._model.is_removing:
+            return
         for index in selected.indexes():
             chosen = self._model.at(index.row())
             if chosen is not None:

@@ -87,12 +87,21 @@ def _last_words(conversation: ConversationView) -> Preview:
     return Preview(prefix=sender, prefix_tone=Tone.SENDER, text=text, glyph=None)
 
 
+def _unread_words(conversation: ConversationView, *, marked: bool) -> list[str]:
+    if is_request(conversation):
+        return [tr("new request")]
+    if conversation.unread:
+        return [tr("%n unread", "%n unread", conversation.unread)]
+    return [tr("marked as unread")] if marked else []
+
+
 def row_sentence(
     conversation: ConversationView,
     now: datetime,
     *,
     typing: tuple[str, ...] = (),
     is_open: bool = False,
+    marked_unread: bool = False,
 ) -> str:
     """Name, unread, the second line, time, and what needs care, in reading order."""
     preview = preview_of(conversation, typing=typing, is_open=is_open)
@@ -101,10 +110,7 @@ def row_sentence(
         parts.append(tr("open channel, not encrypted"))
     if is_online(conversation):
         parts.append(tr("online"))
-    if is_request(conversation):
-        parts.append(tr("new request"))
-    elif conversation.unread:
-        parts.append(tr("%n unread", "%n unread", conversation.unread))
+    parts += _unread_words(conversation, marked=marked_unread)
     if conversation.mentions:
         mentions = conversation.mentions
         parts.append(tr("%n messages mention you", "%n message mentions you", mentions))

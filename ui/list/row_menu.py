@@ -19,6 +19,16 @@ class RowCommands(Struct, frozen=True):
     open: Callable[[ConversationId], None]
     pin: Callable[[ConversationId, bool], None]
     mute: Callable[[ConversationId, MuteWish], None]
+    archive: Callable[[ConversationId, bool], None]
+    mark_unread: Callable[[ConversationId, bool], None]
+
+
+class RowMarks(Struct, frozen=True, kw_only=True):
+    """What the user did with it before."""
+
+    pinned: bool
+    archived: bool
+    unread: bool
 
 
 class RowMenu(QMenu):
@@ -28,16 +38,28 @@ class RowMenu(QMenu):
         commands: RowCommands,
         parent: QWidget,
         *,
-        is_pinned: bool,
+        marks: RowMarks,
         now: datetime,
     ) -> None:
         super().__init__(parent)
         this = conversation.conversation_id
         self._add(tr("Open"), "compose", lambda: commands.open(this))
         self.pin = self._add(
-            tr("Unpin") if is_pinned else tr("Pin to the top"),
+            tr("Unpin") if marks.pinned else tr("Pin to the top"),
             "pin",
-            lambda: commands.pin(this, not is_pinned),
+            lambda: commands.pin(this, not marks.pinned),
+        )
+        self.pin.setVisible(not marks.archived)
+        is_unread = marks.unread or bool(conversation.unread)
+        self.unread = self._add(
+            tr("Mark as read") if is_unread else tr("Mark as unread"),
+            "check" if is_unread else "unread",
+            lambda: commands.mark_unread(this, not is_unread),
+        )
+        self.archive = self._add(
+            tr("Take out of the archive") if marks.archived else tr("Archive"),
+            "archive",
+            lambda: commands.archive(this, not marks.archived),
         )
         self.mute = MuteEntries(self, lambda wish: commands.mute(this, wish))
         self.mute.show_muted(conversation, now)

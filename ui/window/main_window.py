@@ -20,6 +20,7 @@ from ui.dialogs.first_start import FirstStart
 from ui.emoji.asking import EmojiAsking
 from ui.foreign_text import one_line
 from ui.icons import app_icon
+from ui.list.marks import ListMarks
 from ui.list.model import ConversationModel
 from ui.list.panel import LeftPanel
 from ui.notifications import Notifications
@@ -91,6 +92,7 @@ class MainWindow(QMainWindow):
             tells_typing=lambda: settings.tell_typing,
             conversations=self.model.conversations,
         )
+        self.marks = ListMarks(self.model, settings, self, read_up_to=self.pane.mark_read)
         self.empty = EmptyPage()
         self.first_start = FirstStart(engine.create_identity, self.tasks)
         self.notices = NoticesBar()
@@ -218,9 +220,7 @@ class MainWindow(QMainWindow):
             part.join_requested.connect(self._join)
             part.add_person_requested.connect(self._add_person)
         self.panel.open_channel_requested.connect(self._open_channel)
-        self.panel.pin_requested.connect(self._pin)
         self.panel.mute_requested.connect(self.pane.mute)
-        self.model.set_pinned(self._settings.pinned)
         self.panel.profile_requested.connect(self._profile)
         self.first_start.identity_created.connect(self._show_connection)
         self.first_start.identity_created.connect(self.outside_links.show_next)
@@ -239,16 +239,9 @@ class MainWindow(QMainWindow):
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.looks.apply)
-        header, pane, side = self.pane.header, self.pane, self.side
-        header.about_requested.connect(side.toggle)
-        pane.timeline.personRequested.connect(side.show_person)
-        side.open_requested.connect(self.open_conversation)
-        side.left_by_key.connect(self._leave_side)
-        side.file_open_requested.connect(
-            lambda message: self.about.open_file(message, self._surroundings.open_url)
-        )
-        self.bridge.message_added.connect(lambda event: side.heard(event.message))
-        self.bridge.message_changed.connect(lambda event: side.heard(event.message))
+        header, pane = self.pane.header, self.pane
+        self._connect_marks()
+        self._connect_side()
         header.back_requested.connect(self._back)
         header.date_requested.connect(
             lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
@@ -289,6 +282,27 @@ class MainWindow(QMainWindow):
         pane.stores_requested.connect(self.flows.stores)
         self.bridge.stores_changed.connect(self.flows.stores_changed)
 
+    def _connect_marks(self) -> None:
+        marks = self.marks
+        self.panel.pin_requested.connect(marks.pin)
+        self.panel.archive_requested.connect(marks.archive)
+        self.panel.mark_unread_requested.connect(marks.mark_unread)
+        self.bridge.conversation_added.connect(lambda event: marks.heard(event.conversation))
+        self.bridge.conversation_changed.connect(lambda event: marks.heard(event.conversation))
+        self.bridge.conversation_removed.connect(lambda event: marks.forget(event.conversation_id))
+
+    def _connect_side(self) -> None:
+        side, pane = self.side, self.pane
+        pane.header.about_requested.connect(side.toggle)
+        pane.timeline.personRequested.connect(side.show_person)
+        side.open_requested.connect(self.open_conversation)
+        side.left_by_key.connect(self._leave_side)
+        side.file_open_requested.connect(
+            lambda message: self.about.open_file(message, self._surroundings.open_url)
+        )
+        self.bridge.message_added.connect(lambda event: side.heard(event.message))
+        self.bridge.message_changed.connect(lambda event: side.heard(event.message))
+
     # --- life -------------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -302,6 +316,7 @@ class MainWindow(QMainWindow):
             self.panel.setEnabled(True)
             self.first_start.begin()
         self.model.reset(await self._engine.conversations())
+        self.marks.began()
         last = self.model.conversation(ConversationId(self._settings.get("conversation") or ""))
         if last is not None and self.body.mode is not Mode.NARROW:
             self.open_conversation(last.conversation_id)
@@ -389,6 +404,7 @@ class MainWindow(QMainWindow):
             self._settings.put("conversation", conversation_id)
             self._show_title()
             self.side.conversation_opened()
+        self.marks.opened(conversation_id)
         self.panel.select(conversation_id)
         self.main.setCurrentWidget(self.pane)
         self.pages.setCurrentWidget(self.body)
@@ -431,13 +447,6 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.body)
         if self.pane.conversation is None:
             self._show_nothing_open()
-
-    def _pin(self, conversation_id: str, pinned: bool) -> None:
-        before = self._settings.pinned
-        self._settings.pinned = (
-            before | {conversation_id} if pinned else before - {conversation_id}
-        ) & {*self.model.ids(), conversation_id}
-        self.model.set_pinned(self._settings.pinned)
 
     def _with_open(self, run: Callable[[ConversationView], None]) -> None:
         if self.pane.conversation is not None:

@@ -386,11 +386,15 @@ class ConversationPane(QWidget):
 
     def _mark_read(self, position: Position) -> None:
         if (open_id := self._open_id()) is not None:
+            self.mark_read(open_id, position)
 
-            async def work() -> None:
-                await self._engine.timeline.mark_read(open_id, position)
+    def mark_read(self, conversation_id: ConversationId, position: Position) -> None:
+        """The open one or any other."""
 
-            self._tasks.spawn(work, purpose=tr("remember what was read"), retry=False)
+        async def work() -> None:
+            await self._engine.timeline.mark_read(conversation_id, position)
+
+        self._tasks.spawn(work, purpose=tr("remember what was read"), retry=False)
 
     def _mute_open(self, wish: MuteWish) -> None:
         if (open_id := self._open_id()) is not None:
