@@ -90,6 +90,7 @@ class Body(_message.Message):
     CONTACT_ANSWER_FIELD_NUMBER: _builtins.int
     PROFILE_UPDATE_FIELD_NUMBER: _builtins.int
     ATTACHMENT_FIELD_NUMBER: _builtins.int
+    FILES_HELD_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def text(self) -> Global___Text: ...
     @_builtins.property
@@ -118,6 +119,10 @@ class Body(_message.Message):
     def attachment(self) -> Global___Attachment:
         """groups and one to one"""
 
+    @_builtins.property
+    def files_held(self) -> Global___FilesHeld:
+        """one to one only; in a group it is a claim of the envelope"""
+
     def __init__(
         self,
         *,
@@ -133,12 +138,13 @@ class Body(_message.Message):
         contact_answer: Global___ContactAnswer | None = ...,
         profile_update: Global___ProfileUpdate | None = ...,
         attachment: Global___Attachment | None = ...,
+        files_held: Global___FilesHeld | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "files_held", b"files_held", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "files_held", b"files_held", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update", "attachment"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update", "attachment", "files_held"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -244,6 +250,28 @@ class Attachment(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Attachment: _TypeAlias = Attachment  # noqa: Y015
+
+@_typing.final
+class FilesHeld(_message.Message):
+    """Files of the other that the author has as a whole, up to 64: ids of the messages."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MESSAGE_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        message_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_ids", b"message_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FilesHeld: _TypeAlias = FilesHeld  # noqa: Y015
 
 @_typing.final
 class Created(_message.Message):

@@ -117,11 +117,13 @@ def _on_its_way(file: FileView) -> str:
     return " · ".join(parts)
 
 
-def holders_words(file: FileView, others: int) -> str:
+def holders_words(file: FileView, others: int, *, pair: bool) -> str:
     """Empty while nobody else says, signed, that they have all of it."""
     holding = len(file.held_whole_by)
     if not holding:
         return ""
+    if pair:
+        return tr("held as a whole by them")
     words = tr("held as a whole by {number} of {others}")
     return words.format(number=holding, others=max(others, holding))
 

@@ -22,6 +22,7 @@ from engine.core.content import (
     INSTANCE_ID_BYTES,
     MAX_CAPTION_BYTES,
     MAX_FILE_BYTES,
+    MAX_FILES_HELD,
     MAX_MENTIONS,
     MAX_MESSAGE_ID_BYTES,
     MAX_PIXELS,
@@ -37,6 +38,7 @@ from engine.core.content import (
     Created,
     Edit,
     EphemeralContent,
+    FilesHeld,
     Join,
     Leave,
     Presence,
@@ -82,7 +84,7 @@ def encode_content(content: Content) -> bytes:
         )
         encoded = wire.SerializeToString(deterministic=True)
         is_of_pair = content.lamport_timestamp or isinstance(
-            content.body, ContactRequest | ContactAnswer | ProfileUpdate
+            content.body, ContactRequest | ContactAnswer | ProfileUpdate | FilesHeld
         )
         read = decode_pair_content(encoded) if is_of_pair else decode_content(encoded)
     except (DecodeError, RemoteProtocolError, ValueError) as error:
@@ -188,6 +190,8 @@ def _encode_body(body: Body) -> bytes:  # noqa: C901, PLR0912 - one case per kin
         case ProfileUpdate():
             wire.profile_update.name = clean_name(body.name)
             wire.profile_update.picture = body.picture
+        case FilesHeld():
+            wire.files_held.message_ids.extend(body.message_ids)
         case Unsupported():
             raise LocalProtocolError("what we do not understand we cannot say")
         case _:
@@ -315,8 +319,19 @@ def _decode_pair_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one pe
         case "profile_update":
             update = wire.profile_update
             return ProfileUpdate(name=_name(update.name), picture=_picture(update.picture))
+        case "files_held":
+            return _decode_files_held(wire.files_held)
         case other:
             return _unsupported(other)
+
+
+def _decode_files_held(wire: content_pb2.FilesHeld) -> FilesHeld:
+    if not 1 <= len(wire.message_ids) <= MAX_FILES_HELD:
+        raise RemoteProtocolError("content_bad_files_held")
+    found = [_message_id(each) for each in wire.message_ids]
+    if not all(found):
+        raise RemoteProtocolError("content_bad_files_held")
+    return FilesHeld(tuple(each for each in found if each is not None))
 
 
 def _decode_answer(wire: content_pb2.ContactAnswer) -> ContactAnswer:

@@ -207,6 +207,15 @@ class ProfileUpdate:
     picture: bytes = field(default=b"", repr=False)
 
 
+MAX_FILES_HELD = 64
+
+
+class FilesHeld(Struct, frozen=True):
+    """Messages of the other whose files the author has as a whole, 1 to MAX_FILES_HELD."""
+
+    message_ids: tuple[MessageId, ...]
+
+
 Annotation: TypeAlias = Reaction | Edit | Retraction
 """What speaks of another message and makes no row of its own."""
 ANNOTATION_KINDS = frozenset(["reaction", "edit", "retraction"])
@@ -222,11 +231,12 @@ Body: TypeAlias = (
     | ContactRequest
     | ContactAnswer
     | ProfileUpdate
+    | FilesHeld
     | Unsupported
 )
 """Texts, files and annotations are said in groups and pairs.
 
-``ContactRequest``, ``ContactAnswer`` and ``ProfileUpdate`` are said only in pairs.
+``ContactRequest``, ``ContactAnswer``, ``ProfileUpdate`` and ``FilesHeld`` are said only in pairs.
 """
 
 

@@ -112,11 +112,13 @@ def message_view(
         retracted=stored.retracted,
         forwarded=record.forwarded and not stored.retracted,
         mentions_me=record.mentions_me,
-        file=None if record.file is None else file_view(record.file, is_own=record.is_own),
+        file=None
+        if record.file is None
+        else file_view(record.file, is_own=record.is_own, sender_id=record.sender_id),
     )
 
 
-def file_view(file: FileRecord, *, is_own: bool = False) -> FileView:
+def file_view(file: FileRecord, *, sender_id: ParticipantId, is_own: bool) -> FileView:
     shown = FileView(
         name=file.name,
         media_type=file.media_type,
@@ -124,10 +126,14 @@ def file_view(file: FileRecord, *, is_own: bool = False) -> FileView:
         width=file.width,
         height=file.height,
     )
-    return shown if file.transfer is None else _blob_view(shown, file.transfer, is_own=is_own)
+    if file.transfer is None:
+        return shown
+    return _blob_view(shown, file.transfer, sender_id=sender_id, is_own=is_own)
 
 
-def _blob_view(file: FileView, transfer: TransferRecord, *, is_own: bool) -> FileView:
+def _blob_view(
+    file: FileView, transfer: TransferRecord, *, sender_id: ParticipantId, is_own: bool
+) -> FileView:
     """As it is stored; ``engine.runtime.files`` knows how far it is at the moment."""
     fault = transfer.fault if transfer.state is TransferState.FAILED else ""
     return replace(
@@ -135,7 +141,7 @@ def _blob_view(file: FileView, transfer: TransferRecord, *, is_own: bool) -> Fil
         thumbnail=transfer.manifest.thumbnail,
         state=FILE_STATES[transfer.state],
         is_upload=is_own,
-        held_whole_by=transfer.holders,
+        held_whole_by=tuple(who for who in transfer.holders if who != sender_id),
         problem=FileProblem(fault=FileFault(fault)) if fault else None,
     )
 

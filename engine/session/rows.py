@@ -20,6 +20,7 @@ from engine.core.content import (
     Content,
     Created,
     Edit,
+    FilesHeld,
     Join,
     Leave,
     Profile,
@@ -73,7 +74,7 @@ def makes_row(body: Body) -> bool:
     """
     if isinstance(body, Unsupported):
         return body.kind not in ANNOTATION_KINDS
-    return not isinstance(body, ProfileUpdate | Annotation)
+    return not isinstance(body, ProfileUpdate | FilesHeld | Annotation)
 
 
 def row_of(  # noqa: PLR0913 - one keyword per fact of the row
@@ -131,7 +132,7 @@ def _said_in(body: Body) -> Text | None:
             return caption
         case (
             Created() | Join() | Leave() | Profile() | ContactRequest() | ContactAnswer()
-            | ProfileUpdate() | Reaction() | Edit() | Retraction() | Unsupported()
+            | ProfileUpdate() | FilesHeld() | Reaction() | Edit() | Retraction() | Unsupported()
         ):  # fmt: skip
             return None
         case _:
@@ -215,7 +216,7 @@ def retargeted(body: Body, replaced: Mapping[MessageId, MessageId]) -> Body:
             return dataclasses.replace(body, target_id=target_id)
         case (
             Text() | Attachment() | Created() | Join() | Leave() | Profile() | ContactRequest()
-            | ContactAnswer() | ProfileUpdate() | Unsupported()
+            | ContactAnswer() | ProfileUpdate() | FilesHeld() | Unsupported()
         ):  # fmt: skip
             return body
         case _:
@@ -265,7 +266,7 @@ def _kind_and_text(  # noqa: PLR0911 - one case per kind of content
             return _kind_of_contact(body), body.name
         case Unsupported():
             return UNSUPPORTED, body.kind
-        case ProfileUpdate() | Reaction() | Edit() | Retraction():
+        case ProfileUpdate() | FilesHeld() | Reaction() | Edit() | Retraction():
             raise LocalProtocolError("this makes no row")
         case _:
             assert_never(body)

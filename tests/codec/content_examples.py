@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.core.content import (
+    MAX_FILES_HELD,
     MAX_PIXELS,
     MAX_SAFE_INTEGER,
     Attachment,
@@ -16,6 +17,7 @@ from engine.core.content import (
     Content,
     Created,
     Edit,
+    FilesHeld,
     Leave,
     ProfileUpdate,
     Reaction,
@@ -148,6 +150,7 @@ pair_contents = st.builds(
             withdrawn=st.booleans(),
         ),
         st.builds(ProfileUpdate, name=names, picture=pictures),
+        st.lists(targets, min_size=1, max_size=3).map(tuple).map(FilesHeld),
     ),
 ).map(_chained)
 INSTANCE = InstanceId(bytes(range(16)))
@@ -157,6 +160,7 @@ OF_PAIRS: list[Body] = [
     ContactAnswer(accepted=False, round=1),
     ContactAnswer(accepted=False, round=1, answered_instance=INSTANCE, withdrawn=True),
     ProfileUpdate(name="Zoë"),
+    FilesHeld((MessageId("A" * 22),) * MAX_FILES_HELD),
 ]
 TEXT = content_pb2.Body(text=content_pb2.Text(text="hi"))
 

@@ -13,6 +13,7 @@ from engine.codec.content import (
 )
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.content import (
+    MAX_FILES_HELD,
     MAX_NAME_CHARACTERS,
     MAX_SAFE_INTEGER,
     Body,
@@ -20,13 +21,14 @@ from engine.core.content import (
     ContactRequest,
     Content,
     Created,
+    FilesHeld,
     Leave,
     ProfileUpdate,
     Text,
     Unsupported,
 )
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import InstanceId
+from engine.core.ids import InstanceId, MessageId
 from proto import content_pb2
 from tests.codec.content_examples import (
     INSTANCE,
@@ -157,7 +159,7 @@ def test_nothing_that_a_decline_says_about_its_author_is_believed() -> None:
 def test_what_belongs_to_pairs_is_unsupported_in_a_group(body: Body) -> None:
     said = decode_content(encode_content(content(body)))
     assert isinstance(said.body, Unsupported)
-    assert said.body.kind in {"contact_request", "contact_answer", "profile_update"}
+    assert said.body.kind in {"contact_request", "contact_answer", "profile_update", "files_held"}
 
 
 def test_a_group_never_looks_into_what_belongs_to_pairs() -> None:
@@ -192,6 +194,9 @@ def test_what_belongs_to_groups_is_unsupported_in_a_pair(kind: str) -> None:
         ContactAnswer(accepted=False, round=1, name="Zoë"),
         ContactAnswer(accepted=False, round=1, picture=PNG),
         ProfileUpdate(name="Zoë", picture=PNG + bytes(MAX_PICTURE_BYTES)),
+        FilesHeld(()),
+        FilesHeld((MessageId("A" * 22),) * (MAX_FILES_HELD + 1)),
+        FilesHeld((MessageId("A" * 22), MessageId(""))),
         Unsupported(),
         Created(name="a group's"),
         Leave(),

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES, MAX_READ_BYTES
+from engine.core.contacts import ContactState
 from engine.core.errors import (
     CommandError,
     CommandRefusal,
@@ -24,6 +25,7 @@ from engine.file_views import FileProgressed, FileState, FileView
 from engine.persistence import saved_file
 from tests.runtime.blob_people import MIB, FilePerson, keeping_node, people, random_file
 from tests.runtime.test_engine_annotations import own_id, shown
+from tests.runtime.test_engine_contacts import state_is
 
 SIZE = MIB + 12_345
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -110,6 +112,28 @@ async def test_who_has_it_as_a_whole_says_so(tmp_path: Path) -> None:
         await alice.until_file(sent, lambda file: file.held_whole_by == both)
         await alice.restart()
         assert (await alice.shown(group, sent)).held_whole_by == both
+
+
+async def test_in_a_pair_who_has_it_as_a_whole_says_so_too(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob):
+        pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
+        await bob.until(state_is(ContactState.ASKING))
+        await bob.engine.people.accept(pair)
+        await alice.until(state_is(ContactState.ACCEPTED))
+        sent = await alice.send(pair, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        assert (await alice.shown(pair, sent)).held_whole_by == ()
+        await bob.engine.files.fetch(pair, sent)
+        held = await alice.until_file(sent, lambda file: bool(file.held_whole_by))
+        assert held.held_whole_by == (own_id(bob),)
+        info = await alice.engine.timeline.info(pair, sent)
+        assert info.message.file is not None
+        assert info.message.file.held_whole_by == (own_id(bob),)
+        assert [holder.participant_id for holder in info.holders] == [own_id(bob)]
+        await alice.restart()
+        assert (await alice.shown(pair, sent)).held_whole_by == (own_id(bob),)
 
 
 async def test_bad_requests_and_restarts_only_take_longer(tmp_path: Path) -> None:

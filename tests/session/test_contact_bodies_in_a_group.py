@@ -11,6 +11,7 @@ from engine.core.content import (
     Body,
     ContactAnswer,
     ContactRequest,
+    FilesHeld,
     Presence,
     ProfileUpdate,
     Text,
@@ -53,6 +54,7 @@ def rows(someone: SessionParticipant) -> list[tuple[str, str]]:
         ),
         (ContactAnswer(accepted=False, round=1), "contact_answer"),
         (ProfileUpdate(name="Bob"), "profile_update"),
+        (FilesHeld((MessageId("A" * 22),)), "files_held"),
     ],
 )
 def test_contact_bodies_are_shown_as_unsupported_and_what_follows_is_delivered(

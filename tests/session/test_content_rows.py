@@ -9,6 +9,7 @@ from engine.core.content import (
     Content,
     Created,
     Edit,
+    FilesHeld,
     Leave,
     ProfileUpdate,
     Reaction,
@@ -83,6 +84,7 @@ def test_every_kind_has_its_row_and_only_texts_have_links(
     "body",
     [
         ProfileUpdate(name="Zoë"),
+        FilesHeld((MessageId("m"),)),
         Reaction(target_id=MessageId("m"), emoji="👍"),
         Edit(target_id=MessageId("m"), text=Text(text="better")),
         Retraction(target_id=MessageId("m")),

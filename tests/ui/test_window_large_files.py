@@ -7,13 +7,14 @@ from msgspec.structs import replace
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QImage
 
+from engine.answers import HolderView
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from engine.core.errors import StorageFault
 from engine.core.ids import ConversationId, DeliveryState
 from engine.core.problems import FileFault, FileProblem
 from engine.events import DeliveryView, MessageKind, MessageView
 from engine.file_views import FileProgressed, FileState, FileView
-from tests.ui.driving import Key, Stage, group_stage, play, until
+from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, until
 from tests.ui.on_messages import (
     ask_by_menu,
     bubble,
@@ -30,6 +31,7 @@ from tests.ui.test_window_files import noise, paste
 from ui.attachments import prepare_file, thumbnail_of
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.forward import Forward
+from ui.dialogs.message_info import MessageInfoSheet
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.file_words import file_problem_words, may_run, state_words
 from ui.pictures import PictureError
@@ -130,6 +132,33 @@ def test_a_row_follows_its_file_and_says_what_it_shows() -> None:
             await until(lambda: "held as a whole by 1 of 1" in said(it))
             kept = [RowButton.FILE_SAVE, RowButton.FILE_OPEN]
             await until(lambda: shown_buttons(it, row) == kept)
+
+    play(scenario)
+
+
+def test_with_one_person_the_row_and_the_info_say_that_they_have_it() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Maya") as (it, engine, pair):
+            row = with_file(engine, pair, COMPLETE)
+            assert "held as a whole" not in said(it)
+            held = replace(COMPLETE, held_whole_by=(row.sender_id,))
+            engine.alter(replace(row, file=held))
+            await until(lambda: "held as a whole by them" in said(it))
+            await until(lambda: file_of(it, row).state.endswith("held as a whole by them"))
+            engine.holder_views = (
+                HolderView(
+                    participant_id=row.sender_id,
+                    name="Maya",
+                    certain=True,
+                    source=None,
+                    since_ms=None,
+                ),
+            )
+            await focus(it, row)
+            it.press(Key.Key_I)
+            sheet = await sheet_of(it.window, MessageInfoSheet)
+            assert "Maya said so" in words_of(sheet)
+            sheet.reject()
 
     play(scenario)
 

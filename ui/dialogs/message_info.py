@@ -64,6 +64,8 @@ class MessageInfoSheet(Sheet):
             facts.append((tr("Edited"), _full(message.edited_ms)))
         if message.late:
             facts.append((tr("Late"), tr("It arrived after messages that follow it")))
+        if names := _whole_at(info):
+            facts.append((tr("All of the file"), tr("{names} said so").format(names=names)))
         if info.size:
             facts.append((tr("Size"), tr("{size} bytes").format(size=big(info.size))))
         self.facts = QWidget()
@@ -171,6 +173,13 @@ class _ReactorRow(QWidget):
         row.addWidget(ElidedText(name, face="label", strong=True), 1)
         row.addWidget(Text(when, face="caption", colour="ink3"))
         row.addWidget(Text(reactor.emoji, face="heading"))
+
+
+def _whole_at(info: MessageInfo) -> str:
+    """The names of those who said, signed, that they have the file as a whole."""
+    held_by = () if info.message.file is None else info.message.file.held_whole_by
+    names = {holder.participant_id: one_line(holder.name, 60) for holder in info.holders}
+    return ", ".join(names.get(who, tr("Somebody who left")) for who in held_by)
 
 
 def _full(at_ms: UnixMs) -> str:

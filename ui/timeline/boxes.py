@@ -267,8 +267,16 @@ class Measure:
         if message.file is None:
             return None
         broken = self.pictures.is_broken(message)
-        others = self.others()
-        return file_box(message, message.file, top, room, self.theme, broken=broken, others=others)
+        return file_box(
+            message,
+            message.file,
+            top,
+            room,
+            self.theme,
+            broken=broken,
+            others=self.others(),
+            pair=self.is_pair(),
+        )
 
     def _chips(self, message: MessageView, below: float, room: float) -> tuple[Chip, ...]:
         at = QPointF(0, below + self.theme.metrics.gap(6))

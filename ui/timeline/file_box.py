@@ -111,6 +111,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     *,
     broken: bool,
     others: int,
+    pair: bool,
 ) -> FileBox:
     """From the bubble's content on, which is ``room`` wide; ``broken``: it was not decoded.
 
@@ -119,7 +120,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     message = seen_with_its_holders(message, others)
     file = message.file or file
     shows_picture = is_picture(file) and not broken
-    words = [state_words(file), holders_words(file, others)]
+    words = [state_words(file), holders_words(file, others, pair=pair)]
     state = " · ".join(word for word in words if word)
     rect = QRectF(0, top + 2, 0, 0)
     rect.setSize(

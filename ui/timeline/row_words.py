@@ -399,7 +399,7 @@ def spoken_message(
     if message.forwarded and not message.retracted:
         parts.append(forwarded_words())
     parts.append(spoken_words(message))
-    parts += _spoken_file(message, len(others))
+    parts += _spoken_file(message, len(others), pair=pair)
     parts.append(time_words(message.sent_ms))
     if message.edited_ms is not None and not message.retracted:
         parts.append(tr("edited"))
@@ -415,12 +415,12 @@ def spoken_message(
     return ", ".join(parts)
 
 
-def _spoken_file(message: MessageView, others: int) -> list[str]:
+def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
     """How far a larger file has come, why it does not come, and who has it."""
     file = seen_with_its_holders(message, others).file
     if file is None or file.state is FileState.INLINE or message.retracted:
         return []
-    parts = [state_words(file), holders_words(file, others)]
+    parts = [state_words(file), holders_words(file, others, pair=pair)]
     if file.state is FileState.RUNNING:
         parts.append(tr("{percent} % done").format(percent=percent_done(file)))
     if file.problem is not None:

@@ -38,6 +38,7 @@ from engine.session.pair.saved import (
     before_block_key,
     both,
     declined_key,
+    files_held_key,
 )
 from engine.session.pair.session import PairSession
 
@@ -136,7 +137,12 @@ class PairFactory:
 
     def ending(self, contact: ContactRecord) -> Sequence[StoreWrite]:
         """Writes that erase what the profile keeps outside the conversation's own tables."""
-        keys = (declined_key(contact), before_block_key(contact), agreement_key(contact))
+        keys = (
+            declined_key(contact),
+            before_block_key(contact),
+            agreement_key(contact),
+            files_held_key(contact),
+        )
         return tuple(SaveValue(key=key, value="") for key in keys)
 
     def read_again(self, contact: ContactRecord) -> ContactRecord:
@@ -153,6 +159,7 @@ class PairFactory:
         store, conversation_id = self.store, contact.conversation_id
         declined_ms = store.value(declined_key(contact))
         before_block = store.value(before_block_key(contact))
+        files_held = store.value(files_held_key(contact)) or ""
         kept = KeptAgreement.of_text(store.value(agreement_key(contact)) or "")
         seed = SavedPair(
             contact=contact,
@@ -166,6 +173,7 @@ class PairFactory:
             kept=kept,
             declined_ms=UnixMs(int(declined_ms)) if declined_ms else None,
             before_block=ContactState(before_block) if before_block else None,
+            files_held=tuple(map(MessageId, files_held.splitlines())),
         )
         return PairSession(
             seed,

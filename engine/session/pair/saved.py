@@ -7,7 +7,7 @@ from msgspec import Struct
 from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
 from engine.core.content import NOBODY
-from engine.core.ids import InstanceId, ParticipantId, UnixMs
+from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.mvds.vocabulary import MvdsId
 from engine.core.records import ContactRecord, MemberRecord
 from engine.crypto.identity import Identity
@@ -58,6 +58,8 @@ class SavedPair(Struct, frozen=True, kw_only=True):
     kept: KeptAgreement
     declined_ms: UnixMs | None = None
     before_block: ContactState | None = None
+    files_held: tuple[MessageId, ...] = ()
+    """What we said that we have as a whole."""
 
     def agreement(self) -> Agreement:
         """The agreement; for a blocked peer, as it was before the block."""
@@ -85,6 +87,11 @@ def declined_key(contact: ContactRecord) -> str:
 def before_block_key(contact: ContactRecord) -> str:
     """The profile's key for the contact state before the block."""
     return f"pair.before_block/{contact.conversation_id}"
+
+
+def files_held_key(contact: ContactRecord) -> str:
+    """The profile's key for the messages whose files we said that we have, one a line."""
+    return f"pair.files_held/{contact.conversation_id}"
 
 
 def both(

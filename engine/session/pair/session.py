@@ -23,6 +23,7 @@ from engine.core.content import (
     Body,
     ContactAnswer,
     ContactRequest,
+    FilesHeld,
     Presence,
     ProfileUpdate,
     Text,
@@ -74,10 +75,11 @@ from engine.session.inputs import (
 )
 from engine.session.pair.channel import PairChannel
 from engine.session.pair.contact import PairContact
+from engine.session.pair.held_files import HeldFiles
 from engine.session.pair.lost import signed
 from engine.session.pair.order import Placed
 from engine.session.pair.presence import PresenceBoard, spread_ms
-from engine.session.pair.saved import OwnProfile, SavedPair, before_block_key, both
+from engine.session.pair.saved import OwnProfile, SavedPair, before_block_key, both, files_held_key
 from engine.session.pair.statements import PairStatements
 from engine.session.pair.wire import PairEnvelope
 from engine.session.rows import LIVE, STORE, Way
@@ -147,6 +149,7 @@ class PairSession:
             counters=counters,
             request_shown_ms=now_ms if seed.channel.order.authors else None,
         )
+        self._files = HeldFiles(files_held_key(seed.contact), seed.files_held)
         self._typing = TypingBoard()
         self._presence = PresenceBoard(last_seen_ms=seed.contact.last_seen_ms, announces=announces)
         self._set_presence(now_ms)
@@ -215,7 +218,7 @@ class PairSession:
             case ProfileChanged():
                 self._tell_profile(builder, now_ms=now_ms)
             case HoldsFiles():
-                pass  # Nobody claims anything.
+                self._hold_files(input_.message_ids, builder, now_ms=now_ms)
             case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
                 pass  # Missing messages have no id here, so there is nothing to look up.
             case EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded():
@@ -258,6 +261,15 @@ class PairSession:
             own = self._profile()
             update = ProfileUpdate(name=own.name, picture=own.picture)
             self._channel.say(update, builder, now_ms=now_ms)
+
+    def _hold_files(
+        self, message_ids: Sequence[MessageId], builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        """Tell of files that are here as a whole; those that are gone were told of for good."""
+        if self._contact.is_accepted:
+            claim = self._files.news(message_ids, builder)
+            if claim is not None:
+                self._channel.say(claim, builder, now_ms=now_ms, shown=False)
 
     def _type_now(self, active: bool, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         together = self._contact.is_accepted and self._online
@@ -473,6 +485,8 @@ class PairSession:
             self._channel.projector.placed(one, builder, now_ms=now_ms)
             if isinstance(body, ProfileUpdate) and self._contact.is_accepted:
                 self._contact.know(body)
+            if isinstance(body, FilesHeld):
+                self._files.hear(body, self._contact.record, builder)
         self._statements.answer_heard(builder, now_ms=now_ms)
         if self._contact.record != before:
             self._contact_changed(builder, now_ms=now_ms)
