@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.check import CHECKS, run_all
-from scripts.testing import NO_TESTS_COLLECTED, Counts, counts_of, verdict
+from scripts.testing import NO_TESTS_COLLECTED, Counts, counts_of, run_again_alone, verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -64,6 +64,36 @@ def test_nothing_that_did_not_run_counts_as_passed(
 ) -> None:
     counts = Counts(ran=ran, failed=0, skipped=skipped, seconds=0)
     assert verdict(code, counts, strict=strict) == expected
+
+
+FAILS_AT_FIRST = """
+from pathlib import Path
+
+def test_unsteady():
+    been_here = Path(__file__).with_suffix(".been")
+    was_here, _ = been_here.exists(), been_here.touch()
+    assert was_here
+
+def test_right():
+    assert True
+"""
+ALWAYS_FAILS = "def test_wrong():\n    assert False\n"
+
+
+@pytest.mark.parametrize(
+    ("tests", "unsteady"),
+    [(FAILS_AT_FIRST, ["test_it::test_unsteady"]), (FAILS_AT_FIRST + ALWAYS_FAILS, [])],
+    ids=["unsteady", "one of two is wrong"],
+)
+def test_only_what_failed_is_run_again_and_all_of_it_has_to_pass(
+    tmp_path: Path, tests: str, unsteady: list[str]
+) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(tests, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q"]
+    first = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True)
+    assert first.returncode == 1
+    assert run_again_alone(tmp_path, tmp_path / "again.xml") == unsteady
 
 
 CHECK_RUNS = "check:\n\t@mkdir -p build; echo 1 > build/check.json\n"
