@@ -1,9 +1,9 @@
 """Serves ``/causerie/blob/1``: chunks from a shelf, and room for chunks of others if it keeps any.
 
-Texts never wait for it.  A chunk is written in pieces, with a turn of the loop and an empty queue
-to the peer before each; few requests run at once.  What one peer gets, and what it puts, is limited
-in bytes, and so are its questions.  Counts ``blob.served``, ``.rate_limited``, ``.busy``,
-``.gave_way`` and the reasons of bad requests.
+Texts never wait for it.  A chunk is written in pieces, each of which waits for its turn in a bucket
+below the relay and for an empty queue to the peer; few requests run at once.  What one peer gets,
+and what it puts, is limited in bytes, and so are its questions.  Counts ``blob.served``,
+``.rate_limited``, ``.busy``, ``.gave_way`` and the reasons of bad requests.
 """
 
 import asyncio
@@ -32,6 +32,7 @@ from engine.core.blobs.requests import (
 )
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
+from engine.network.blobs.pace import FilePace, PaceLimits
 from engine.network.blobs.places import PlaceLimits, Places
 from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper, ChunkShelf
 from engine.network.libp2p.ports import Host, PeerId, Stream
@@ -54,6 +55,7 @@ class BlobServing(Struct, frozen=True, kw_only=True):
     requests_per_s: float = 100
     burst_requests: int = 400
     places: PlaceLimits = field(default_factory=PlaceLimits)
+    pace: PaceLimits = field(default_factory=PaceLimits)
     request_timeout_s: float = 60.0
     """From the first byte to the last: a chunk that is put takes a while on a slow line."""
     first_byte_timeout_s: float = 15.0
@@ -82,6 +84,7 @@ class BlobServer:
         self._settings = settings
         self._source = source
         self._counters = counters
+        self._pace = FilePace(settings.pace, _now_s)
         self._places = Places(settings.places, counters)
         self._requests = TokenBuckets(
             per_second=settings.requests_per_s, burst=settings.burst_requests, clock_s=_now_s
@@ -92,6 +95,10 @@ class BlobServer:
             )
             for _ in range(2)
         )
+
+    def message_passed(self) -> None:
+        """The node got or sent a message: files give way for a while."""
+        self._pace.message_passed()
 
     def start(self) -> None:
         """Call before the host starts."""
@@ -179,9 +186,10 @@ class BlobServer:
     async def _write(self, stream: Stream, payload: bytes) -> None:
         framed = memoryview(encode_frame(payload))
         for start in range(0, len(framed), PIECE_BYTES):
-            await asyncio.sleep(0)
+            piece = bytes(framed[start : start + PIECE_BYTES])
+            await asyncio.sleep(self._pace.wait_s(len(piece)))
             async with asyncio.timeout(self._settings.write_timeout_s):
-                await stream.write(bytes(framed[start : start + PIECE_BYTES]))
+                await stream.write(piece)
 
 
 def _now_s() -> float:

@@ -169,6 +169,8 @@ class NodeServices:
         """
         if self._settings.lightpush is not None:
             self._note(data)
+        if self._blobs is not None:
+            self._blobs.message_passed()
         pushed = 0
         if self._filter is not None:
             pushed = self._filter.push(topic, message.content_topic, data)
