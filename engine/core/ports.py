@@ -1,8 +1,7 @@
 """What the core needs from disk: the profile's store, as writes and reads.
 
 All methods are synchronous and run on the one storage thread.  ``apply`` is one transaction: all or
-nothing, durable when it returns.  SQLite implements it, in a file or in memory; one contract suite
-runs on it and on the tests' model of it.
+nothing, durable when it returns.  One contract suite runs on SQLite and on the tests' model of it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +33,7 @@ from engine.core.records import (
 )
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import ChannelState, HolderEntry, Write
+from engine.core.search import SearchStore
 
 
 class StoredTransfer(Struct, frozen=True, kw_only=True):
@@ -427,6 +427,9 @@ StoreWrite: TypeAlias = (
 class ProfileStore(Protocol):
     """Everything that a profile keeps.  Every method may raise StorageError."""
 
+    @property
+    def searching(self) -> SearchStore: ...
+
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         """Make all ``writes`` durable in one transaction, in order, or none of them."""
 
@@ -450,10 +453,7 @@ class ProfileStore(Protocol):
     def pair_state(self, conversation_id: ConversationId, /) -> PairState: ...
 
     def mvds_state(self, conversation_id: ConversationId, /, *, limit: int) -> MvdsState:
-        """The node's state, with at most ``limit`` records: first those due soonest.
-
-        Given up ones come last.
-        """
+        """At most ``limit`` records: those due soonest first, those given up last."""
 
     def mvds_records(
         self, conversation_id: ConversationId, from_epoch: Epoch, /, *, limit: int

@@ -21,6 +21,68 @@ from engine.persistence.short_keys import participant_keys
 from engine.persistence.stored_ids import StoredId, stored_id, stored_ids, stored_place
 from engine.persistence.stored_spans import spans_text
 
+_OF_CONVERSATION: Final = (
+    "conversation_key INTEGER NOT NULL REFERENCES conversation ON DELETE CASCADE"
+)
+# What speaks of messages, also of some that are not here.
+ANNOTATION_TABLES: Final = (
+    "ALTER TABLE message ADD COLUMN reply_to ANY",
+    "ALTER TABLE message ADD COLUMN forwarded INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE message ADD COLUMN mentions_me INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE message ADD COLUMN arrival INTEGER",
+    "ALTER TABLE message ADD COLUMN repaired_by TEXT",
+    # Which edit or retraction is shown; ``text`` and ``spans`` are its own.
+    "ALTER TABLE message ADD COLUMN shown_id ANY",
+    "ALTER TABLE message ADD COLUMN edited_ms INTEGER",
+    "ALTER TABLE message ADD COLUMN retracted INTEGER NOT NULL DEFAULT 0",
+    # Whether ``reaction`` has anything about it, so that a page looks nothing up for other rows.
+    "ALTER TABLE message ADD COLUMN reacted INTEGER NOT NULL DEFAULT 0",
+    """
+    CREATE INDEX message_quoting ON message (conversation_key, reply_to, lamport_timestamp)
+    WHERE reply_to IS NOT NULL
+    """,
+    """
+    CREATE INDEX mention_order
+    ON message (conversation_key, waiting, lamport_timestamp, message_id)
+    WHERE hidden = 0 AND is_own = 0 AND kind = 'text' AND mentions_me = 1
+    """,
+    # The newest of each sender, target and emoji (as ``without_selectors`` writes it).
+    f"""
+    CREATE TABLE reaction (
+      {_OF_CONVERSATION}, target_id ANY NOT NULL, sender_key INTEGER NOT NULL,
+      emoji_key TEXT NOT NULL, emoji TEXT NOT NULL, removed INTEGER NOT NULL,
+      lamport_timestamp INTEGER NOT NULL, message_id ANY NOT NULL, is_own INTEGER NOT NULL,
+      sent_ms INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, target_id, sender_key, emoji_key)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE INDEX reaction_order ON reaction (conversation_key, lamport_timestamp, message_id)
+    """,
+    """
+    CREATE INDEX own_reaction ON reaction (conversation_key, message_id) WHERE is_own = 1
+    """,
+    # Edits, retractions, and the original of each message that was edited or retracted.
+    f"""
+    CREATE TABLE version (
+      version_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, target_id ANY NOT NULL,
+      sender_key INTEGER NOT NULL, kind TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL,
+      message_id ANY NOT NULL, is_own INTEGER NOT NULL, sent_ms INTEGER NOT NULL,
+      received_ms INTEGER NOT NULL, text TEXT NOT NULL, spans TEXT NOT NULL,
+      mentions_me INTEGER NOT NULL,
+      UNIQUE (conversation_key, target_id, sender_key, kind, lamport_timestamp, message_id)
+    ) STRICT
+    """,
+    """
+    CREATE INDEX version_order ON version (conversation_key, lamport_timestamp, message_id)
+    WHERE kind <> 'original'
+    """,
+    """
+    CREATE INDEX own_version ON version (conversation_key, message_id)
+    WHERE is_own = 1 AND kind <> 'original'
+    """,
+)
+
 REACTION: Final = "reaction"
 EDIT: Final = "edit"
 RETRACTION: Final = "retraction"

@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from engine.core.errors import StorageError
+from engine.persistence.annotation_tables import ANNOTATION_TABLES
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.file_tables import FILE_TABLES, HOLDER_TABLES, TRANSFER_TABLES
 from engine.persistence.saved_log import INDEX_TABLES
+from engine.persistence.search_tables import SEARCH_TABLES
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 8
+SCHEMA_VERSION: Final = 9
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -398,66 +400,6 @@ CREATE TABLE open_channel (
 """
 
 
-# What speaks of messages, also of some that are not here.
-_ANNOTATIONS: Final = (
-    "ALTER TABLE message ADD COLUMN reply_to ANY",
-    "ALTER TABLE message ADD COLUMN forwarded INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE message ADD COLUMN mentions_me INTEGER NOT NULL DEFAULT 0",
-    "ALTER TABLE message ADD COLUMN arrival INTEGER",
-    "ALTER TABLE message ADD COLUMN repaired_by TEXT",
-    # Which edit or retraction is shown; ``text`` and ``spans`` are its own.
-    "ALTER TABLE message ADD COLUMN shown_id ANY",
-    "ALTER TABLE message ADD COLUMN edited_ms INTEGER",
-    "ALTER TABLE message ADD COLUMN retracted INTEGER NOT NULL DEFAULT 0",
-    # Whether ``reaction`` has anything about it, so that a page looks nothing up for other rows.
-    "ALTER TABLE message ADD COLUMN reacted INTEGER NOT NULL DEFAULT 0",
-    """
-    CREATE INDEX message_quoting ON message (conversation_key, reply_to, lamport_timestamp)
-    WHERE reply_to IS NOT NULL
-    """,
-    """
-    CREATE INDEX mention_order
-    ON message (conversation_key, waiting, lamport_timestamp, message_id)
-    WHERE hidden = 0 AND is_own = 0 AND kind = 'text' AND mentions_me = 1
-    """,
-    # The newest of each sender, target and emoji (as ``without_selectors`` writes it).
-    f"""
-    CREATE TABLE reaction (
-      {_OF_CONVERSATION}, target_id ANY NOT NULL, sender_key INTEGER NOT NULL,
-      emoji_key TEXT NOT NULL, emoji TEXT NOT NULL, removed INTEGER NOT NULL,
-      lamport_timestamp INTEGER NOT NULL, message_id ANY NOT NULL, is_own INTEGER NOT NULL,
-      sent_ms INTEGER NOT NULL,
-      PRIMARY KEY (conversation_key, target_id, sender_key, emoji_key)
-    ) STRICT, WITHOUT ROWID
-    """,
-    """
-    CREATE INDEX reaction_order ON reaction (conversation_key, lamport_timestamp, message_id)
-    """,
-    """
-    CREATE INDEX own_reaction ON reaction (conversation_key, message_id) WHERE is_own = 1
-    """,
-    # Edits, retractions, and the original of each message that was edited or retracted.
-    f"""
-    CREATE TABLE version (
-      version_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, target_id ANY NOT NULL,
-      sender_key INTEGER NOT NULL, kind TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL,
-      message_id ANY NOT NULL, is_own INTEGER NOT NULL, sent_ms INTEGER NOT NULL,
-      received_ms INTEGER NOT NULL, text TEXT NOT NULL, spans TEXT NOT NULL,
-      mentions_me INTEGER NOT NULL,
-      UNIQUE (conversation_key, target_id, sender_key, kind, lamport_timestamp, message_id)
-    ) STRICT
-    """,
-    """
-    CREATE INDEX version_order ON version (conversation_key, lamport_timestamp, message_id)
-    WHERE kind <> 'original'
-    """,
-    """
-    CREATE INDEX own_version ON version (conversation_key, message_id)
-    WHERE is_own = 1 AND kind <> 'original'
-    """,
-)
-
-
 def create_first_tables(connection: sqlite3.Connection) -> None:
     for statement in (
         *_PROFILE_TABLES,
@@ -474,7 +416,7 @@ def create_first_tables(connection: sqlite3.Connection) -> None:
 
 
 def add_annotations(connection: sqlite3.Connection) -> None:
-    for statement in _ANNOTATIONS:
+    for statement in ANNOTATION_TABLES:
         connection.execute(statement)
     connection.execute("PRAGMA user_version = 3")
 
@@ -509,6 +451,13 @@ def add_file_holders(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 8")
 
 
+def add_search(connection: sqlite3.Connection) -> None:
+    """What is here already is indexed later, bit by bit."""
+    for statement in SEARCH_TABLES:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 9")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -527,6 +476,7 @@ MIGRATIONS: Final = (
     Migration(add_files),
     Migration(add_transfers),
     Migration(add_file_holders),
+    Migration(add_search),
 )
 
 

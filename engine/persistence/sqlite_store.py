@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Self, assert_never
+from typing import Final, Self, assert_never
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.history.progress import HistoryKept, StoreRecord
@@ -89,7 +89,7 @@ from engine.persistence import (
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.connection import transaction
-from engine.persistence.database import memory_database, open_database
+from engine.persistence.database import memory_database, open_database, open_readonly
 from engine.persistence.errors import DatabaseUnreadableError, translated
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
@@ -105,6 +105,7 @@ from engine.persistence.rules import (
     record_limit,
     require_channel,
 )
+from engine.persistence.search_store import SqliteSearch
 from engine.persistence.stored_ids import stored_id
 from engine.persistence.timeline_reads import TimelineReader
 
@@ -115,7 +116,11 @@ class SqliteProfileStore:
     @classmethod
     def open(cls, path: Path, key: bytes, progress: Progress = unheard) -> Self:
         """Open or create the database at ``path``; raises as ``open_database`` does."""
-        return cls(open_database(path, key, progress), partial(open_database, path, key))
+        return cls(
+            open_database(path, key, progress),
+            partial(open_database, path, key),
+            partial(open_readonly, path, key),
+        )
 
     @classmethod
     def in_memory(cls) -> Self:
@@ -126,13 +131,15 @@ class SqliteProfileStore:
         self,
         connection: sqlite3.Connection,
         reopen: Callable[[], sqlite3.Connection] | None = None,
+        read_beside: Callable[[], sqlite3.Connection] | None = None,
     ) -> None:
-        """``reopen``: opens the same database again."""
+        """``reopen``: opens the same database again; ``read_beside``: for reading only."""
         self._reopen = reopen
         self._connection = connection
         self._pending = PendingRows(connection)
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
         """Conversations that the transaction writes to."""
+        self.searching: Final = SqliteSearch(lambda: self._connection, self._doing, read_beside)
 
     @contextmanager
     def _doing(self, action: str) -> Generator[None]:

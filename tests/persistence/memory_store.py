@@ -3,7 +3,7 @@
 A batch is checked as a whole before anything changes, so it is applied completely or not at all.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -64,6 +64,7 @@ from engine.persistence.rules import (
     EMPTY_PAGE,
     EMPTY_SUMMARY,
     MAX_NODE_ADDRESSES,
+    MAX_PAGE_ROWS,
     ConversationKind,
     ConversationRow,
     DataWrite,
@@ -79,6 +80,7 @@ from engine.persistence.rules import (
     require_kind,
 )
 from tests.persistence.memory_conversation import MemoryConversation
+from tests.persistence.memory_search import MemorySearch
 
 
 class MemoryProfileStore:
@@ -90,6 +92,12 @@ class MemoryProfileStore:
         self._values: dict[str, str] = {}
         self._counters: dict[str, int] = {}
         self._stores: dict[str, StoreRecord] = {}
+        self.searching = MemorySearch(self._visible_rows)
+
+    def _visible_rows(self) -> Iterator[tuple[ConversationId, StoredMessage]]:
+        for conversation_id, conversation in self._conversations.items():
+            for row in conversation.latest_page(MAX_PAGE_ROWS).messages:
+                yield conversation_id, row
 
     def apply(self, writes: Sequence[StoreWrite], /) -> None:
         self._check(writes)

@@ -52,10 +52,10 @@ def add_a_column(connection: sqlite3.Connection) -> None:
 
 def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, key: bytes) -> None:
     connection = open_database(database_path, key)
-    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (8, 0x43617573)
+    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (9, 0x43617573)
     assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
         "create_first_tables", "add_annotations", "add_open_channels", "keep_indexes", "add_files",
-        "add_transfers", "add_file_holders",
+        "add_transfers", "add_file_holders", "add_search",
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()
@@ -153,10 +153,10 @@ def test_a_database_from_before_is_not_taken_for_ours(
 def test_a_newer_database_of_ours_is_not_from_before(
     database_path: Path, key: bytes, opened: Callable[[Path, bytes], sqlite3.Connection]
 ) -> None:
-    make_old_database(database_path, key, version=9, application_id=APPLICATION_ID)
+    make_old_database(database_path, key, version=99, application_id=APPLICATION_ID)
     before = database_path.read_bytes()
     with pytest.raises(
-        DatabaseTooNewError, match=f"version 9, this program knows {SCHEMA_VERSION}"
+        DatabaseTooNewError, match=f"version 99, this program knows {SCHEMA_VERSION}"
     ):
         opened(database_path, key)
     assert database_path.read_bytes() == before

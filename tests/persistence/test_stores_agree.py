@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 from hypothesis import settings
@@ -71,8 +72,11 @@ from engine.core.sds.vocabulary import (
     SaveStoreQueried,
     Write,
 )
-from engine.persistence import ordinals, raw_blocks, rules
+from engine.core.search import FoundMessage, SearchQuery
+from engine.core.search_text import Excerpt, wanted
+from engine.persistence import ordinals, raw_blocks, rules, search_index, search_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.persistence.stored_ids import stored_order
 from tests.persistence.memory_store import MemoryProfileStore
 from tests.persistence.store_examples import (
     ALICE,
@@ -232,6 +236,14 @@ rows = st.builds(
     reply_to=st.none() | names,
     mentions_me=st.booleans(),
 )
+queries = st.builds(
+    SearchQuery,
+    wanted=st.sampled_from(["", "hello", "edit", "he edited", "m", "png"]).map(wanted),
+    conversation_id=st.none() | conversations,
+    sender_id=st.none() | st.sampled_from([ME, ALICE, BOB]),
+    has_file=st.booleans(),
+    before=st.none() | positions,
+)
 annotations = st.builds(
     annotation,
     lamports,
@@ -385,6 +397,11 @@ def refused(store: ProfileStore, batch: Sequence[StoreWrite]) -> type[Exception]
     return None
 
 
+def without_excerpts(found: Sequence[FoundMessage]) -> list[FoundMessage]:
+    nothing = Excerpt(text="", marks=())
+    return [replace(one, excerpt=nothing) for one in found]
+
+
 class StoresAgree(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
@@ -427,6 +444,29 @@ class StoresAgree(RuleBasedStateMachine):
             self.sqlite, PAIR, epoch, limit
         )
 
+    @rule(query=queries, old=st.booleans())
+    def search(self, query: SearchQuery, old: bool) -> None:
+        searching = self.sqlite.searching
+        while (indexed := searching.index_some(old=old)).is_more or (old and indexed.old_left):
+            pass
+        answers = [
+            each.searching.find(query, limit=200, stop=Event())
+            for each in (self.memory, self.sqlite)
+        ]
+        told = [
+            sorted((str(one.position), str(one)) for one in without_excerpts(answer))
+            for answer in answers
+        ]
+        assert told[0] == told[1]
+        places = [stored_order(one.position) for one in answers[1]]
+        assert places == sorted(places, reverse=True)
+
+    @rule()
+    def begin_the_index_anew(self) -> None:
+        self.sqlite.searching.rebuild()
+        while self.sqlite.searching.index_some(old=True).old_left:
+            pass
+
     @invariant()
     def counts_agree(self) -> None:
         for conversation_id in (GROUP, OTHER_GROUP, PAIR):
@@ -446,6 +486,10 @@ class StoresAgree(RuleBasedStateMachine):
 def test_the_stores_agree(monkeypatch: pytest.MonkeyPatch, chosen: list[str]) -> None:
     monkeypatch.setattr(ordinals, "BLOCK_ROWS", 4)
     monkeypatch.setattr(raw_blocks, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(search_index, "BUCKET_ROWS", 4)
+    monkeypatch.setattr(search_index, "SLICE_ROWS", 5)
+    monkeypatch.setattr(search_index, "MOST_BEHIND", 9)
+    monkeypatch.setattr(search_reads, "FEW", 2)
     monkeypatch.setattr(rules, "MAX_EMOJI_EACH", 2)
     monkeypatch.setattr(rules, "MAX_VERSIONS", 2)
     monkeypatch.setattr(sys.modules[__name__], "NAMES", chosen)

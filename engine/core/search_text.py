@@ -1,0 +1,222 @@
+"""What a search finds in a text: folded words by their beginnings, and runs of characters.
+
+Texts are folded (no accents, no difference between capital and small letters or between forms of
+one letter) and cut into words of letters, digits and marks; whatever stands between is ignored, so
+nothing that is typed is syntax.  Chinese, Japanese, Thai and others put no spaces between words:
+of these a run of characters is found anywhere.  The index asks by ``terms`` and ``Wanted.terms``,
+which miss nothing; ``Wanted.finds`` decides, and ``marked`` says where.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec import Struct
+
+MAX_WORD_CHARACTERS: Final = 40
+"""Of longer words only the beginning is compared."""
+MAX_WORDS: Final = 32
+"""Of what is searched for; further words are left out."""
+MAX_QUERY_CHARACTERS: Final = 2_000
+MAX_SHOWN_CHARACTERS: Final = 160
+"""Of a text in a list of what was found."""
+_BEFORE_MARK: Final = 40
+
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao; Burmese; Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3040-\u3096\u309d-\u30ff\u3100-\u312f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U0001b000-\U0001b16f\U00020000-\U0003fffd"
+)
+_ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
+_PART: Final = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED} ]+")
+_FIRST_UNSPACED: Final = "\u0e00"
+_RUN: Final = re.compile(rf"[{_UNSPACED}]")
+_CHUNK: Final = re.compile(r"\S+")
+_ACCENTS: Final = (range(10, 37), range(200, 241))
+"""Combining classes: vowel points of Hebrew and Arabic, and accents over and under letters.
+
+Not those of marks that make another letter, as in Japanese and Hindi.
+"""
+_JAMO: Final = "\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
+_TURNING: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
+"""Marks that turn the reading direction of what follows."""
+_CLUSTER: Final = re.compile(rf"[{_JAMO}]+|.", re.DOTALL)
+
+
+def folded(text: str) -> str:
+    """Without accents and case, and each letter in its plainest form."""
+    if text.isascii():
+        return text.lower()
+    apart = unicodedata.normalize("NFKD", text)
+    bare = "".join(one for one in apart if not _is_accent(one))
+    return unicodedata.normalize("NFKC", bare.casefold())
+
+
+def _is_accent(one: str) -> bool:
+    kind = unicodedata.combining(one)
+    return kind != 0 and any(kind in classes for classes in _ACCENTS)
+
+
+def terms(text: str) -> set[str]:
+    """What the index keeps of a text: its words, and each two neighbours of a run."""
+    found: set[str] = set()
+    for part in _parts(folded(text)):
+        if _is_run(part):
+            found.update(part[at : at + 2] for at in range(len(part)))
+        else:
+            found.add(part[:MAX_WORD_CHARACTERS])
+    return found
+
+
+class Term(Struct, frozen=True):
+    """What a text must have in its ``terms``."""
+
+    text: str
+    is_beginning: bool
+    """Any term that begins with it will do."""
+
+
+class Wanted(Struct, frozen=True):
+    """What is searched for.  All of it must be found in a message."""
+
+    words: tuple[str, ...]
+    runs: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.words or self.runs)
+
+    def terms(self) -> tuple[Term, ...]:
+        """A text without one of these is not found."""
+        asked = {Term(word, True) for word in self.words}
+        for run in self.runs:
+            if len(run) == 1:
+                asked.add(Term(run, True))
+            asked.update(Term(run[at : at + 2], False) for at in range(len(run) - 1))
+        return tuple(sorted(asked, key=lambda term: (-len(term.text), term.text)))[:MAX_WORDS]
+
+    def finds(self, text: str) -> bool:
+        words: list[str] = []
+        runs: list[str] = []
+        for part in _parts(folded(text)):
+            (runs if _is_run(part) else words).append(part)
+        return all(any(word.startswith(asked) for word in words) for asked in self.words) and all(
+            any(asked in run for run in runs) for asked in self.runs
+        )
+
+
+def wanted(query: str) -> Wanted:
+    """What somebody typed.  Of very much only the beginning counts."""
+    parts = dict.fromkeys(_parts(folded(query[:MAX_QUERY_CHARACTERS])))
+    words = [part[:MAX_WORD_CHARACTERS] for part in parts if not _is_run(part)]
+    runs = [part for part in parts if _is_run(part)]
+    return Wanted(tuple(words[:MAX_WORDS]), tuple(runs[:MAX_WORDS]))
+
+
+def is_shortened(query: str) -> bool:
+    """Whether ``wanted`` leaves something of it out."""
+    parts = set(_parts(folded(query)))
+    runs = sum(map(_is_run, parts))
+    return len(query) > MAX_QUERY_CHARACTERS or max(runs, len(parts) - runs) > MAX_WORDS
+
+
+class Excerpt(Struct, frozen=True, kw_only=True):
+    """A part of a text, in one line, and what was found in it."""
+
+    text: str
+    marks: tuple[tuple[int, int], ...]
+    """Where each begins and ends, in characters of ``text``."""
+
+
+def marked(text: str, asked: Wanted) -> tuple[tuple[int, int], ...]:
+    """Where ``asked`` is found: beginnings of words, and runs; in order, without overlap."""
+    found: list[tuple[int, int]] = []
+    for chunk in _CHUNK.finditer(text):
+        for begin, end in _marked_in(chunk.group(), asked):
+            found.append((chunk.start() + begin, chunk.start() + end))
+    return tuple(_joined(found))
+
+
+def excerpt(text: str, asked: Wanted) -> Excerpt:
+    """The part of ``text`` in which most is found first."""
+    line = " ".join(text.translate(_TURNING).split())
+    marks = marked(line, asked)
+    begin = 0
+    if marks and len(line) > MAX_SHOWN_CHARACTERS:
+        begin = max(min(marks[0][0] - _BEFORE_MARK, len(line) - MAX_SHOWN_CHARACTERS), 0)
+        if begin:
+            begin = line.find(" ", begin, marks[0][0]) + 1 or begin
+    end = begin + MAX_SHOWN_CHARACTERS
+    before, after = "…" * (begin > 0), "…" * (end < len(line))
+    moved = len(before) - begin
+    return Excerpt(
+        text=before + line[begin:end] + after,
+        marks=tuple(
+            (max(first, begin) + moved, min(last, end) + moved)
+            for first, last in marks
+            if first < end and last > begin
+        ),
+    )
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The words and runs of a folded text."""
+    if text.isascii():
+        yield from _ASCII_WORD.findall(text)
+        return
+    plain = "".join(one if unicodedata.category(one)[0] in "LNM" else " " for one in text)
+    yield from _PART.findall(plain)
+
+
+def _is_run(part: str) -> bool:
+    return part[0] >= _FIRST_UNSPACED and _RUN.match(part) is not None
+
+
+def _marked_in(chunk: str, asked: Wanted) -> Iterator[tuple[int, int]]:
+    """Of a text without spaces.  All of it, if folding mixes its characters."""
+    whole = folded(chunk)
+    pieces = [(one.group(), one.end()) for one in _CLUSTER.finditer(chunk)]
+    ends: list[int] = []
+    for piece, end in pieces:
+        length = len(folded(piece))
+        if not length and ends:  # An accent belongs to the letter before it.
+            ends[-1] = end
+        ends.extend([end] * length)
+    starts = [0, *ends[:-1]]
+    for begin, end in _found_in(whole, asked):
+        if len(ends) != len(whole):
+            yield 0, len(chunk)
+            return
+        yield starts[begin], ends[end - 1]
+
+
+def _found_in(text: str, asked: Wanted) -> Iterator[tuple[int, int]]:
+    """Of a folded text."""
+    at = 0
+    for part in _parts(text):
+        at = text.index(part, at)
+        if _is_run(part):
+            for run in asked.runs:
+                begin = part.find(run)
+                while begin >= 0:
+                    yield at + begin, at + begin + len(run)
+                    begin = part.find(run, begin + len(run))
+        else:
+            longest = max((len(word) for word in asked.words if part.startswith(word)), default=0)
+            if longest:
+                yield at, at + longest
+        at += len(part)
+
+
+def _joined(found: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    begin = end = -1
+    for first, last in sorted(found):
+        if first <= end:
+            end = max(end, last)
+            continue
+        if end >= 0:
+            yield begin, end
+        begin, end = first, last
+    if end >= 0:
+        yield begin, end

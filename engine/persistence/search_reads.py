@@ -1,0 +1,247 @@
+"""Answers a search from its index, the newest messages first.
+
+Buckets of the index lie one behind the other in the order of the answer, so it is complete once
+enough was found.  What the index proposes is read and compared before it is shown: it may be behind
+or know too much, and only what is asked for is found.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.search import FoundMessage, SearchQuery, Stop
+from engine.core.search_text import Excerpt, Wanted, excerpt
+from engine.core.shown_text import without_marks
+from engine.persistence.search_tables import (
+    FORM,
+    IN_CONVERSATION,
+    WITH_FILE,
+    WITH_LINK,
+    code_of,
+    conversation_term,
+    read_state,
+    sender_term,
+)
+from engine.persistence.stored_ids import StoredId, position_of, stored_place
+from engine.persistence.stored_spans import spans_of
+
+MAX_FOUND: Final = 200
+"""At once."""
+READ_TOGETHER: Final = 64
+FEW: Final = 64
+_EARLIEST: Final = -(2**63)
+_LATEST: Final = 2**63 - 1
+_MAX_LAMPORT: Final = 2**63 - 1
+_AFTER_ALL: Final = (_MAX_LAMPORT, b"\xff" * 17)
+
+_CONVERSATIONS: Final = """
+SELECT conversation_key, conversation_id FROM conversation AS c
+WHERE NOT EXISTS (SELECT 1 FROM removed_conversation AS r
+                  WHERE r.conversation_key = c.conversation_key)
+"""
+_BUCKETS: Final = """
+SELECT bucket_key FROM search_bucket
+WHERE rows > 0 AND least_lamport <= ? AND most_lamport >= ?
+  AND least_sent_ms < ? AND most_sent_ms >= ?
+ORDER BY first_lamport DESC
+"""
+_REACH: Final = """
+SELECT min(lamport_timestamp), max(lamport_timestamp) FROM (
+  SELECT * FROM (SELECT lamport_timestamp FROM message
+    WHERE conversation_key = ?1 AND hidden = 0 AND waiting = 0
+    ORDER BY waiting, lamport_timestamp, message_id LIMIT 1)
+  UNION ALL
+  SELECT * FROM (SELECT lamport_timestamp FROM message
+    WHERE conversation_key = ?1 AND hidden = 0 AND waiting = 0
+    ORDER BY waiting DESC, lamport_timestamp DESC, message_id DESC LIMIT 1)
+  UNION ALL
+  SELECT lamport_timestamp FROM message
+  WHERE conversation_key = ?1 AND hidden = 0 AND waiting = 1
+)
+"""
+_PROPOSED: Final = """
+SELECT m.lamport_timestamp, m.message_id, m.message_key
+FROM {table} CROSS JOIN message AS m ON m.message_key = {table}.rowid
+WHERE {table} MATCH ? AND (m.lamport_timestamp, m.message_id) < (?, ?)
+  AND m.sent_ms >= ? AND m.sent_ms < ? AND m.hidden = 0
+ORDER BY m.lamport_timestamp DESC, m.message_id DESC LIMIT ?
+"""
+_NUMBER: Final = "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
+_ROW: Final = """
+SELECT m.conversation_key, m.lamport_timestamp, m.message_id, p.participant_id, m.is_own, m.kind,
+       m.sent_ms, m.text, m.spans, m.retracted,
+       coalesce((SELECT f.name FROM file AS f
+        WHERE m.kind = 'file' AND f.conversation_key = m.conversation_key
+          AND f.message_id = m.message_id), '')
+FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
+WHERE m.message_key = ?
+"""
+
+
+class _Row(NamedTuple):
+    conversation: int
+    lamport: int
+    stored: StoredId
+    sender_id: ParticipantId
+    is_own: int
+    kind: str
+    sent_ms: int
+    text: str
+    spans: str
+    retracted: int
+    file_name: str
+
+
+def find(
+    connection: sqlite3.Connection, query: SearchQuery, limit: int, stop: Stop
+) -> tuple[FoundMessage, ...]:
+    state = read_state(connection)
+    if state.form != FORM or not query.asks_for_something():
+        return ()
+    rows = connection.execute(_CONVERSATIONS)
+    conversations = {key: ConversationId(conversation_id) for key, conversation_id in rows}
+    search = _Search(connection, query, state.table, conversations)
+    return search.run(max(min(limit, MAX_FOUND), 1), stop)
+
+
+class _Search:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        query: SearchQuery,
+        table: str,
+        conversations: dict[int, ConversationId],
+    ) -> None:
+        self._connection = connection
+        self._query = query
+        self._table = table
+        self._conversations = conversations
+        self._filters: list[str] = []
+        self._rare: int | None = None
+        """Which of the terms was missing where nothing was found."""
+        self._conversation: int | None = None
+        if query.conversation_id is not None:
+            keys = [key for key, one in conversations.items() if one == query.conversation_id]
+            self._conversation = keys[0] if keys else -1
+            self._filters.append(conversation_term(self._conversation))
+        if query.sender_id is not None:
+            self._filters.append(sender_term(query.sender_id))
+        if query.has_file:
+            self._filters.append(WITH_FILE)
+        if query.has_link:
+            self._filters.append(WITH_LINK)
+        self._since = _EARLIEST if query.since_ms is None else query.since_ms
+        self._until = _LATEST if query.until_ms is None else query.until_ms
+
+    def run(self, limit: int, stop: Stop) -> tuple[FoundMessage, ...]:
+        found: list[FoundMessage] = []
+        for bucket in self._buckets():
+            if stop.is_set() or len(found) >= limit:
+                break
+            for key in self._proposed(code_of(bucket), limit - len(found), stop):
+                one = self._compared(key)
+                if one is not None:
+                    found.append(one)
+                if len(found) >= limit:
+                    break
+        return tuple(found)
+
+    def _buckets(self) -> list[int]:
+        first, last = 0, _MAX_LAMPORT
+        if self._conversation is not None:
+            reach: tuple[int | None, int | None] = self._connection.execute(
+                _REACH, (self._conversation,)
+            ).fetchone()
+            if reach[0] is None or reach[1] is None:
+                return []
+            first, last = reach[0], reach[1]
+        if self._query.before is not None:
+            last = min(last, self._query.before.lamport_timestamp)
+        rows = self._connection.execute(_BUCKETS, (last, first, self._until, self._since))
+        return [key for (key,) in rows]
+
+    def _proposed(self, code: str, limit: int, stop: Stop) -> Iterator[int]:
+        """Keys of messages in one bucket, all that may be asked for, the newest first.
+
+        The beginning of a frequent word takes a millisecond to look up.  So it is looked up last,
+        and not at all where something else is missing or few messages are left to compare.
+        """
+        terms, filters = self._terms(code), [f'"{code}{term}"' for term in self._filters]
+        few = False
+        if filters:
+            number = self._number(filters)
+            if not number:
+                return
+            few = number <= FEW
+        if self._rare is not None and not few and not self._number([terms[self._rare]]):
+            return
+        asked = filters if few else [*terms, *filters]
+        any_proposed = False
+        for key in self._rows(asked or [f'"{code}{IN_CONVERSATION}"*'], limit, stop):
+            any_proposed = True
+            yield key
+        if not any_proposed and len(terms) > 1 and not few:
+            missing = (place for place, one in enumerate(terms) if not self._number([one]))
+            self._rare = next(missing, self._rare)
+
+    def _terms(self, code: str) -> list[str]:
+        return [
+            f'"{code}{term.text}"{"*" if term.is_beginning else ""}'
+            for term in self._query.wanted.terms()
+        ]
+
+    def _number(self, terms: list[str]) -> int:
+        """Of messages with all of them; beyond ``FEW`` they are not counted."""
+        sql = _NUMBER.format(table=self._table)
+        row: tuple[int] = self._connection.execute(sql, (" AND ".join(terms), FEW + 1)).fetchone()
+        return row[0]
+
+    def _rows(self, terms: list[str], limit: int, stop: Stop) -> Iterator[int]:
+        match, sql = " AND ".join(terms), _PROPOSED.format(table=self._table)
+        before: tuple[int, StoredId] = _AFTER_ALL
+        if self._query.before is not None:
+            before = stored_place(self._query.before)
+        together = max(limit, READ_TOGETHER)
+        while not stop.is_set():
+            rows: list[tuple[int, StoredId, int]] = self._connection.execute(
+                sql, (match, *before, self._since, self._until, together)
+            ).fetchall()
+            for _, _, key in rows:
+                yield key
+            if len(rows) < together:
+                return
+            before = rows[-1][:2]
+
+    def _compared(self, key: int) -> FoundMessage | None:
+        values = self._connection.execute(_ROW, (key,)).fetchone()
+        if values is None:
+            return None
+        row, query = _Row._make(values), self._query
+        conversation_id = self._conversations.get(row.conversation)
+        if (
+            conversation_id is None
+            or row.retracted
+            or (self._conversation is not None and row.conversation != self._conversation)
+            or (query.sender_id is not None and row.sender_id != query.sender_id)
+            or not query.wanted.finds(f"{row.text}\n{row.file_name}")
+        ):
+            return None
+        return FoundMessage(
+            conversation_id=conversation_id,
+            position=position_of(row.lamport, row.stored),
+            sender_id=row.sender_id,
+            is_own=bool(row.is_own),
+            sent_ms=UnixMs(row.sent_ms),
+            excerpt=_excerpt(row, query.wanted),
+            file_name=row.file_name,
+        )
+
+
+def _excerpt(row: _Row, asked: Wanted) -> Excerpt:
+    text = without_marks(row.text, spans_of(row.spans)) if row.spans else row.text
+    shown = excerpt(text, asked)
+    if row.file_name and not (shown.text and shown.marks):
+        of_name = excerpt(row.file_name, asked)
+        return of_name if of_name.marks or not shown.text else shown
+    return shown

@@ -1,0 +1,106 @@
+"""What is found in a text, and where: compared with a plain reading of the rules."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.search_text import (
+    MAX_QUERY_CHARACTERS,
+    MAX_SHOWN_CHARACTERS,
+    MAX_WORDS,
+    excerpt,
+    folded,
+    is_shortened,
+    marked,
+    terms,
+    wanted,
+)
+from tests.persistence.memory_search import is_found, plain
+
+LETTERS = (
+    "aAzZ09éÉüßñÅ",
+    "ΣσςΆαЙйЁё",
+    "שָׁאבمَرّ",
+    "हिन्दी한국어각",
+    "東京都道がカー゙",
+    "ไม่รัİıﬁＡ①",
+    " .,-_!\n\0\u00a0",
+    "a\u0301\u0323\U0001f600\u200d\ue000\u1100\u1161\u11a8",
+)
+TEXTS = st.text(st.sampled_from("".join(LETTERS)), max_size=40)
+
+
+@given(text=TEXTS, query=TEXTS)
+def test_it_finds_what_the_rules_say(text: str, query: str) -> None:
+    assert wanted(query).finds(text) == is_found(query, text)
+
+
+@given(text=TEXTS, begin=st.integers(0, 40), length=st.integers(1, 10))
+def test_what_is_found_has_the_terms_that_are_asked_for(text: str, begin: int, length: int) -> None:
+    asked = wanted(text[begin : begin + length])
+    if asked.finds(text):
+        there = terms(text)
+        for term in asked.terms():
+            assert term.text in there or (
+                term.is_beginning and any(one.startswith(term.text) for one in there)
+            )
+
+
+@given(text=TEXTS, query=TEXTS)
+def test_each_mark_is_something_that_was_asked_for(text: str, query: str) -> None:
+    asked = wanted(query)
+    marks = marked(text, asked)
+    assert list(marks) == sorted(marks)
+    assert all(0 <= begin < end <= len(text) for begin, end in marks)
+    if asked and asked.finds(text):
+        assert marks
+    assert bool(asked) or not marks
+
+
+@given(text=TEXTS, query=TEXTS)
+def test_an_excerpt_marks_what_it_shows(text: str, query: str) -> None:
+    shown = excerpt(text, wanted(query))
+    assert "\n" not in shown.text
+    assert all(0 <= begin < end <= len(shown.text) for begin, end in shown.marks)
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "there"),
+    [
+        ("Déjà vu", "deja v", ["Déjà", "v"]),
+        ("Straße", "strass", ["Straß"]),
+        ("e\u0301a", "e", ["e\u0301"]),
+        ("東京タワー", "京タ", ["京タ"]),
+        ("(hello) well-known", "known hel", ["hel", "known"]),
+        ("x" * 60, "x" * 50, ["x" * 40]),
+    ],
+)
+def test_marks_cover_the_letters(text: str, query: str, there: list[str]) -> None:
+    assert [text[begin:end] for begin, end in marked(text, wanted(query))] == there
+
+
+def test_a_long_text_is_cut_around_what_was_found() -> None:
+    shown = excerpt("word " * 100 + "a needle " + "word " * 100, wanted("needle"))
+    ((begin, end),) = shown.marks
+    assert shown.text[begin:end] == "needle"
+    assert shown.text[0] == shown.text[-1] == "…"
+    assert len(shown.text) <= MAX_SHOWN_CHARACTERS + 2
+
+
+def test_of_a_long_question_the_beginning_counts() -> None:
+    asked = wanted(" ".join(f"w{n}" for n in range(1_000)))
+    assert asked.words == tuple(f"w{n}" for n in range(MAX_WORDS))
+    assert len(asked.terms()) <= MAX_WORDS
+    assert is_shortened("x " * MAX_QUERY_CHARACTERS)
+    assert is_shortened(" ".join(f"w{n}" for n in range(MAX_WORDS + 1)))
+    assert not is_shortened("a few words")
+
+
+def test_folding_is_what_unicode_says() -> None:
+    for number in range(sys.maxunicode + 1):
+        one = chr(number)
+        if unicodedata.category(one) not in ("Cn", "Cs"):
+            assert folded(one) == plain(one), hex(number)
