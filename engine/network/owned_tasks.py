@@ -27,8 +27,10 @@ class OwnedTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def spawn(self, work: Coroutine[object, object, _T]) -> asyncio.Task[_T]:
-        task = asyncio.get_running_loop().create_task(work)
+    def spawn(
+        self, work: Coroutine[object, object, _T], *, name: str | None = None
+    ) -> asyncio.Task[_T]:
+        task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task

@@ -25,6 +25,7 @@ from engine.core.waku import WakuMessage
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.libp2p.ports import PeerId
+from engine.network.owned_tasks import OwnedTasks
 from engine.network.waku.lightpush.client import LightpushClient
 
 MAX_IN_FLIGHT: Final = 6
@@ -84,17 +85,14 @@ class Publishing:
         self._client = client
         self._pace = pace
         self._counters = counters
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = OwnedTasks(counters, failed="edge.task_failed")
         self._attempts: dict[WakuHash, _Attempt] = {}
         """As many as there are callers and requests."""
         self._freed = asyncio.Event()
 
     async def stop(self) -> None:
         """Call before the host stops."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel_all()
 
     def reconsider(self) -> None:
         """The nodes or their state changed: wake the callers that wait for one."""
@@ -151,10 +149,8 @@ class Publishing:
                 continue
             attempt.asked.add(node.peer_id)
             node.in_flight += 1
-            task = asyncio.create_task(self._push(node, attempt), name=f"push to {node.name}")
+            task = self._tasks.spawn(self._push(node, attempt), name=f"push to {node.name}")
             attempt.pending[task] = node
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
 
     async def _wait(self, attempt: _Attempt) -> None:
         """Wait for news from the nodes asked.  Without any, they are slow."""

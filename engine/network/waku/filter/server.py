@@ -26,6 +26,7 @@ from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.network.libp2p.ports import Host, PeerId
+from engine.network.owned_tasks import OwnedTasks
 from engine.network.waku.filter.push import FilterPush, PushSettings
 from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
@@ -66,7 +67,7 @@ class FilterServer:
         self._by_criterion: dict[_Criterion, set[PeerId]] = {}
         self._full: set[PeerId] = set()
         """Subscribers whose queue was above its soft limit when last checked."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = OwnedTasks(counters, failed="filter.task_failed")
         self._running = False
 
     @property
@@ -88,7 +89,7 @@ class FilterServer:
         self._running = False
         for peer_id in list(self._subscribers):
             self._forget(peer_id)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel_all()
 
     def push(self, pubsub_topic: PubsubTopic, content_topic: ContentTopic, data: bytes) -> int:
         """Queue an encoded message for all its subscribers; return how many there are."""
@@ -195,10 +196,8 @@ class FilterServer:
 
     def _admit(self, peer_id: PeerId) -> _Subscriber:
         push = FilterPush(self._host, peer_id, settings=self._limits.push, counters=self._counters)
-        task = asyncio.create_task(push.run(), name=f"filter push to {peer_id}")
+        task = self._tasks.spawn(push.run(), name=f"filter push to {peer_id}")
         subscriber = self._subscribers[peer_id] = _Subscriber(push=push, task=task)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _task: self._given_up(peer_id, subscriber))
         return subscriber
 
