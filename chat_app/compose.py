@@ -14,7 +14,7 @@ from random import SystemRandom
 
 from msgspec import Struct, structs
 
-from chat_app.network_choices import discovers, listen_host, proxy_of
+from chat_app.effective_network import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings
 from engine.core.entropy import Entropy

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from chat_app.network_choices import proxy_of
+from chat_app.effective_network import proxy_of
 from chat_app.settings import Settings
 from ui.problem_words import checked_problem_words, store_problem_words
 
@@ -82,7 +82,7 @@ def ask_stores(
     """By address, as the page of the Stores tests one."""
     if not addresses:
         return {}
-    from engine.network.stores.checking import check_stores  # noqa: PLC0415 - only here
+    from engine.network.stores.check import check_stores  # noqa: PLC0415 - only here
     from engine.network.waku.topics import Sharding  # noqa: PLC0415 - likewise
 
     network = settings.network

@@ -18,8 +18,8 @@ from typing import Final
 from msgspec import Struct
 
 from chat_app.compose import unix_now_ms
+from chat_app.effective_network import proxy_of
 from chat_app.export_paging import PATIENT, StoreExport
-from chat_app.network_choices import proxy_of
 from chat_app.paths import profile_paths
 from chat_app.settings import Settings, load_settings
 from chat_app.table_export import Row, export_tables, writer_of
@@ -39,7 +39,7 @@ from engine.delivery.contract import SCHEMA_VERSION, STORE_MESSAGE
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.ports import PeerId
-from engine.network.stores.asking import HostStores
+from engine.network.stores.host_stores import HostStores
 from engine.network.waku.topics import Sharding
 from ui.address_words import address_words
 

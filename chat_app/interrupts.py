@@ -1,9 +1,9 @@
-"""Ctrl+C and ``kill`` while Qt's loop runs: what they ask for is a clean end, not a traceback.
+"""Ctrl+C and ``kill`` while Qt's loop runs: a clean end, not a traceback.
 
 Python runs a signal's handler only between two of its own instructions, and while Qt waits there
 are none.  So the signal's number is also written to a socket that Qt watches, which wakes the
 interpreter.  The first signal sets an event that windows close at; a second one acts as if this
-program handled none, for whoever cannot wait.
+program handled none, for users who cannot wait.
 """
 
 import asyncio

@@ -12,8 +12,8 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from chat_app.effective_network import discovers, listen_host, proxy_of
 from chat_app.logs import logging_to
-from chat_app.network_choices import discovers, listen_host, proxy_of
 from chat_app.node_options import NodeOptions
 from chat_app.paths import ProfilePaths
 from chat_app.settings import ServingSettings, load_settings

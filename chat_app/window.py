@@ -22,10 +22,10 @@ from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordWish, make_recorder
 from chat_app.display import require_display
+from chat_app.effective_network import listen_host
 from chat_app.failed_start import ask_about, can_be_seen, set_settings_aside
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
-from chat_app.network_choices import listen_host
 from chat_app.network_control import NetworkControl
 from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
@@ -89,7 +89,7 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
 
 
 def _open_or_hand_over(paths: ProfilePaths, options: WindowOptions) -> int:
-    """Whoever has the profile may be about to listen, or to end: both are waited for."""
+    """The process that has the profile may be about to listen, or to end: wait for either."""
     until_s = time.monotonic() + _PATIENCE_S
     while True:
         try:

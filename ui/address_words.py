@@ -1,4 +1,4 @@
-"""What is wrong with an address that somebody typed: a multiaddr, or that of a proxy.
+"""Says what is wrong with an address that the user typed: a multiaddr, or a proxy's.
 
 Without capital and full stop: the settings file's complaints and the window's sentences both use
 them.

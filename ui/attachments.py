@@ -72,7 +72,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     thumbnail: bytes = b""
     """Of a larger picture, for those who have not fetched it."""
     preview: QImage | None = None
-    """For whoever sends it."""
+    """For the sender."""
     original: Path | None = None
     """The user's file, if it is a picture that can go out in its original size."""
     original_size: int = 0

@@ -1,6 +1,6 @@
-"""The window while a profile of an old version is carried over to this one, before all others.
+"""The first window, while a profile of an old version is carried over to this one.
 
-It says what goes on and how far it is, and can be closed, which stops it.
+It shows the progress.  Closing it stops the work.
 """
 
 from PySide6.QtCore import Signal

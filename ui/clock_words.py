@@ -1,4 +1,4 @@
-"""What is said of clocks: by how much ours is off, who says so, and how it is set right.
+"""Sentences about clocks: by how much ours is off, who says so, and how to set it right.
 
 Pure functions over the engine's read model; for the window and for ``causerie doctor``.
 """

@@ -63,7 +63,7 @@ DrawSign = Callable[[QPainter, QRectF], None]
 class Candidate(Struct, frozen=True, kw_only=True):
     """``text`` is written; ``words`` are read, with ``detail`` in a quieter tone behind them.
 
-    ``key`` is for whoever accepts it: a participant id, for instance.
+    ``key`` is passed to the handler that accepts it: a participant id, for instance.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""What is said of the connection: how good it is and why, how much went through, where the key is.
+"""Sentences about the connection: how good it is and why, its traffic, where the key is.
 
 Pure functions over read models, so that every sentence can be tested without a window.
 """
@@ -56,7 +56,7 @@ def connection_line(connection: ConnectionView) -> str:
 
 
 def connection_reason(connection: ConnectionView) -> str:
-    """Why it is not as it should be, as a sentence; empty if it is, or before the first start."""
+    """Why the connection is poor, as a sentence; empty if it is good, or before the first start."""
     is_good = shown_level(connection) is ConnectionLevel.GOOD
     if is_good or connection.reason is ConnectionReason.NOT_STARTED:
         return ""
@@ -64,7 +64,7 @@ def connection_reason(connection: ConnectionView) -> str:
 
 
 def reason_words(connection: ConnectionView) -> str:
-    """Why it is as good as it is, without capital and full stop."""
+    """The reason for its level, without capital and full stop."""
     words = _reason(connection)
     if connection.trouble is None:
         return words

@@ -1,4 +1,4 @@
-"""What is said of a conversation: its members, what happened in it, who types, who is muted.
+"""Sentences about a conversation: its members, what happened in it, who types, who is muted.
 
 Pure functions over read models, so that every sentence can be tested without a window.
 """

@@ -1,4 +1,4 @@
-"""What is said of an error that a person meets: a sentence for each code, and what to do.
+"""Sentences about errors: one for each code, and what to do.
 
 The text of an error is never shown: it is English, and for developers, logs and the command line.
 """

@@ -1,4 +1,4 @@
-"""What is said of a file: its size, what it is, how far it has come, and why it does not come.
+"""Sentences about a file: its size and kind, its progress, and why it does not arrive.
 
 Words only, no pixels.  Names come from other people: here they are put on one line.
 """

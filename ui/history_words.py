@@ -1,4 +1,4 @@
-"""What the window says of history: what is being fetched, how it ended, and of the Stores asked.
+"""Sentences about history: what is being fetched, how it ended, and the Stores that were asked.
 
 Pure functions over read models, so that every sentence can be tested without a window.
 """

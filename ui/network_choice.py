@@ -1,4 +1,4 @@
-"""What the window's network page chooses, and where it is kept: without the page itself."""
+"""The choice that the network page offers, and the port that keeps it and puts it into force."""
 
 from typing import Protocol
 

@@ -1,7 +1,7 @@
-"""The words about people: how far two have come, when somebody was last there, what can be done.
+"""Sentences about people: the state of a contact, when they were last seen, what can be done.
 
 Pure functions over read models.  Names are strangers' text: they are on one line and bounded here,
-and whoever asks to talk is shown with the name *they gave*, beside the fingerprint that is theirs.
+and people who ask to talk are shown with the name *they gave*, beside their fingerprint.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What was refused or set aside, in words: counters → sentences.
+"""Turns counters into sentences: what was refused or set aside.
 
 For ``causerie doctor`` and the window.  What a member of a conversation causes, by a fault of their
 program or on purpose, and where strangers took more than their share of requests and connections;

@@ -1,9 +1,8 @@
-"""What is on the screens now, as pictures; asked for by a click, looked at, and let go.
+"""Takes pictures of the screens, at a click, to look for a QR code; nothing is kept.
 
-X11 and Windows give it.  macOS gives it once its settings allow the program to record the screen,
-and the bare desktop before.  Wayland gives it to no program that the user has not let in by a
-dialog of the desktop; that is said in words, with the way that works everywhere: a screenshot,
-pasted.
+X11 and Windows allow it.  macOS gives only the bare desktop until its settings allow the program to
+record the screen.  Wayland allows it only after a dialog of the desktop; the window says so, and
+what works everywhere: paste a screenshot.
 """
 
 import sys

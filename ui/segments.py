@@ -1,4 +1,4 @@
-"""Two or three choices side by side, of which one holds: what stands below follows it."""
+"""A segmented control: two or three choices side by side, one of them chosen."""
 
 from collections.abc import Sequence
 

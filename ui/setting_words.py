@@ -1,4 +1,4 @@
-"""What is wrong with the settings file or with one of its settings, and what is allowed instead.
+"""Says what is wrong with the settings file or one of its settings, and what is allowed.
 
 What is allowed is a clause that follows "must be" on the command line, stands in the comments of
 the settings file and in its documentation, and ends the window's sentence.

@@ -1,6 +1,6 @@
 """``proto/blob.proto`` ↔ ``engine.core.blobs.requests``, bounded both ways.
 
-Whether a chunk's bytes have the name that was asked for is checked by whoever asked.
+Whether a chunk's bytes have the name that was asked for is checked by the requester.
 """
 
 from collections.abc import Sequence

@@ -5,9 +5,9 @@ fields written whenever they are set.  Decoding accepts what js-waku accepts (fi
 unknown fields skipped), and refuses with a reason what is undecodable or beyond a bound.  The
 channel judges ids, Lamport range and membership.
 
-A causal history names nearly the same messages as the one before it, whoever sent that.  So entries
-are bytes in ``MessageFrame``, and two bounded caches map entries to bytes and bytes to entries.
-Without them a message with a full history takes four times as long (decision 15).
+A causal history names nearly the same messages as the one before it, whichever member sent that.
+So entries are bytes in ``MessageFrame``, and two bounded caches map entries to bytes and bytes to
+entries.  Without them a message with a full history takes four times as long (decision 15).
 
 One difference is deliberate: a known field with a foreign wire type is an unknown field, as
 Protocol Buffers define it; js-waku reads on as if the type were right.

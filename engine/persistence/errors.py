@@ -21,7 +21,7 @@ class DiskFullError(StorageError):
 
 
 class CarryOverStoppedError(StorageError):
-    """Whoever follows the carrying over of an old profile wanted no more; it was left untouched."""
+    """The user stopped the carrying over of an old profile, which is left untouched."""
 
 
 class DatabaseUnreadableError(StorageError):

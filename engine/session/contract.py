@@ -61,6 +61,6 @@ class Session(Protocol):
         """Forks found so far, with their proofs."""
 
     def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
-        """Members who said lately that they hold this message, whoever wrote it."""
+        """Members who said lately that they hold this message, our own or another's."""
 
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

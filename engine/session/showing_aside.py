@@ -1,4 +1,4 @@
-"""Placing what was set aside of an author beyond the daily quota, because the user wants to see it.
+"""Delivers messages set aside beyond an author's daily quota, because the user asks for them.
 
 It is loaded a few messages at a time.  As long as that places some, the next ones are loaded at
 once; where the rest waits behind a gap for room, it is tried again after a pause.

@@ -41,7 +41,7 @@ from engine.network.libp2p.ports import ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.services import ServiceSettings, all_services
 from engine.network.node.settings import NodeSettings
-from engine.network.stores.asking import PROTOCOLS
+from engine.network.stores.host_stores import PROTOCOLS
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention, SqliteArchive

@@ -1,7 +1,7 @@
-"""Sheets about open channels: joining one by its names, and what it is called.
+"""Sheets about open channels: join one by its names, and change its label.
 
-To join and to create is the same: whoever knows the names is in.  That nothing is sealed there and
-nobody's name is proved stands where one agrees to it.
+Joining and creating are the same: anyone who knows the names is in.  The sheet says, where the user
+agrees to it, that nothing is encrypted there and that nobody's name is proved.
 """
 
 from collections.abc import Awaitable, Callable
@@ -134,7 +134,7 @@ class OpenChannel(Sheet):
         return box
 
     def _turn(self) -> None:
-        """To the choices and back: with large letters both at once are higher than a screen."""
+        """Show the choices, or the names again: together, in large type, they outgrow a screen."""
         to_choices = self._choices.isHidden()
         self._names.setVisible(not to_choices)
         self._choices.setVisible(to_choices)
@@ -147,7 +147,7 @@ class OpenChannel(Sheet):
         self.confirm.setEnabled(all(field.text().strip() for field in needed))
 
     def _wish(self) -> ChannelWish | None:
-        """None if a number is none."""
+        """None if cluster or shard is not a number."""
         cluster, shard = self.cluster.text().strip(), self.shard.text().strip()
         if not cluster.isdecimal() or (shard and not shard.isdecimal()):
             return None

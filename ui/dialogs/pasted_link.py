@@ -50,7 +50,7 @@ class LinkField(QPlainTextEdit):
 
     entered = Signal()
     picture_given = Signal(QMimeData)
-    """Pasted or dropped here; whoever reads codes takes it, and the text stays as it is."""
+    """Pasted or dropped here; the code reader takes it, and the text stays as it is."""
 
     def __init__(self, placeholder: str) -> None:
         super().__init__()

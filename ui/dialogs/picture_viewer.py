@@ -1,7 +1,7 @@
 """Pictures of a conversation, large: fitted to the window or nearer, one after another.
 
 Escape closes it, plus and minus zoom, the arrow keys lead to the picture before and after.  A GIF
-moves here and nowhere else: whoever opened it wanted that.
+moves here and nowhere else: the user opened it for that.
 """
 
 from PySide6.QtCore import QBuffer, QByteArray, QPointF, QRectF, QSize, QSizeF, Qt, Signal

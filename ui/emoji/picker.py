@@ -257,7 +257,7 @@ class EmojiPicker(Card):
     def open_at(self, anchor: QRect) -> None:
         """``anchor``: what it stands above or below, in the window's coordinates.
 
-        A press on it does not close the picker: that is for whoever stands there.
+        A press on it does not close the picker; its owner decides that.
         """
         self._anchor = anchor
         self._is_open = True

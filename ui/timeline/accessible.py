@@ -2,7 +2,7 @@
 
 Rows have no widget, so their interfaces are Python objects registered with Qt one by one.  Three
 rules keep that safe: every interface is registered, because Qt registers unknown ones by itself and
-would then hold a pointer that Python may free; whoever registered deletes through Qt, never by
+would then hold a pointer that Python may free; so the owner deletes through Qt, never by
 letting go; and nothing here touches a widget without asking first whether it still exists.
 """
 

@@ -1,7 +1,7 @@
-"""What floats over the timeline: "3 earlier messages arrived" and the way to the newest.
+"""The two buttons over the timeline: "3 earlier messages arrived", and to the newest message.
 
-Both are real buttons, so keyboard and screen reader get them without further ado; they are painted
-like the rest because a pill with a shadow is no style sheet's business.
+They are real buttons, so keyboard and screen reader reach them.  They paint themselves, because a
+style sheet cannot draw a pill with a shadow.
 """
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal

@@ -1,4 +1,4 @@
-"""The context menu of a message: what can be done with it, in one place for mouse and keyboard."""
+"""The context menu of a message, for mouse and keyboard alike."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ class MessageMenu(QMenu):
     """Leaves out what makes no sense for a message.
 
     ``copy_selection`` and ``copy_link`` are None without a selection and away from links; ``pair``:
-    the conversation is one-to-one; ``about_sender``: whoever said it is known and somebody else.
+    the conversation is one-to-one; ``about_sender``: its sender is known and somebody else.
     """
 
     def __init__(  # noqa: PLR0913 - what the entries depend on

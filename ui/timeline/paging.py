@@ -1,9 +1,9 @@
-"""When pages are fetched: one request at a time, and nothing for a conversation that was left.
+"""Fetches the timeline's pages: one request at a time, and none for a conversation that was left.
 
-It asks through a small protocol that the engine's API satisfies and hands pages back on the same
-loop.  Pages are keyset pages by position; there is no page by ordinal, so dragging the scrollbar
-far away searches the log: Lamport timestamps grow with the ordinal, a page tells its own ordinal,
-and a few interpolated guesses suffice.
+Pages come through a small protocol that the engine's API satisfies, on the same loop.  They are
+keyset pages by position.  There is no page by ordinal, so dragging the scrollbar far away searches
+the log: Lamport timestamps grow with the ordinal, a page says its own ordinal, and a few
+interpolated guesses suffice.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ class Pager:
         return self._task is not None and not self._task.done()
 
     def open(self, conversation_id: ConversationId | None) -> None:
-        """Forget the conversation before; what was under way for it is dropped."""
+        """Switch to this conversation; a request for the one before is dropped."""
         self._stop()
         self._conversation_id = conversation_id
 
@@ -103,7 +103,7 @@ class Pager:
             self._start(Load.NEWER, lambda c: self._source().page_after(c, position))
 
     def seek(self, ordinal: int, total: int) -> None:
-        """A page that holds row ``ordinal`` of ``total``.  While one is sought the last wins."""
+        """Fetch a page with row ``ordinal`` of ``total``.  While busy, the last request wins."""
         if self.busy:
             self._wanted_ordinal = (ordinal, total)
             return

@@ -57,7 +57,7 @@ class Hit(Struct, frozen=True):
     over_text: bool = False
     over_meta: bool = False
     over_sender: bool = False
-    """Over the picture or the name of whoever said it."""
+    """Over the sender's picture or name."""
 
 
 class KeptAvatar(Struct, frozen=True):
@@ -318,7 +318,7 @@ class Scene:
     def _hit_beside(
         self, row: Row, key: RowKey, message: MessageView, box: BubbleBox, inside: QPointF
     ) -> Hit | None:
-        """Whoever said it, by picture or name; or the bead, which means what the ticks mean."""
+        """The sender, by picture or name; or the bead, which means the same as the ticks."""
         g = self.geometry
         is_known = message.sender_id in self.others
         shows_sender = isinstance(row, MessageRow) and row.first and is_known

@@ -1,7 +1,7 @@
 """Live changes to the open conversation: messages, gaps, what is held, and who takes part.
 
-Changes are shown at once, but thousands in a row no more often than a frame.  While a page is read
-they wait, because the page may tell of a time before or after them.
+Changes are shown at once, but a burst of them at most once a frame.  While a page is being read
+they wait, because the page may be older or newer than they are.
 """
 
 from collections.abc import Callable

@@ -70,7 +70,7 @@ class TimelineView(QAbstractScrollArea):
     editRequested = Signal(MessageView)
     forwardRequested = Signal(MessageView)
     reactionRequested = Signal(MessageView, str)
-    """Whoever has reacted with this emoji takes it back."""
+    """A second request with the same emoji takes the reaction back."""
     reactionPickRequested = Signal(MessageView, QPoint)
     """Any emoji, chosen near this place on the screen."""
     reactionsRequested = Signal(str)

@@ -1,4 +1,4 @@
-"""Open channels in the window: each flow opens a sheet, waits for it, and then commands."""
+"""Flows about open channels: each opens a sheet, waits for it, and then gives a command."""
 
 from typing import TYPE_CHECKING
 

@@ -237,7 +237,7 @@ class Composer(Area):
         self._judge()
 
     def set_text(self, text: str) -> None:
-        """Without telling of a draft: whoever sets a text knows it already."""
+        """Does not report a draft: the caller knows the text."""
         self.completions.dismiss()
         self.box.blockSignals(True)
         self.box.fit_wrapping(text)

@@ -1,4 +1,4 @@
-"""The page without a conversation: what could stand here, and how to get there."""
+"""The page shown while no conversation is open: how to begin one."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen

@@ -1,4 +1,4 @@
-"""What takes more than one step: every flow opens a sheet, waits for it, and then commands.
+"""Flows of more than one step: each opens a sheet, waits for it, and then gives a command.
 
 A flow is a coroutine started by ``Tasks``, so that its errors are shown and never lost.  At most
 one sheet is open at a time; asking for another while one is open does nothing.

@@ -17,7 +17,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
-from ui.emoji.asking import EmojiAsking
+from ui.emoji.window_emoji import WindowEmoji
 from ui.foreign_text import one_line
 from ui.icons import app_icon
 from ui.list.marks import ListMarks
@@ -82,7 +82,7 @@ class MainWindow(QMainWindow):
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)
         self.model = ConversationModel()
         self.panel = LeftPanel(self.model, surroundings.now)
-        self.emoji = EmojiAsking(settings, self)
+        self.emoji = WindowEmoji(settings, self)
         self.pane = ConversationPane(
             engine,
             self.tasks,

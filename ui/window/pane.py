@@ -16,7 +16,7 @@ from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
-from ui.emoji.asking import EmojiAsking
+from ui.emoji.window_emoji import WindowEmoji
 from ui.foreign_text import one_line
 from ui.mute_entries import MuteWish
 from ui.people import Answer, cannot_write_words, faces_of, groups_with, lost_request
@@ -97,7 +97,7 @@ class ConversationPane(QWidget):
         outbox: UnsentTexts,
         now: Callable[[], datetime],
         *,
-        emoji: EmojiAsking,
+        emoji: WindowEmoji,
         tells_typing: Callable[[], bool] = lambda: True,
         conversations: Callable[[], Iterable[ConversationView]] = tuple,
     ) -> None:

@@ -82,7 +82,7 @@ class PeopleFlows(QObject):
         self._one.start(tr("add a person"), flow)
 
     async def _own_link(self) -> OwnLink:
-        """Whoever only wants to paste a link is not kept from it."""
+        """Pasting a link works even if one's own link cannot be made."""
         try:
             link = await self._engine.people.make_contact_link()
         except ChatError as error:

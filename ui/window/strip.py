@@ -1,4 +1,4 @@
-"""The strip at the foot: connection, what is asked for, what waits, our clock, and traffic."""
+"""The status strip at the foot: connection, requests, waiting messages, our clock, and traffic."""
 
 from collections.abc import Sequence
 

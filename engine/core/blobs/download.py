@@ -1,4 +1,4 @@
-"""Gets the chunks of one blob from whoever has them: which are missing, who is asked for what.
+"""Downloads one blob: which chunks are missing, and which source is asked for which.
 
 A source is a connected peer.  Each is asked what it holds, and again later, because others are
 getting the same blob; then for a few chunks at a time, several sources at once.  A request that

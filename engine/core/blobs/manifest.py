@@ -1,4 +1,4 @@
-"""What a message says of a file that travels apart from it, as a blob.
+"""The manifest of a blob: what a message says about a file that travels separately.
 
 A blob is cut into chunks of 256 KiB, numbered from 1; each is sealed with the blob's own key, and
 named by the SHA-256 of its sealed bytes.  Chunk 0 is the list of the others' names, sealed alike;

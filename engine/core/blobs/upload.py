@@ -1,4 +1,4 @@
-"""Puts the chunks of one blob at nodes that keep them for others, at most four of them.
+"""Uploads one blob's chunks to nodes that keep them for others, at most four of them.
 
 Every connected peer is asked what it holds of the blob and whether it keeps anything; of those that
 do, the first four get what they lack.  A node without room is left alone; one that has no time, or

@@ -1,9 +1,8 @@
-"""What windows for dependencies may take, and of which Stores.
+"""Limits the windows that are requested for missing dependencies.
 
 Anybody can name messages that do not exist, and a Store can answer for ever.  So these windows
-share a budget of asks and bytes per period, at all Stores, and wait for the next period once it is
-spent.  A Store that had too many pages for one of them is left out of them for a while, as long as
-there are others.
+share a budget of requests and bytes per period, at all Stores, and wait for the next period once it
+is spent.  A Store with too many pages for one of them is skipped for a while if there are others.
 """
 
 from collections.abc import Iterable
@@ -18,11 +17,11 @@ class DependencyBudget:
     def __init__(self, config: HistoryConfig) -> None:
         self._config = config
         self._period_end_ms = UnixMs(0)
-        """Of the last period in which anything was taken."""
+        """Of the last period in which anything was spent."""
         self._asks = self._bytes = 0
-        """Taken in it."""
+        """Spent in it."""
         self._resting = dict[StoreRef, UnixMs]()
-        """Until when Stores are left out."""
+        """Until when each Store is skipped."""
 
     def spend(self, now_ms: UnixMs, *, asks: int = 0, size: int = 0) -> None:
         if now_ms >= self._period_end_ms:
@@ -32,13 +31,13 @@ class DependencyBudget:
         self._bytes += size
 
     def again_ms(self) -> UnixMs:
-        """When there is something to take."""
+        """When there is budget again."""
         config = self._config
         is_spent = self._asks >= config.dependency_asks or self._bytes >= config.dependency_bytes
         return self._period_end_ms if is_spent else UnixMs(0)
 
     def ended(self, notes: Iterable[StoreNote], now_ms: UnixMs) -> None:
-        """Take notice of how the query of such a window ended at each Store."""
+        """Note how the query of such a window ended at each Store."""
         self._resting = {each: at_ms for each, at_ms in self._resting.items() if now_ms < at_ms}
         for note in notes:
             if note.end is End.TOO_MANY_PAGES:

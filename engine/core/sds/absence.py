@@ -1,4 +1,4 @@
-"""What Stores do not have: whom that was heard from, and which dependencies it makes lost.
+"""What Stores do not have: which Stores said so, and which dependencies are lost because of it.
 
 Part of the Periodic Incoming Buffer Sweep (*irretrievably lost*).  What Stores do not find by its
 retrieval hint is searched for by time first (``time_search``).

@@ -293,7 +293,7 @@ class SdsChannel:
         ids = [entry.message_id for entry in history]
         message_id = self._message_id_of(me, parts.channel_id, lamport, ids, content)
         if parts.knows(message_id):
-            # In open channels equal content has an equal id, whoever sends it.
+            # In open channels equal content has an equal id, even from different senders.
             raise LocalProtocolError("there is a message with this id already")
         message = self._message(lamport, message_id, history, content, step)
         self._since_holdings += 1

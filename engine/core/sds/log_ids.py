@@ -38,7 +38,7 @@ class Buckets(Struct, frozen=True, array_like=True):
 
 
 class RowsById:
-    """Rows by id; whoever adds them keeps the ids."""
+    """Rows by id.  The ids themselves are kept by the caller."""
 
     __slots__ = (
         "_count",

@@ -118,7 +118,7 @@ class TimeSearch:
     def begin_anew(self, now_ms: UnixMs) -> None:
         """Begin again with the first round, once hints turn out to be of no use.
 
-        What is being asked for goes on: else whoever wishes it often enough gets no answer.
+        A search under way goes on; otherwise frequent requests would never be answered.
         """
         asked = {key: each for key, each in self._searches.items() if each.window is not None}
         for search in asked.values():

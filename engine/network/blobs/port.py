@@ -1,7 +1,7 @@
 """The ports of ``/causerie/blob/1``: the network as a device sees it, and what a peer is served.
 
-A chunk is sealed, and whoever knows its name may ask for it, so a shelf asks nobody who they are.
-``engine.network.blobs.asking`` implements the network over libp2p hosts.
+A chunk is sealed, and its name is enough to ask for it, so a shelf does not check who asks.
+``engine.network.blobs.host_blobs`` implements the network over libp2p hosts.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

@@ -25,7 +25,7 @@ from engine.core.errors import (
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.problems import NodeFailed, NodeFault, NodeTrouble, PeerRefusal, unreachable
 from engine.core.waku import WakuMessage
-from engine.network.blobs.asking import HostBlobs
+from engine.network.blobs.host_blobs import HostBlobs
 from engine.network.edge.health import EdgeHealth, edge_level
 from engine.network.edge.running import EdgeParts, RunningEdge
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
@@ -34,8 +34,8 @@ from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
-from engine.network.reach import Reached, reached
-from engine.network.stores.asking import HostStores
+from engine.network.peers_by_protocol import Reached, reached
+from engine.network.stores.host_stores import HostStores
 from engine.network.transport import (
     MessageHandler,
     PeerAddressHandler,

@@ -10,8 +10,8 @@ from engine.codec.waku_filter import MAX_FILTER_RESPONSE_BYTES
 from engine.codec.waku_lightpush import MAX_PUSH_RESPONSE_BYTES
 from engine.codec.waku_metadata import Metadata
 from engine.core.counters import Counters
-from engine.network.edge.heard import Heard
 from engine.network.edge.publishing import Publishing
+from engine.network.edge.push_record import PushRecord
 from engine.network.edge.service_nodes import ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.edge.subscriptions import Subscriptions
@@ -63,7 +63,7 @@ class RunningEdge:
             parts.nodes,
             self.filter,
             pace=pace,
-            heard=Heard(pace.unheard_grace_s),
+            heard=PushRecord(pace.unheard_grace_s),
             deliver=parts.deliver,
             changed=parts.observer.nodes_changed,
             counters=parts.counters,

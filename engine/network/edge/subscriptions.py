@@ -18,7 +18,7 @@ from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError
 from engine.core.ids import ContentTopic, PubsubTopic, WakuHash
 from engine.core.problems import NodeFailed, NodeFault
-from engine.network.edge.heard import Heard
+from engine.network.edge.push_record import PushRecord
 from engine.network.edge.service_nodes import Service, ServiceNode, ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.waku.filter.client import FilterAnswer, FilterClient, Pushed
@@ -67,7 +67,7 @@ class Subscriptions:
         client: FilterClient,
         *,
         pace: EdgePace,
-        heard: Heard,
+        heard: PushRecord,
         deliver: Callable[[Pushed], None],
         changed: Callable[[], None],
         counters: Counters,

@@ -29,7 +29,7 @@ from engine.core.errors import (
 from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.problems import PeerRefusal
 from engine.core.waku import WakuMessage
-from engine.network.blobs.asking import HostBlobs
+from engine.network.blobs.host_blobs import HostBlobs
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.dialing import is_mistaken
 from engine.network.libp2p.host import TcpHost
@@ -39,8 +39,8 @@ from engine.network.node.attempts import Attempts
 from engine.network.node.introductions import Introductions
 from engine.network.node.services import NodeServices, ServiceContext
 from engine.network.node.settings import NodeSettings
-from engine.network.reach import Reached, reached
-from engine.network.stores.asking import HostStores
+from engine.network.peers_by_protocol import Reached, reached
+from engine.network.stores.host_stores import HostStores
 from engine.network.transport import (
     MessageHandler,
     PeerAddressHandler,

@@ -26,14 +26,14 @@ from engine.core.errors import ConfigError, LocalProtocolError, RemoteProtocolEr
 from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason
 from engine.core.waku import WakuMessage
-from engine.network.blobs.asking import HostBlobs
+from engine.network.blobs.host_blobs import HostBlobs
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
-from engine.network.reach import Reached
-from engine.network.stores.asking import HostStores
+from engine.network.peers_by_protocol import Reached
+from engine.network.stores.host_stores import HostStores
 from engine.network.transport import (
     MessageHandler,
     PeerAddressHandler,

@@ -1,4 +1,4 @@
-"""The blobs of a profile's messages: what became of each, and how far the running ones are.
+"""The blobs of a profile's messages: the state of each, and the progress of transfers.
 
 ``FileBook`` is asked by whatever shows a message, so that a row that is read from the disk shows
 what is true at the moment.

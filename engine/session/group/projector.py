@@ -38,6 +38,7 @@ from engine.core.sds.vocabulary import (
     OwnFromFuture,
     RepairRequested,
 )
+from engine.session.arrivals import Arrivals
 from engine.session.deliveries import delivery_write, tell_outgoing
 from engine.session.gap_book import GapBook
 from engine.session.group.held_messages import HeldMessages
@@ -65,7 +66,6 @@ from engine.session.transitions import (
     TypingNoted,
 )
 from engine.session.typing_board import TypingBoard
-from engine.session.ways import Ways
 
 
 class GroupProjector:
@@ -91,7 +91,7 @@ class GroupProjector:
         self.gaps = GapBook(conversation_id, name_of=name_of, state=state)
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
-        self.ways = Ways()
+        self.arrivals = Arrivals()
 
     def tell(  # noqa: C901 - one case per kind of event
         self, event: OtherEvent, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -140,7 +140,7 @@ class GroupProjector:
     ) -> None:
         """Note a delivery; ``content`` is the decoded message."""
         message = event.message
-        way = self.ways.take(message.message_id)
+        way = self.arrivals.take(message.message_id)
         if event.is_own:
             builder.writes.append(
                 delivery_write(self._conversation_id, message.message_id, DeliveryState.SAVED)
@@ -225,7 +225,7 @@ class GroupProjector:
             waiting=True,
             sender_name=self._name_of(message.sender_id),
             own_id=self._own_id,
-            way=self.ways.look(message.message_id),
+            way=self.arrivals.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
         builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
@@ -243,7 +243,7 @@ class GroupProjector:
             builder.notes.append(TypingNoted())
 
     def _held(self, event: HeldByChanged, builder: TransitionBuilder) -> None:
-        """Once all members hold a message it stays "held", whoever joins or leaves afterwards."""
+        """Once all members hold a message it stays "held", even if others join afterwards."""
         others = self._others()
         if others and others <= {entry.participant_id for entry in event.certain}:
             builder.writes.append(

@@ -469,7 +469,7 @@ class GroupSession:
             repaired_by = None
         content, claim = verified.content, opened.claim
         if content is not None and not self._channel.has_logged(message.message_id):
-            self._projector.ways.note(message.message_id, _way_of(verified))
+            self._projector.arrivals.note(message.message_id, _way_of(verified))
         received = MessageReceived(
             message=message,
             raw=opened.raw,

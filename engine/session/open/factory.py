@@ -1,6 +1,6 @@
 """Starts open channels: joined by name, or loaded from the store.
 
-To create a channel and to join it is the same thing: whoever knows cluster, shard, content topic
+Creating a channel and joining it are the same: anyone who knows cluster, shard, content topic
 and channel id is in.  The factory returns records and writes; it performs nothing itself.
 """
 

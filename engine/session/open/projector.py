@@ -27,6 +27,7 @@ from engine.core.sds.vocabulary import (
     OwnFromFuture,
     RepairRequested,
 )
+from engine.session.arrivals import Arrivals
 from engine.session.clock import SessionClock
 from engine.session.deliveries import delivery_write, tell_outgoing
 from engine.session.gap_book import GapBook
@@ -39,7 +40,6 @@ from engine.session.transitions import (
     SetAsideNoted,
     TransitionBuilder,
 )
-from engine.session.ways import Ways
 
 
 class OpenProjector:
@@ -55,7 +55,7 @@ class OpenProjector:
         self._clock = clock
         self._counters = counters
         self._shown_waiting = {e.message.message_id for e in state.incoming if e.shown}
-        self.ways = Ways()
+        self.arrivals = Arrivals()
         self.gaps = GapBook(conversation_id, name_of=stranger_name, state=state)
 
     def tell(self, event: OtherEvent, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
@@ -95,7 +95,7 @@ class OpenProjector:
             clock_ms=self._clock.at(now_ms),
             now_ms=now_ms,
             late=event.late,
-            way=WRITTEN if event.is_own else self.ways.take(message_id),
+            way=WRITTEN if event.is_own else self.arrivals.take(message_id),
         )
         builder.writes.append(PutMessage(message=record))
         if event.is_own:
@@ -122,7 +122,7 @@ class OpenProjector:
             clock_ms=self._clock.at(now_ms),
             now_ms=now_ms,
             waiting=True,
-            way=self.ways.look(message.message_id),
+            way=self.arrivals.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
         builder.writes.append(PutMessage(message=record))

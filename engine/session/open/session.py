@@ -277,7 +277,7 @@ class OpenSession:
             wanted=wanted,
         )
         if message.content and not self._channel.knows(message.message_id):
-            self._projector.ways.note(message.message_id, Way(STORE if stored else LIVE))
+            self._projector.arrivals.note(message.message_id, Way(STORE if stored else LIVE))
         try:
             self._feed(received, builder, now_ms=now_ms)
         except RemoteProtocolError as error:

@@ -375,7 +375,7 @@ class PairChannel:
         for event in transition.events:
             match event:
                 case MvdsDelivered():
-                    self.projector.ways.note(message_id_of(event.message_id), way)
+                    self.projector.arrivals.note(message_id_of(event.message_id), way)
                     placed += self._delivered(event, builder, now_ms=now_ms)
                 case Acknowledged():
                     self.projector.held(message_id_of(event.message_id), builder)

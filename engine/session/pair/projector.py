@@ -22,6 +22,7 @@ from engine.core.ids import (
 from engine.core.ports import HideMessage, PutAnnotation, PutDelivery, PutMessage
 from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
+from engine.session.arrivals import Arrivals
 from engine.session.pair.order import AHEAD_MS, Placed, Shown
 from engine.session.rows import (
     ACCEPTED,
@@ -34,7 +35,6 @@ from engine.session.rows import (
     row_of,
 )
 from engine.session.transitions import AnnotationAdded, RowAdded, RowChanged, TransitionBuilder
-from engine.session.ways import Ways
 
 MAX_REMEMBERED = 4_096
 _WORTH_A_NOTIFICATION = SAID | {ASKED, ACCEPTED}
@@ -53,7 +53,7 @@ class PairProjector:
         self._own_id = own_id
         self._peer_id = peer_id
         self._counters = counters
-        self.ways = Ways()
+        self.arrivals = Arrivals()
         self._known: OrderedDict[MessageId, DeliveryState] = OrderedDict()
         self._without_row: set[MessageId] = set()
 
@@ -91,7 +91,7 @@ class PairProjector:
     def placed(self, placed: Placed, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Record a message of theirs that has its place."""
         content = _by_our_clock(placed.content, now_ms)
-        way = self.ways.take(placed.message_id)
+        way = self.arrivals.take(placed.message_id)
         if not makes_row(content.body):
             self._annotated(content, placed.position, builder, is_own=False, now_ms=now_ms)
             return
@@ -127,7 +127,7 @@ class PairProjector:
             now_ms=now_ms,
             waiting=True,
             own_id=self._own_id,
-            way=self.ways.look(shown.message_id),
+            way=self.arrivals.look(shown.message_id),
         )
         builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         self._added(shown.message_id, record.kind, builder)

@@ -19,8 +19,8 @@ from engine.core.blobs.requests import (
     PutStatus,
 )
 from engine.core.errors import RemoteProtocolError, TransportError
-from engine.network.blobs.asking import HostBlobs
 from engine.network.blobs.client import BlobClient, BlobPace
+from engine.network.blobs.host_blobs import HostBlobs
 from engine.network.blobs.places import PlaceLimits
 from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper
 from engine.network.blobs.server import LOOK_BYTES, BlobServer, BlobServing

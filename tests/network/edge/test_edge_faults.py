@@ -29,7 +29,7 @@ from engine.codec.waku_filter import (
 from engine.core.counters import Counters
 from engine.core.errors import TransportError
 from engine.core.ids import ContentTopic, WakuHash
-from engine.network.edge.heard import MAX_SEEN, MAX_WATCHED, Heard
+from engine.network.edge.push_record import MAX_SEEN, MAX_WATCHED, PushRecord
 from engine.network.edge.service_nodes import ServiceNodes
 from engine.network.edge.settings import EdgePace
 from engine.network.edge.subscriptions import Subscriptions
@@ -151,7 +151,7 @@ class Play:
             self.known,
             client,
             pace=pace,
-            heard=Heard(pace.unheard_grace_s),
+            heard=PushRecord(pace.unheard_grace_s),
             deliver=self._deliver,
             changed=lambda: None,
             counters=self.counters,
@@ -272,7 +272,7 @@ def test_what_one_node_forgot_is_noticed_by_what_another_pushes(steps: list[Step
 
 
 def test_what_is_remembered_of_messages_is_bounded() -> None:
-    heard = Heard(grace_s=1.0)
+    heard = PushRecord(grace_s=1.0)
     for number in range(MAX_SEEN + 10):
         assert heard.note(WakuHash(number.to_bytes(32, "big")), PeerId("a"), now_s=0.0)
     assert not heard.note(WakuHash((MAX_SEEN).to_bytes(32, "big")), PeerId("b"), now_s=0.0)
@@ -282,7 +282,7 @@ def test_what_is_remembered_of_messages_is_bounded() -> None:
 
 
 def test_own_messages_are_expected_back_unless_nobody_took_them() -> None:
-    heard = Heard(grace_s=1.0)
+    heard = PushRecord(grace_s=1.0)
     first, second = WakuHash(b"1" * 32), WakuHash(b"2" * 32)
     heard.note_own(first, now_s=0.0)
     heard.note_own(second, now_s=0.0)

@@ -1,7 +1,7 @@
-"""Remembers by which way messages came that have no place yet.
+"""Remembers how messages arrived: live, from a Store or by repair.
 
-A message may wait for others for hours, and its row is written when it gets its place.  What is
-remembered here is lost when the program ends; the way is then unknown.
+A message may wait for others for hours, and its row is written when it gets its place.  This record
+is in memory only; after a restart the way is unknown.
 """
 
 from collections import OrderedDict
@@ -14,20 +14,20 @@ MAX_REMEMBERED: Final = 8_192
 """More than can wait in a group."""
 
 
-class Ways:
+class Arrivals:
     def __init__(self) -> None:
         self._ways: OrderedDict[MessageId, Way] = OrderedDict()
 
     def note(self, message_id: MessageId, way: Way) -> None:
-        """The message came by this way; only its first copy counts."""
+        """Only the way of the first copy counts."""
         self._ways.setdefault(message_id, way)
         if len(self._ways) > MAX_REMEMBERED:
             self._ways.popitem(last=False)
 
     def look(self, message_id: MessageId) -> Way:
-        """By which way the message came that still waits."""
+        """How a message arrived that still waits."""
         return self._ways.get(message_id, UNKNOWN_WAY)
 
     def take(self, message_id: MessageId) -> Way:
-        """By which way the message came that has its place now; afterwards it is forgotten."""
+        """How a message arrived that has its place now.  Forgets it."""
         return self._ways.pop(message_id, UNKNOWN_WAY)

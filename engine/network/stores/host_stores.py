@@ -33,9 +33,9 @@ from engine.core.ids import ContentTopic, PubsubTopic
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
-from engine.network.reach import Reached
+from engine.network.peers_by_protocol import Reached
 from engine.network.stores.port import FoundStore, TestedStore
-from engine.network.stores.testing import test_store
+from engine.network.stores.probe import test_store
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.protocols import LEGACY_STORE_PROTOCOL, STORE_QUERY_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits

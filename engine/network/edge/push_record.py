@@ -26,7 +26,7 @@ class _Watched(Struct, frozen=True):
     by: set[PeerId] = field(default_factory=set)
 
 
-class Heard:
+class PushRecord:
     def __init__(self, grace_s: float) -> None:
         self._grace_s = grace_s
         self._seen = SeenCache(ttl_ms=SEEN_TTL_MS, max_entries=MAX_SEEN)

@@ -31,7 +31,7 @@ from engine.core.problems import (
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
 from engine.network.libp2p.ports import ProtocolId
-from engine.network.reach import Reached
+from engine.network.peers_by_protocol import Reached
 from engine.network.stores.port import TestedStore
 from engine.network.waku.protocols import METADATA_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask

@@ -1,4 +1,4 @@
-"""What a window offers for emoji: one picker for whoever asks, and ``:name:`` while one writes.
+"""Emoji in one window: a picker that all its parts share, and completion of ``:name:``.
 
 Nothing of it is loaded before it is first used: the table and its fonts cost some hundredths of a
 second, which no start has to spend.
@@ -25,7 +25,7 @@ _QUERY = re.compile(r"(?:[a-z0-9+][\w+-]|-1)[\w+-]{0,37}:?", re.IGNORECASE)
 """Two characters at least, so that :) and :D are left alone."""
 
 
-class EmojiAsking(QObject):
+class WindowEmoji(QObject):
     def __init__(self, settings: UiSettings, window: QWidget) -> None:
         super().__init__(window)
         self._settings = settings

@@ -13,7 +13,7 @@ from engine.core.ids import ContentTopic
 from engine.core.problems import unreachable
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.proxy import Proxy
-from engine.network.stores.asking import HostStores
+from engine.network.stores.host_stores import HostStores
 from engine.network.stores.port import TestedStore
 from engine.network.waku.topics import Sharding
 

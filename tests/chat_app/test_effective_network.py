@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from chat_app.compose import Overrides, make_transport, node_settings
-from chat_app.network_choices import discovers, listen_host, proxy_of
+from chat_app.effective_network import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings
 from engine.core.errors import ConfigError, TransportError

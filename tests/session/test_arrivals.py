@@ -6,9 +6,9 @@ from engine.codec.waku import decode_waku_message
 from engine.core.content import Text
 from engine.core.ids import MessageId, UnixMs, WakuHash
 from engine.core.records import MessageRecord
+from engine.session.arrivals import MAX_REMEMBERED, Arrivals
 from engine.session.inputs import MessageArrived
 from engine.session.rows import LIVE, UNKNOWN_WAY, Way
-from engine.session.ways import MAX_REMEMBERED, Ways
 from engine.sim.session_participant import SessionParticipant
 from tests.session.pair_stage import friends
 from tests.session.test_group_session import NOW, conversation_of, give, pair, person, settle
@@ -72,12 +72,12 @@ def test_one_to_one() -> None:
 
 
 def test_what_is_remembered_is_bounded_and_the_first_way_counts() -> None:
-    ways = Ways()
-    ways.note(MessageId("first"), Way(LIVE))
-    ways.note(MessageId("first"), Way("store"))
-    assert ways.take(MessageId("first")) == Way(LIVE)
-    assert ways.take(MessageId("first")) is UNKNOWN_WAY
+    arrivals = Arrivals()
+    arrivals.note(MessageId("first"), Way(LIVE))
+    arrivals.note(MessageId("first"), Way("store"))
+    assert arrivals.take(MessageId("first")) == Way(LIVE)
+    assert arrivals.take(MessageId("first")) is UNKNOWN_WAY
     for number in range(MAX_REMEMBERED + 1):
-        ways.note(MessageId(str(number)), Way(LIVE))
-    assert ways.look(MessageId("0")) is UNKNOWN_WAY
-    assert ways.look(MessageId(str(MAX_REMEMBERED))) == Way(LIVE)
+        arrivals.note(MessageId(str(number)), Way(LIVE))
+    assert arrivals.look(MessageId("0")) is UNKNOWN_WAY
+    assert arrivals.look(MessageId(str(MAX_REMEMBERED))) == Way(LIVE)

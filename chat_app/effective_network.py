@@ -1,7 +1,7 @@
-"""What the settings of the network mean together: where to listen, whether to be found, and how.
+"""The network settings taken together: where to listen, whether to be discovered, which proxy.
 
-Behind a proxy nothing may give away where one is: then the node listens nowhere unless it is told
-to, and discovery is off whatever its own setting says.
+A user behind a proxy does not want to be located.  So the node then listens nowhere unless told to,
+and discovery is off even if its own setting is on.
 """
 
 from typing import Final

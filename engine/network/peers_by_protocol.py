@@ -1,4 +1,4 @@
-"""Connected peers that speak a protocol, for clients that query one of them.
+"""Finds the connected peers that speak a protocol, for clients that query one of them.
 
 History clients use this to reach Stores over a transport's connections.
 """
