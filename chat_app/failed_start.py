@@ -7,9 +7,11 @@ is only the line.
 """
 
 import asyncio
+import errno
 import importlib.metadata
 import os
 import platform
+import socket
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -43,6 +45,15 @@ _ONE_LINE: Final = frozenset(
     {SettingsFlaw.NO_SECTION, SettingsFlaw.UNKNOWN, SettingsFlaw.WRONG_VALUE}
 )
 """Only lines about what protects the user keep the window from opening: better mended."""
+_WRONG_ADDRESS: Final = frozenset(
+    {
+        errno.EADDRNOTAVAIL,
+        errno.EAFNOSUPPORT,
+        getattr(errno, "WSAEADDRNOTAVAIL", errno.EADDRNOTAVAIL),
+        getattr(errno, "WSAEAFNOSUPPORT", errno.EAFNOSUPPORT),
+    }
+)
+"""The address is none of this device; Windows has numbers of its own."""
 _IN_VAIN: Final = frozenset({StorageFault.TOO_NEW, StorageFault.TOO_OLD})
 
 
@@ -77,7 +88,8 @@ def ask_about(error: Exception, paths: ProfilePaths) -> StartAction:
 
 def failed_start(error: Exception, paths: ProfilePaths) -> FailedStart:
     is_ours = isinstance(error, ChatError)
-    folder = paths.settings_directory if isinstance(error, SettingsError) else paths.directory
+    is_settings = isinstance(error, SettingsError) or _is_of_address(error)
+    folder = paths.settings_directory if is_settings else paths.directory
     return FailedStart(
         error=error if isinstance(error, ChatError) else None,
         details=str(error) if is_ours else type(error).__name__,
@@ -93,7 +105,7 @@ def _actions(error: Exception) -> tuple[StartAction, ...]:
             return StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN
         case SettingsError(flaw=flaw) if flaw in _ONE_LINE:
             return StartAction.TRY_AGAIN, StartAction.USE_DEFAULTS
-        case TransportError(fault=TransportFault.CANNOT_LISTEN):
+        case TransportError(fault=TransportFault.CANNOT_LISTEN) if not _is_of_address(error):
             return StartAction.ANY_PORT, StartAction.TRY_AGAIN
         case StorageError(fault=fault) if fault in _IN_VAIN:
             return ()
@@ -101,6 +113,14 @@ def _actions(error: Exception) -> tuple[StartAction, ...]:
             return (StartAction.TRY_AGAIN,)
         case _:
             return ()
+
+
+def _is_of_address(error: Exception) -> bool:
+    """Whether this device cannot listen there on any port."""
+    cause = error.__cause__
+    return isinstance(cause, socket.gaierror) or (
+        isinstance(cause, OSError) and cause.errno in _WRONG_ADDRESS
+    )
 
 
 def set_settings_aside(path: Path) -> Path:

@@ -2,14 +2,16 @@
 
 The profile's lock says that somebody has it open; this says to whom to speak.  Both sides meet at a
 local socket in the profile's directory, which is the user's alone, or where its path would be too
-long in the session's (Windows: a pipe that only the user may open).  The second says one line of
-JSON, the first answers one word and comes to the front.  A line of a version that is not known is
-worth the coming only.
+long in the session's (Windows: a pipe that only the user may open, and whose maker is looked at).
+The second says one line of JSON, the first answers one word and comes to the front.  A line of a
+version that is not known is worth the coming only.
 """
 
 import hashlib
 import json
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -115,20 +117,36 @@ def _link_in(line: bytes) -> str:
     return link if isinstance(link, str) and len(link) <= MAX_LINK_CHARACTERS + 1 else ""
 
 
-def hand_over(directory: Path, link: str) -> bool:
-    """Whether the window that has this profile open took the link, and came to the front."""
+def hand_over(directory: Path, link: str, *, is_ours: Callable[[int], bool] | None = None) -> bool:
+    """Whether the window that has this profile open took the link, and came to the front.
+
+    ``is_ours``: whether a process of this user is at the other end of a handle; else it hears
+    nothing.  None: what the system needs, which is a look at the owner on Windows only.
+    """
     name = server_name(directory)
     if name is None:
         return False
     line = json.dumps({"version": VERSION, "link": link}).encode("ascii") + b"\n"
-    return _call(name, line)
+    return _call(name, line, is_ours or _is_ours)
 
 
-def _call(name: str, line: bytes) -> bool:
+def _is_ours(handle: int) -> bool:
+    """Names of pipes are everybody's on Windows; elsewhere the place is private."""
+    if sys.platform == "win32":
+        from chat_app.pipe_owner import WindowsUsers, is_own_pipe  # noqa: PLC0415 - there only
+
+        return is_own_pipe(handle, WindowsUsers())
+    del handle
+    return True
+
+
+def _call(name: str, line: bytes, is_ours: Callable[[int], bool]) -> bool:
     socket = QLocalSocket()
     socket.connectToServer(name)
     try:
         if not socket.waitForConnected(_CALL_MS):
+            return False
+        if not is_ours(int(socket.socketDescriptor())):
             return False
         socket.write(line)
         while not socket.canReadLine():

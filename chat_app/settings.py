@@ -42,6 +42,7 @@ PROTECTIVE: Final = frozenset(
         ("network", "role"),
         ("network", "discovery"),
         ("network", "proxy"),
+        ("network", "cluster"),
         ("notifications", "enabled"),
         ("notifications", "preview"),
         ("notifications", "mentions_when_muted"),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 from PySide6.QtCore import QStandardPaths, Qt, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices
+from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import QBoxLayout, QFileDialog, QHBoxLayout, QVBoxLayout
 
 from engine.core.errors import ChatError, SettingsError, StorageError, StorageFault
@@ -149,6 +149,13 @@ class FailedStartWindow(Area):
         if not self._answered:
             self._answered = True
             self.chosen.emit(action)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Escape closes it, as any dialog."""
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)

@@ -303,9 +303,9 @@ def test_a_wrong_line_counts_as_if_it_were_not_there_and_is_said(tmp_path: Path)
     assert found.settings.appearance.text_size == 120
     assert [each.key for each in found.complaints] == ["[appearance] theme", "[log] levle"]
     assert found.complaints[0].place.endswith("settings.toml:2")
-    odd = read('colour = 1\nlog = 3\n[storage]\nkey = "file"\n', tmp_path)
+    odd = read('paint = 1\nlog = 3\n[storage]\nkey = "file"\n', tmp_path)
     assert odd.settings.storage.key == "file"
-    assert [each.key for each in odd.complaints] == ["colour", "log"]
+    assert [each.key for each in odd.complaints] == ["paint", "log"]
 
 
 @pytest.mark.parametrize(
@@ -329,6 +329,8 @@ def test_a_wrong_line_counts_as_if_it_were_not_there_and_is_said(tmp_path: Path)
         "[network]\nmdns = false\n",
         '[network]\nsocks5_proxy = "socks5://127.0.0.1:9050"\n',
         '[storage]\nkeep_days = "0"\n',
+        '[network]\ncluster = "7"\n',
+        "[network]\nclustr = 7\n",
     ],
 )
 def test_a_line_that_may_protect_is_never_left_out(text: str, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A start that failed: what is said, what can be done about it, and what a report holds."""
 
+import asyncio
+import errno
 import os
 import socket
 import subprocess
@@ -17,6 +19,7 @@ from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
 from chat_app.one_instance import server_name
 from chat_app.paths import profile_paths
 from chat_app.settings import load_what_is_right
+from chat_app.window import require_free_port
 from engine.core.errors import (
     SettingsError,
     SettingsFlaw,
@@ -82,6 +85,40 @@ def test_each_failure_has_its_words_and_what_helps_first(
     window.deleteLater()
 
 
+@pytest.mark.parametrize(
+    ("cause", "offered"),
+    [
+        (OSError(errno.EADDRINUSE, "in use"), True),
+        (OSError(errno.EACCES, "not allowed"), True),
+        (OSError(errno.EADDRNOTAVAIL, "not ours"), False),
+        (socket.gaierror("no such name"), False),
+    ],
+)
+def test_another_port_is_offered_only_where_it_helps(
+    cause: OSError, offered: bool, tmp_path: Path
+) -> None:
+    error = TransportError("x", TransportFault.CANNOT_LISTEN, "192.0.2.1 port 7")
+    error.__cause__ = cause
+    window = window_of(error, tmp_path)
+    assert (PORT in window.buttons) is offered
+    assert AGAIN in window.buttons
+    window.deleteLater()
+
+
+async def listen_error(host: str) -> TransportError:
+    try:
+        await require_free_port(host, 40_000)
+    except TransportError as error:
+        return error
+    raise AssertionError(host)
+
+
+def test_an_address_of_another_machine_is_none_of_a_port(tmp_path: Path) -> None:
+    window = window_of(asyncio.run(listen_error("192.0.2.1")), tmp_path)
+    assert tuple(window.buttons) == (AGAIN, StartAction.QUIT)
+    window.deleteLater()
+
+
 def test_the_technical_text_is_read_aloud_and_copied_by_keys(tmp_path: Path) -> None:
     window = window_of(settings_error(SettingsFlaw.NOT_TOML), tmp_path)
     window.show()
@@ -94,11 +131,15 @@ def test_the_technical_text_is_read_aloud_and_copied_by_keys(tmp_path: Path) -> 
     window.deleteLater()
 
 
-def test_closing_the_window_means_to_quit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_key", [False, True])
+def test_closing_the_window_means_to_quit(tmp_path: Path, by_key: bool) -> None:
     window, chosen = window_of(StorageError("x"), tmp_path), list[str]()
     window.chosen.connect(chosen.append)
     window.show()
-    window.close()
+    if by_key:
+        QTest.keyClick(window.buttons[AGAIN], Qt.Key.Key_Escape)
+    else:
+        window.close()
     assert chosen == [StartAction.QUIT]
     window.deleteLater()
 

@@ -21,6 +21,7 @@ from chat_app.one_instance import (
     hand_over,
     server_name,
 )
+from chat_app.pipe_owner import is_own_pipe
 from engine.core.invite import MAX_LINK_CHARACTERS
 from tests.patience import PATIENCE_S
 
@@ -179,3 +180,50 @@ def test_nobody_there_is_said_and_no_place_of_others_is_used(
     assert found is not None
     assert Path(found).parent == place
     assert os.fspath(long) not in found
+
+
+class Users:
+    """What Windows would say."""
+
+    def __init__(self, *, server: int | None = 7, theirs: bytes | None = b"me") -> None:
+        self._server = server
+        self._theirs = theirs
+
+    def server_of(self, pipe: int) -> int | None:
+        assert pipe == 3
+        return self._server
+
+    def user_of(self, process_id: int) -> bytes | None:
+        assert process_id == self._server
+        return self._theirs
+
+    def own_user(self) -> bytes | None:
+        return b"me"
+
+
+def test_a_pipe_is_ours_only_if_windows_says_so() -> None:
+    assert is_own_pipe(3, Users())
+    assert not is_own_pipe(3, Users(theirs=b"somebody else"))
+    assert not is_own_pipe(3, Users(theirs=None))
+    assert not is_own_pipe(3, Users(server=None))
+
+
+def test_nothing_is_said_to_a_pipe_of_somebody_else(place: Path) -> None:
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        asked = list[int]()
+
+        def refuse(handle: int) -> bool:
+            asked.append(handle)
+            return False
+
+        taken = await asyncio.to_thread(hand_over, place, LINK, is_ours=refuse)
+        assert not taken
+        assert len(asked) == 1
+        assert await second_start(place, "")
+        await until(heard, 1)
+        assert heard == [""], "only the one that may speak was heard"
+        server.close()
+
+    play(scenario())
