@@ -22,8 +22,9 @@ from shiboken6 import isValid
 from engine.core.ids import ParticipantId
 from engine.events import DeliveryView, MessageView
 from ui.glyphs import delivery_words
+from ui.timeline.link_card import own_link, spoken_card
 from ui.timeline.row_words import spoken_message, spoken_row
-from ui.timeline.rows import Row, RowKey, row_key
+from ui.timeline.rows import Row, RowKey, message_of, row_key
 from ui.timeline.scene import Scene
 from ui.translate import tr
 
@@ -36,17 +37,25 @@ class Speech:
         self._names = names
 
     def row(self, row: Row) -> str:
-        scene = self._scene
-        return spoken_row(
+        scene, message = self._scene, message_of(row)
+        said = spoken_row(
             row,
             others=scene.others,
             names=self._names,
             now_ms=scene.now_ms(),
             pair=scene.is_pair,
         )
+        return said if message is None else self._with_card(said, message)
 
     def message(self, message: MessageView) -> str:
-        return spoken_message(message, self._scene.others, self._names, pair=self._scene.is_pair)
+        said = spoken_message(message, self._scene.others, self._names, pair=self._scene.is_pair)
+        return self._with_card(said, message)
+
+    def _with_card(self, said: str, message: MessageView) -> str:
+        """Sender, text, time and state first; then the card that one may press."""
+        target = own_link(message)
+        link = None if target is None else self._scene.describe(target)
+        return said if link is None else f"{said}. {spoken_card(link)}"
 
     def delivery(self, delivery: DeliveryView) -> str:
         return delivery_words(delivery, self._scene.others, self._names, pair=self._scene.is_pair)

@@ -26,6 +26,7 @@ from ui.timeline.cards import CardBox, Cards
 from ui.timeline.file_box import FileBox, file_box
 from ui.timeline.file_pictures import FilePictures
 from ui.timeline.geometry import Geometry
+from ui.timeline.link_card import Describe, LinkCard, link_card
 from ui.timeline.row_words import claimed_words, time_words
 from ui.timeline.rows import (
     DayRow,
@@ -74,6 +75,7 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
     """Pictures that are drawn together, instead of ``file``."""
     body: Body
     body_at: QPointF
+    link: LinkCard | None = None
     chips: tuple[Chip, ...]
     meta: Meta
     reason: str
@@ -105,6 +107,8 @@ class Measure:
     """Whether a marker's details are open."""
     is_pair: Callable[[], bool]
     now_ms: Callable[[], UnixMs]
+    describe: Describe
+    """What a link of ours in a message says."""
     others: Callable[[], int]
     """How many members there are besides ourselves."""
 
@@ -205,18 +209,18 @@ class Measure:
             below_file = album[-1].rect.bottom() + (theme.metrics.gap(4) if has_text else 0)
         body_top, body_height = below_file, body.height if has_text else 0.0
         text_end = body.last_line_width if has_text else _end_of_file(file, room)
-        chips = self._chips(message, body_top + body_height, room)
+        link, body_end = self._link(message, body_top + body_height, room)
+        chips = self._chips(message, body_end, room)
         time = "" if album else self._told_time(row)
         meta_width = 0.0 if album else self._meta_width(message, time)
         line = theme.type.micro.line_height
         end = _end_of(chips) if chips else text_end
         beside = end + _TEXT_TO_META + meta_width
         text_blocks = body.right_to_left or body.ends_in_code
-        own_line = beside > room or body.folded or (text_blocks and not chips)
-        own_line = own_line and not album
-        widths = [chip.rect.right() for chip in chips]
+        blocked = (text_blocks or link is not None) and not chips
+        own_line = (beside > room or body.folded or blocked) and not album
         file_width = 0.0 if file is None else file.width
-        widths += [tile.rect.right() for tile in album]
+        widths = [part.rect.right() for part in (*chips, *album, *((link,) if link else ()))]
         inner = max([body.width, name_width, parts.width, file_width, *widths])
         inner = max(inner, 0.0 if album else meta_width if own_line else beside)
         if body.folded:
@@ -224,7 +228,7 @@ class Measure:
         width = float(int(inner + 2 * g.pad_x) + 1)
         left = g.right - width if message.is_own else g.bubble_left
         content_left = left + g.pad_x
-        bottom = max([body_top + body_height, *(chip.rect.bottom() for chip in chips)])
+        bottom = max([body_end, *(chip.rect.bottom() for chip in chips)])
         bottom += line if own_line else 0
         bubble = QRectF(left, top, width, int(bottom - top + g.pad_y + _OUTLINE + 0.5))
         below = own_line or bool(chips) or not has_text
@@ -250,11 +254,17 @@ class Measure:
             album=tuple(tile.moved(content_left) for tile in album),
             body=body,
             body_at=QPointF(content_left, body_top),
+            link=link and link.moved(content_left),
             chips=tuple(chip.moved(content_left) for chip in chips),
             meta=Meta() if album else self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
-            buttons=unfold + (() if file is None else file.buttons) + buttons,
+            buttons=(
+                *unfold,
+                *(() if file is None else file.buttons),
+                *(() if link is None else (link.moved(content_left).button,)),
+                *buttons,
+            ),
         )
 
     def _to_baseline(self) -> int:
@@ -277,6 +287,13 @@ class Measure:
             others=self.others(),
             pair=self.is_pair(),
         )
+
+    def _link(
+        self, message: MessageView, below: float, room: float
+    ) -> tuple[LinkCard | None, float]:
+        """The card of an invitation or a person, and where it ends."""
+        link = link_card(message, below, room, self.theme, self.describe)
+        return link, below if link is None else link.rect.bottom()
 
     def _chips(self, message: MessageView, below: float, room: float) -> tuple[Chip, ...]:
         at = QPointF(0, below + self.theme.metrics.gap(6))

@@ -25,6 +25,8 @@ class RowButton(Enum):
     UNFOLD = auto()
     HELD_ALL = auto()
     HELD_FEWER = auto()
+    JOIN_GROUP = auto()
+    ADD_PERSON = auto()
     FILE_FETCH = auto()
     FILE_PAUSE = auto()
     FILE_GO_ON = auto()
@@ -44,6 +46,10 @@ _FILE_WORDS: Final[Mapping[RowButton, Callable[[], str]]] = {
     RowButton.FILE_SAVE: lambda: tr("Save as…"),
     RowButton.FILE_OPEN: lambda: tr("Open"),
 }
+_CARD_WORDS: Final[Mapping[RowButton, Callable[[], str]]] = {
+    RowButton.JOIN_GROUP: lambda: tr("Join…"),
+    RowButton.ADD_PERSON: lambda: tr("Add…"),
+}
 FileButton: TypeAlias = Literal[
     RowButton.FILE_FETCH,
     RowButton.FILE_PAUSE,
@@ -53,6 +59,8 @@ FileButton: TypeAlias = Literal[
     RowButton.FILE_SAVE,
     RowButton.FILE_OPEN,
 ]
+ON_CARDS = frozenset(_CARD_WORDS)
+"""They stand on the card of an invitation or a person."""
 OF_FILES = frozenset(_FILE_WORDS)
 """They speak of a message's larger file."""
 
@@ -78,7 +86,7 @@ def button_words(button: RowButton) -> str:
         case RowButton.HELD_FEWER:
             words = tr("Show fewer")
         case _:
-            words = _FILE_WORDS[button]()
+            words = (_FILE_WORDS.get(button) or _CARD_WORDS[button])()
     return words
 
 

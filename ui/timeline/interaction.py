@@ -31,6 +31,7 @@ from ui.timeline.buttons import FileButton, RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
 from ui.timeline.hover_bar import HoverBar
+from ui.timeline.link_card import own_link
 from ui.timeline.menu import MessageMenu
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
@@ -333,10 +334,17 @@ class TimelineInteraction:
             case RowButton.UNFOLD if message is not None:
                 self._scene.unfold(message.message_id)
                 self._canvas.refresh()
+            case RowButton.JOIN_GROUP | RowButton.ADD_PERSON:
+                self._open_own_link(message)
             case RowButton.RESEND | RowButton.DISCARD | RowButton.UNFOLD:
                 pass  # The message has gone.
             case _:
                 self._act_on_file(button, message)
+
+    def _open_own_link(self, message: MessageView | None) -> None:
+        target = None if message is None else own_link(message)
+        if target is not None:
+            self._requests.open_link(target)
 
     def _act_on_file(self, button: FileButton, message: MessageView | None) -> None:
         if message is not None:

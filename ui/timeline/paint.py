@@ -19,6 +19,7 @@ from ui.timeline.cards import CardBox
 from ui.timeline.file_box import FilePainter
 from ui.timeline.file_pictures import FilePictures
 from ui.timeline.geometry import Geometry
+from ui.timeline.link_card import paint_link_card
 from ui.timeline.paint_body import BodyPainter, BodyState
 from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter
 from ui.timeline.paint_parts import PartsPainter
@@ -161,6 +162,8 @@ class RowPainter:
         own = message.is_own and not failed
         self._parts.above(box.above, own=own, ink=meta, hovered=state.quote)
         self._paint_body(message, box, state, ink=ink)
+        if box.link is not None:
+            paint_link_card(self._p, self._draw, box.link, theme)
         self._parts.chips(box.chips, state.chip)
         self._meta(box, meta)
         for button, rect in box.buttons:

@@ -5,7 +5,15 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from ui.icons import draw_icon
 from ui.theme import Theme
-from ui.timeline.buttons import OF_FILES, WITH_SIGN, RowButton, advance, button_words, strong
+from ui.timeline.buttons import (
+    OF_FILES,
+    ON_CARDS,
+    WITH_SIGN,
+    RowButton,
+    advance,
+    button_words,
+    strong,
+)
 from ui.timeline.geometry import Geometry
 
 HALO = 3
@@ -59,7 +67,7 @@ class Primitives:
         font = strong(theme.type.caption if about_message else theme.type.small)
         p.setBrush(theme.hover if hovered else theme.surface)
         p.setPen(QPen(line, 1))
-        if button not in WITH_SIGN | OF_FILES:
+        if button not in WITH_SIGN | OF_FILES | ON_CARDS:
             p.setPen(Qt.PenStyle.NoPen)
             p.setBrush(theme.hover if hovered else Qt.BrushStyle.NoBrush)
         radius = theme.metrics.gap(8 if about_message else 9)
@@ -85,7 +93,7 @@ class Primitives:
                 return theme.ink2, theme.line2
             case RowButton.EARLIER:
                 return theme.ink, theme.line2
-            case _ if button in OF_FILES:
+            case _ if button in OF_FILES | ON_CARDS:
                 return theme.accentInk, theme.line2
             case _:
                 return theme.warn, theme.warnLine

@@ -24,6 +24,7 @@ from ui.timeline.code_block import CodeBlock
 from ui.timeline.file_pictures import FilePictures
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.layout import PlacedRow, ViewportLayout
+from ui.timeline.link_card import Describe
 from ui.timeline.loaded import LoadedMessages
 from ui.timeline.rows import (
     HeldRow,
@@ -79,8 +80,11 @@ class Scene:
         self,
         now_ms: Callable[[], UnixMs],
         faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]],
+        describe: Describe,
     ) -> None:
         self.now_ms = now_ms
+        self.describe = describe
+        """What a link of ours in a message says."""
         self._faces_of = faces_of
         self.loaded = LoadedMessages()
         self.bodies = BodyLayouts()
@@ -114,6 +118,7 @@ class Scene:
             explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
             now_ms=self.now_ms,
+            describe=self.describe,
             others=lambda: len(self.others),
         )
 

@@ -33,6 +33,7 @@ from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.buttons import RowButton
 from ui.timeline.canvas import TimelineCanvas
 from ui.timeline.interaction import TimelineInteraction
+from ui.timeline.link_card import Describe
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.paging import PageSource
 from ui.timeline.reading import ReadState, ReadTracker
@@ -86,16 +87,20 @@ class TimelineView(QAbstractScrollArea):
     quotedRequested = Signal(str)
     """What the message quotes is not here, and is wanted."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it knows of the world around it
         self,
         source: Callable[[], PageSource],
         *,
         names: Callable[[ParticipantId], str],
         faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {},
+        describe: Describe = lambda _: None,
         now_ms: Callable[[], UnixMs] = wall_clock_ms,
         parent: QWidget | None = None,
     ) -> None:
-        """``faces_of``: the pictures of a group's members, as far as they are known."""
+        """``faces_of``: the pictures of a group's members, as far as they are known.
+
+        ``describe``: what an invitation or a contact link says.
+        """
         super().__init__(parent)
         self.setAccessibleName(tr("Messages"))
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -104,7 +109,7 @@ class TimelineView(QAbstractScrollArea):
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         read_state = ReadState()
-        self.scene = Scene(now_ms, faces_of)
+        self.scene = Scene(now_ms, faces_of, describe)
         self.canvas = TimelineCanvas(self, self.scene, read_state)
         speech = Speech(self.scene, names)
         floating = (self.canvas.late_chip, self.canvas.jump_button)

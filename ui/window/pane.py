@@ -35,6 +35,7 @@ from ui.window.muted_bar import MutedBar
 from ui.window.open_bar import OpenBar
 from ui.window.pane_history import PaneHistory
 from ui.window.received_files import ReceivedFiles
+from ui.window.shared_links import SharedLinks
 from ui.window.unsent import UnsentTexts
 from ui.window.writing import Writing
 
@@ -119,6 +120,7 @@ class ConversationPane(QWidget):
             lambda: engine.timeline,
             names=self._name_of,
             faces_of=lambda group: faces_of(group, conversations()),
+            describe=SharedLinks(engine).describe,
             parent=self,
         )
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
