@@ -5,11 +5,14 @@ from enum import StrEnum
 from msgspec import Struct
 
 from engine.core.contacts import ContactState
-from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.search_text import Excerpt
 from engine.events import DeliveryView, MessageView, TextSpan
 
 PAGE_SIZE = 100
 """Rows of a timeline page, if nothing else is asked for."""
+FOUND_SIZE = 50
+"""Messages that the search answers with, if nothing else is asked for."""
 
 
 class TimelinePage(Struct, frozen=True, kw_only=True):
@@ -117,3 +120,31 @@ class MessageInfo(Struct, frozen=True, kw_only=True):
     holders: tuple[HolderView, ...]
     size: int
     """Bytes of the signed part; 0 if unknown."""
+
+
+class FoundView(Struct, frozen=True, kw_only=True):
+    """A message that the search found."""
+
+    conversation_id: ConversationId
+    conversation_name: str
+    position: Position
+    sender_id: ParticipantId
+    sender_name: str
+    is_own: bool
+    sent_ms: UnixMs
+    excerpt: Excerpt
+    file_name: str
+    """"" if it has no file."""
+
+    @property
+    def message_id(self) -> MessageId:
+        return self.position.message_id
+
+
+class SearchAnswer(Struct, frozen=True, kw_only=True):
+    """The newest come first, by their places over all conversations."""
+
+    found: tuple[FoundView, ...]
+    has_more: bool
+    is_shortened: bool
+    """More was asked for than is looked for; only the first words counted."""

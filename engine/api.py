@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from engine.answers import (
+    FOUND_SIZE,
     PAGE_SIZE,
     ContactPreview,
     ForkProof,
@@ -16,13 +17,14 @@ from engine.answers import (
     InvitePreview,
     MessageInfo,
     ReactorView,
+    SearchAnswer,
     TimelinePage,
     VersionView,
 )
 from engine.core import content
 from engine.core.blobs import manifest
 from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.events import (
     ConnectionView,
@@ -35,6 +37,7 @@ from engine.events import (
     Listener,
     MessageView,
     OwnClockView,
+    SearchIndexed,
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
 
@@ -463,6 +466,35 @@ class History(Protocol):
         """
 
 
+class Search(Protocol):
+    """Finds messages in all conversations.  ``engine.runtime.search`` implements it."""
+
+    async def find(  # noqa: PLR0913 - one keyword per filter
+        self,
+        text: str,
+        *,
+        conversation_id: ConversationId | None = None,
+        sender_id: ParticipantId | None = None,
+        since_ms: UnixMs | None = None,
+        until_ms: UnixMs | None = None,
+        has_file: bool = False,
+        has_link: bool = False,
+        before: Position | None = None,
+        limit: int = FOUND_SIZE,
+    ) -> SearchAnswer:
+        """Messages with a word that begins with each word of ``text``, or a name of a file.
+
+        Nothing in ``text`` is syntax.  ``before``: those before this one, for the next page.
+        Cancelling the call ends the search.
+        """
+
+    def indexed(self) -> SearchIndexed:
+        """How far messages of an old profile can be found; the event tells of changes."""
+
+    def set_indexing(self, *, active: bool) -> None:
+        """Go on with the messages of an old profile, or pause until the next start."""
+
+
 class ChatEngine(Protocol):
     """One profile's chats.  Call its methods on the event loop that runs the engine."""
 
@@ -471,7 +503,7 @@ class ChatEngine(Protocol):
 
     @property
     def groups(self) -> Groups:
-        """Raises LocalProtocolError before there is an identity; so do the next five."""
+        """Raises LocalProtocolError before there is an identity; so do the next six."""
 
     @property
     def open_channels(self) -> OpenChannels: ...
@@ -487,6 +519,9 @@ class ChatEngine(Protocol):
 
     @property
     def history(self) -> History: ...
+
+    @property
+    def search(self) -> Search: ...
 
     def identity(self) -> IdentityView | None:
         """Our identity; None until ``create_identity`` has made one."""

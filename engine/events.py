@@ -522,7 +522,20 @@ class IndexMadeAgain(Struct, frozen=True, kw_only=True):
     conversation_name: str
 
 
-NoticeContent: TypeAlias = ClocksAhead | NotSaved | IndexMadeAgain
+class SearchMadeAgain(Struct, frozen=True, kw_only=True):
+    """The search's index was damaged; it is made again, and no message is lost."""
+
+
+NoticeContent: TypeAlias = ClocksAhead | NotSaved | IndexMadeAgain | SearchMadeAgain
+
+
+class SearchIndexed(Struct, frozen=True, kw_only=True):
+    """How far the messages of an old profile can be found."""
+
+    left: int
+    """About so many cannot be found yet; 0: all can."""
+    total: int
+    is_paused: bool
 
 
 class NoticeRaised(Struct, frozen=True, kw_only=True):
@@ -559,6 +572,7 @@ EngineEvent: TypeAlias = (
     | NoticeCleared
     | HistoryChanged
     | StoresChanged
+    | SearchIndexed
 )
 
 Listener: TypeAlias = Callable[[EngineEvent], None]

@@ -27,6 +27,7 @@ from engine.events import (
     NoticeCleared,
     NoticeRaised,
     ReactionReceived,
+    SearchIndexed,
     TimelineChanged,
     TypingChanged,
 )
@@ -56,6 +57,7 @@ class EngineBridge(QObject):
     notice_cleared = Signal(NoticeCleared)
     history_changed = Signal(HistoryChanged)
     stores_changed = Signal(StoresChanged)
+    search_indexed = Signal(SearchIndexed)
 
     def __init__(self, engine: ChatEngine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -112,5 +114,7 @@ class EngineBridge(QObject):
                 self.history_changed.emit(event)
             case StoresChanged():
                 self.stores_changed.emit(event)
+            case SearchIndexed():
+                self.search_indexed.emit(event)
             case _:
                 assert_never(event)

@@ -51,6 +51,7 @@ from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY, People
 from engine.runtime.profile_services import ProfileServices, ProfileStart, make_profile_services
 from engine.runtime.runner_context import RunnerContext
+from engine.runtime.search import Search
 from engine.runtime.timeline import Timeline
 
 __all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
@@ -121,6 +122,7 @@ class Engine:
         await self._conversations.stop()
         if self._services is not None:
             await self._services.files.stop()
+            await self._services.search.stop()
         await self._maintenance.stop()
         if self._transport is not None:
             await self._transport.stop()
@@ -172,6 +174,7 @@ class Engine:
         )
         await services.load()
         services.files.start()
+        services.search.start()
         if self._recording is not None:
             self._maintenance.own(self._recording.run(context))
         self._maintenance.own(services.inbox.run())
@@ -230,6 +233,7 @@ class Engine:
         self._event_bus.publish(shown)
         if self._services is not None:
             self._services.files.hear(shown)
+            self._services.search.hear(shown)
 
     def _status_changed(self, status: TransportStatus) -> None:
         online = status.level is not TransportLevel.OFFLINE
@@ -267,6 +271,10 @@ class Engine:
     @property
     def history(self) -> HistoryService:
         return self._started_services.history
+
+    @property
+    def search(self) -> Search:
+        return self._started_services.search
 
     # --- identity -----------------------------------------------------------------------------
 

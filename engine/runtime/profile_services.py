@@ -19,6 +19,7 @@ from engine.runtime.open_channels import OpenChannels
 from engine.runtime.people import People
 from engine.runtime.request_inbox import RequestInbox
 from engine.runtime.runner_context import RunnerContext
+from engine.runtime.search import Search
 from engine.runtime.timeline import Timeline
 from engine.session.group.factory import GroupFactory
 from engine.session.open.factory import OpenFactory
@@ -50,6 +51,7 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
     timeline: Timeline
     files: Files
     history: HistoryService
+    search: Search
     inbox: RequestInbox
     context: RunnerContext
 
@@ -133,6 +135,7 @@ def make_profile_services(
         timeline=Timeline(context, conversations, people, history, files.look_at),
         files=files,
         history=history,
+        search=Search(context, conversations),
         inbox=RequestInbox(people, begin.identity, context.counters),
         context=context,
     )

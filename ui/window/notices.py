@@ -13,7 +13,14 @@ from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.errors import SettingsError
-from engine.events import ClocksAhead, IndexMadeAgain, NoticeContent, NoticeLevel, NotSaved
+from engine.events import (
+    ClocksAhead,
+    IndexMadeAgain,
+    NoticeContent,
+    NoticeLevel,
+    NotSaved,
+    SearchMadeAgain,
+)
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
 from ui.error_words import error_words
 from ui.foreign_text import one_line
@@ -54,6 +61,11 @@ def notice_words(content: NoticeContent) -> str:
                 "no message is lost."
             )
             return words.format(group=name)
+        case SearchMadeAgain():
+            return tr(
+                "What the search knew of your messages was damaged. It is made again; no message "
+                "is lost."
+            )
         case _:
             assert_never(content)
 

@@ -1,0 +1,139 @@
+"""The search of running engines: what was said, edited, deleted, sent as a file, and by whom."""
+
+import asyncio
+from typing import TypedDict, Unpack
+
+import pytest
+
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId
+from engine.core.records import ChannelName
+from engine.events import MessageAdded, MessageChanged, NoticeRaised, SearchMadeAgain
+from engine.persistence.database import open_database
+from tests.patience import PATIENCE_S
+from tests.runtime.conftest import KEY, MakePerson, Person
+from tests.runtime.test_engine_annotations import own_id, row
+from tests.runtime.test_engine_pairs_set_right import friends
+
+
+class Filters(TypedDict, total=False):
+    conversation_id: ConversationId
+    sender_id: ParticipantId
+    has_file: bool
+    has_link: bool
+
+
+async def texts(person: Person, words: str, **filters: Unpack[Filters]) -> list[str]:
+    answer = await person.engine.search.find(words, **filters)
+    return [one.excerpt.text for one in answer.found]
+
+
+@pytest.fixture
+async def talk(person: MakePerson) -> tuple[Person, Person, ConversationId]:
+    alice, bob = await person("Alice"), await person("Bob")
+    group = await alice.engine.groups.create("Friends")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    return alice, bob, group
+
+
+Talk = tuple[Person, Person, ConversationId]
+
+
+async def test_all_conversations_are_searched(talk: Talk) -> None:
+    alice, bob, group = talk
+    pair = await friends(alice, bob)
+    name = ChannelName(
+        channel_id=ChannelId("general"),
+        content_topic=ContentTopic("/toy-chat/2/huilong/proto"),
+        cluster_id=alice.engine.open_channels.cluster_id(),
+    )
+    channel = await alice.engine.open_channels.join(name, label="Anybody", nick="Alice")
+    await alice.engine.timeline.send_text(group, "a needle in the group")
+    await alice.engine.timeline.send_text(pair, "a needle for Bob")
+    await alice.engine.timeline.send_text(channel, "a needle for anybody")
+    await row(bob, "a needle in the group")
+    await row(bob, "a needle for Bob")
+    answer = await alice.engine.search.find("NEEDL")
+    assert {(one.conversation_id, one.excerpt.text) for one in answer.found} == {
+        (group, "a needle in the group"), (pair, "a needle for Bob"),
+        (channel, "a needle for anybody"),
+    }  # fmt: skip
+    places = [one.position for one in answer.found]
+    assert places == sorted(places, reverse=True)
+    assert await texts(bob, "needle", conversation_id=pair) == ["a needle for Bob"]
+    (one,) = (await bob.engine.search.find("needle", conversation_id=group)).found
+    assert (one.conversation_name, one.sender_name, one.is_own) == ("Friends", "Alice", False)
+    assert [one.excerpt.text[begin:end] for begin, end in one.excerpt.marks] == ["needle"]
+
+
+async def test_edits_and_deletions_are_followed(talk: Talk) -> None:
+    alice, bob, group = talk
+    said = await alice.engine.timeline.send_text(group, "before")
+    await row(bob, "before")
+    assert await texts(bob, "before") == ["before"]
+    await alice.engine.timeline.edit(group, said, "afterwards")
+    await row(bob, "afterwards")
+    assert (await texts(bob, "before"), await texts(bob, "after")) == ([], ["afterwards"])
+    await alice.engine.timeline.retract(group, said)
+    await bob.until(
+        lambda event: isinstance(event, MessageAdded | MessageChanged) and event.message.retracted
+    )
+    assert await texts(bob, "after") == await texts(alice, "after") == []
+    kept = await alice.engine.timeline.send_text(group, "only here")
+    await alice.engine.timeline.delete_locally(group, kept)
+    assert await texts(alice, "only") == []
+
+
+async def test_people_and_files(talk: Talk) -> None:
+    alice, bob, group = talk
+    await alice.engine.timeline.send_file(
+        group, name="Grüße.txt", media_type="text/plain", data=b"hello"
+    )
+    await alice.engine.timeline.send_text(group, "see https://a.example/grusse")
+    await row(bob, "see https://a.example/grusse")
+    assert await texts(bob, "grusse", has_file=True) == ["Grüße.txt"]
+    assert await texts(bob, "", has_link=True) == ["see https://a.example/grusse"]
+    assert len(await texts(bob, "grusse", sender_id=own_id(alice))) == 2
+    assert await texts(bob, "grusse", sender_id=own_id(bob)) == []
+
+
+async def test_pages_of_the_answer_follow_each_other(talk: Talk) -> None:
+    alice, _, group = talk
+    for number in range(5):
+        await alice.engine.timeline.send_text(group, f"word {number}")
+    first = await alice.engine.search.find("word", limit=3)
+    assert first.has_more
+    second = await alice.engine.search.find("word", limit=3, before=first.found[-1].position)
+    assert not second.has_more
+    assert [one.excerpt.text for one in (*first.found, *second.found)] == [
+        f"word {number}" for number in range(4, -1, -1)
+    ]
+    assert (await alice.engine.search.find("word " * 5_000)).is_shortened
+
+
+async def test_a_search_that_is_cancelled_leaves_the_next_one_alone(talk: Talk) -> None:
+    alice, _, group = talk
+    await alice.engine.timeline.send_text(group, "word")
+    for _ in range(20):
+        asked = asyncio.ensure_future(alice.engine.search.find("w"))
+        await asyncio.sleep(0)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+    assert await texts(alice, "word") == ["word"]
+
+
+async def test_a_damaged_index_is_said_and_made_again(talk: Talk) -> None:
+    alice, _, group = talk
+    await alice.engine.timeline.send_text(group, "word")
+    assert await texts(alice, "word") == ["word"]
+    beside = open_database(alice.database, KEY)
+    beside.execute("UPDATE search_1_data SET block = x'00' WHERE id > 10")
+    beside.close()
+    await texts(alice, "word")
+    told = await alice.until(
+        lambda event: isinstance(event, NoticeRaised) and event.content == SearchMadeAgain()
+    )
+    assert isinstance(told, NoticeRaised)
+    async with asyncio.timeout(PATIENCE_S):
+        while await texts(alice, "word") != ["word"]:  # noqa: ASYNC110 - it is asked, not told
+            await asyncio.sleep(0)
