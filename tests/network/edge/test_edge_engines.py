@@ -13,6 +13,7 @@ from engine.core.records import ChannelName
 from engine.events import ConnectionLevel, ConnectionRole, MessageKind
 from engine.persistence.profile_directory import open_profile_directory
 from tests.network.edge.edge_net import EdgeNet, addresses
+from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import StoreNode, until_stored
 
 EACH = 40
@@ -32,7 +33,7 @@ class Program:
         self.engine.subscribe(lambda _event: self._news.set())
 
     async def until_texts(self, group: ConversationId, expected: set[str]) -> list[str]:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(PATIENCE_S):
             while not expected <= set(texts := await self.texts(group)):
                 self._news.clear()
                 await self._news.wait()
@@ -43,7 +44,7 @@ class Program:
         return [row.text for row in page.messages if row.kind is MessageKind.TEXT]
 
     async def until_level(self, level: ConnectionLevel) -> None:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(PATIENCE_S):
             while self.engine.connection().level is not level:
                 self._news.clear()
                 await self._news.wait()

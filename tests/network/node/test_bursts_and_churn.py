@@ -7,6 +7,7 @@ import asyncio
 import gc
 import os
 from itertools import combinations
+from operator import le
 from pathlib import Path
 
 import pytest
@@ -120,8 +121,9 @@ async def churn(count: int) -> None:
         await some(100)  # what grows once has grown: counters, caches of ids
         before = held()
         await some(count)
-        after = held()  # Fewer, if what other tests have left went meanwhile.
-        assert all(now <= then for now, then in zip(after, before, strict=True)), (before, after)
+        async with asyncio.timeout(PATIENCE_S):  # The last one may have just gone.
+            while not all(map(le, held(), before)):  # noqa: ASYNC110 -- the loop's next turn
+                await asyncio.sleep(0)
 
 
 def test_connections_that_come_and_go_leave_nothing_at_a_relay() -> None:

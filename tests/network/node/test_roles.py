@@ -17,8 +17,9 @@ from engine.network.transport import Transport, TransportLevel, TransportRole
 from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.topics import Sharding
 from tests.network.edge.edge_net import QUICK, EdgeNet, Listening, addresses, message
+from tests.patience import PATIENCE_S
 
-AT_ONCE = RolePace(alone_s=0, together_s=0, handover_s=5, overlap_s=0.1)
+AT_ONCE = RolePace(alone_s=0, together_s=0, handover_s=PATIENCE_S, overlap_s=0.1)
 
 
 def quick_edge(settings: NodeSettings) -> EdgeNode:
@@ -77,7 +78,7 @@ async def test_a_forced_role_is_taken_and_heard_through(role: Role) -> None:
 
 
 async def test_changing_roles_in_a_burst_loses_and_doubles_nothing() -> None:
-    calmly = RolePace(handover_s=5, overlap_s=1.5)
+    calmly = RolePace(handover_s=PATIENCE_S, overlap_s=1.5)
 
     async with RoleNet() as net:
         nodes = await net.service_nodes(2)

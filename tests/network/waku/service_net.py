@@ -19,8 +19,8 @@ from tests.patience import PATIENCE_S
 SHARD = PubsubTopic("/waku/2/rs/42/0")
 TOPIC = ContentTopic("/causerie/1/tests/proto")
 OTHER_TOPIC = ContentTopic("/causerie/1/other/proto")
-PATIENT = ExchangeLimits(end_timeout_s=0.01, max_response_bytes=300_000)
-QUICK = replace(PATIENT, first_byte_timeout_s=0.1, timeout_s=0.2)
+PATIENT = ExchangeLimits(end_timeout_s=PATIENCE_S, max_response_bytes=300_000)
+QUICK = replace(PATIENT, first_byte_timeout_s=0.1, timeout_s=0.2, end_timeout_s=0.01)
 """For peers that are known not to answer."""
 
 

@@ -147,8 +147,7 @@ async def test_who_closes_after_each_message_and_then_takes_no_more_is_given_up(
 
 
 async def test_who_closes_one_stream_and_leaves_the_next_open_loses_nothing_by_it() -> None:
-    settings_ = replace(IMPATIENT, push=replace(IMPATIENT.push, write_timeout_s=0.1))
-    async with filter_net(settings_) as net:
+    async with filter_net(IMPATIENT) as net:
         heard: list[int] = []
 
         async def closes_the_first(stream: Stream) -> None:

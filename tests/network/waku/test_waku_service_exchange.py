@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.errors import ConfigError, RemoteProtocolError, TransportError
 from engine.network.libp2p.ports import PeerId, ProtocolId, Stream
@@ -16,6 +17,7 @@ from engine.network.waku.service.server import ServiceSettings, serve_requests
 from engine.network.waku.token_buckets import TokenBuckets
 from tests.network.waku.memory_host import MemoryHost
 from tests.network.waku.service_net import PATIENT, QUICK, ServiceNet, exchange_raw, unframed, until
+from tests.patience import PATIENCE_S
 
 ECHO = ProtocolId("/echo")
 A, B = PeerId("a"), PeerId("b")
@@ -27,9 +29,13 @@ class Echo:
     name = "echo"
     protocol = ECHO
 
-    def __init__(self, gate: GateLimits | None = None) -> None:
+    def __init__(
+        self, gate: GateLimits | None = None, *, request_timeout_s: float = PATIENCE_S
+    ) -> None:
         self.settings = ServiceSettings(
-            max_request_bytes=1_000, gate=gate or GateLimits(), request_timeout_s=0.05
+            max_request_bytes=1_000,
+            gate=gate or GateLimits(),
+            request_timeout_s=request_timeout_s,
         )
         self.held = asyncio.Event()
         self.held.set()
@@ -132,7 +138,8 @@ async def test_a_peer_that_never_closes_still_gives_its_answer() -> None:
     async with ServiceNet() as net:
         client, server = await pair(net)
         server.set_stream_handler(ECHO, answers_and_stays)
-        assert await ask(client, server.peer_id, ECHO, b"?", PATIENT) == b"yes"
+        soon_given_up = replace(PATIENT, end_timeout_s=0.01)
+        assert await ask(client, server.peer_id, ECHO, b"?", soon_given_up) == b"yes"
         assert client.streams[-1].outward.broken
 
 
@@ -166,7 +173,7 @@ async def test_a_bad_request_is_counted_and_reset(data: bytes, counter: str) -> 
 async def test_half_a_request_is_not_waited_for() -> None:
     async with ServiceNet() as net:
         client, server = await pair(net)
-        serve_requests(server, Echo(), net.counters)
+        serve_requests(server, Echo(request_timeout_s=0.05), net.counters)
         stream = await client.new_stream(server.peer_id, [ECHO])
         await stream.write(encode_frame(bytes(100))[:50])
         await until(lambda: net.counters["echo.request_timeout"] == 1)
