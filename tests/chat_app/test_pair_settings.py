@@ -23,9 +23,8 @@ from engine.crypto.identity import Identity
 from engine.crypto.pair import MvdsPart, PairSeal
 from engine.events import MessageKind
 from engine.persistence.profile_directory import open_profile_directory
+from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import StoreNode
-
-PATIENCE_S = 60
 
 
 class Program:

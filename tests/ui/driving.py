@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId
 from engine.events import ConversationView
+from tests.patience import PATIENCE_S
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
@@ -22,7 +23,6 @@ from ui.window.window_context import WindowContext
 
 NOW = datetime.fromtimestamp(START_MS / 1000 + 120, tz=UTC)
 Key = Qt.Key
-_PATIENCE_S = 60
 _LOOK_AGAIN_S = 0.002  # looking all the time would keep the storage thread from its work
 _NO_KEYS = Qt.KeyboardModifier.NoModifier
 
@@ -35,7 +35,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
         asyncio.get_running_loop().set_exception_handler(
             lambda _loop, context: escaped.append(dict(context))
         )
-        await asyncio.wait_for(scenario(), _PATIENCE_S * 3)
+        await asyncio.wait_for(scenario(), PATIENCE_S * 3)
 
     with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:
         runner.run(guarded())
@@ -56,7 +56,7 @@ async def until(condition: Callable[[], bool]) -> None:
             loop.call_later(_LOOK_AGAIN_S, look)
 
     look()
-    await asyncio.wait_for(reached, _PATIENCE_S)
+    await asyncio.wait_for(reached, PATIENCE_S)
 
 
 async def turn(times: int = 20) -> None:

@@ -9,8 +9,7 @@ import qasync
 from PySide6.QtWidgets import QApplication
 
 from chat_app.interrupts import Interrupts, closed_or_interrupted
-
-_PATIENCE_S = 60
+from tests.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
@@ -25,7 +24,7 @@ def test_a_signal_ends_the_wait_for_the_window(
             # From another thread, so that nothing but the signal itself wakes this one.
             sender = threading.Thread(target=signal.raise_signal, args=(number,))
             sender.start()
-            await asyncio.wait_for(closed_or_interrupted(asyncio.Event(), interrupts), _PATIENCE_S)
+            await asyncio.wait_for(closed_or_interrupted(asyncio.Event(), interrupts), PATIENCE_S)
             sender.join()
             assert interrupts.asked.is_set()
             assert signal.getsignal(number) is signal.SIG_DFL
@@ -44,7 +43,7 @@ def test_a_closed_window_needs_no_signal(qapp: QApplication) -> None:
         with Interrupts() as interrupts:
             closed = asyncio.Event()
             closed.set()
-            await asyncio.wait_for(closed_or_interrupted(closed, interrupts), _PATIENCE_S)
+            await asyncio.wait_for(closed_or_interrupted(closed, interrupts), PATIENCE_S)
             return interrupts.status
 
     with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:

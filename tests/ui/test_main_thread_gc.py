@@ -8,6 +8,9 @@ from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
 from chat_app.main_thread_gc import EVERY_MS, MainThreadCollector
+from tests.patience import PATIENCE_S
+
+PATIENCE_MS = PATIENCE_S * 1_000
 
 
 class Cycle(QObject):
@@ -50,7 +53,7 @@ def test_the_timer_collects_by_itself(qtbot: QtBot) -> None:
     try:
         Cycle(ended_on)
         make_rubbish()
-        qtbot.waitUntil(lambda: ended_on == [threading.get_ident()])
+        qtbot.waitUntil(lambda: ended_on == [threading.get_ident()], timeout=PATIENCE_MS)
     finally:
         collector.stop()
 
@@ -59,9 +62,9 @@ def test_it_looks_ever_less_often_until_there_is_rubbish_again(qtbot: QtBot) -> 
     before, collector = gc.get_threshold(), MainThreadCollector()
     try:
         gc.set_threshold(1_000_000_000)
-        qtbot.waitUntil(lambda: collector.interval_ms > EVERY_MS)
+        qtbot.waitUntil(lambda: collector.interval_ms > EVERY_MS, timeout=PATIENCE_MS)
         gc.set_threshold(1)
-        qtbot.waitUntil(lambda: collector.interval_ms == EVERY_MS)
+        qtbot.waitUntil(lambda: collector.interval_ms == EVERY_MS, timeout=PATIENCE_MS)
     finally:
         gc.set_threshold(*before)
         collector.stop()

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSystemTrayIcon
 from assets import app_icon_path, app_icon_pictures, icon_path
 from engine.core.errors import StorageError, StorageFault
 from engine.events import ConversationView, MessageView
+from tests.patience import PATIENCE_S
 from tests.ui.driving import play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from ui.icons import app_icon, pixmap
@@ -115,9 +116,12 @@ def test_settling_waits_for_the_quick_and_cancels_the_stuck() -> None:
 
     async def scenario() -> None:
         tasks.spawn(quick, purpose="be quick")
+        await tasks.settle(timeout_s=PATIENCE_S)
+        assert ends == ["quick"]
         tasks.spawn(stuck, purpose="hang")
+        await turn()
         await tasks.settle(timeout_s=0.05)
-        assert sorted(ends) == ["quick", "stuck"]
+        assert ends == ["quick", "stuck"]
         await tasks.settle()
 
     play(scenario)

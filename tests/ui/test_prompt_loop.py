@@ -9,6 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from chat_app.prompt_loop import PromptLoop
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_callbacks_that_never_end_do_not_starve_qt(run: Run) -> None:
 
         again()
         QTimer.singleShot(0, lambda: fired.set_result("painted"))
-        assert await asyncio.wait_for(fired, 60) == "painted"
+        assert await asyncio.wait_for(fired, PATIENCE_S) == "painted"
 
     run(scenario)
 
@@ -77,11 +78,11 @@ def test_other_threads_and_timers_wake_it(run: Run) -> None:
         threading.Thread(
             target=loop.call_soon_threadsafe, args=(from_thread.set_result, "thread")
         ).start()
-        assert await asyncio.wait_for(from_thread, 60) == "thread"
+        assert await asyncio.wait_for(from_thread, PATIENCE_S) == "thread"
         assert await asyncio.to_thread(threading.get_ident) != threading.get_ident()
         later = loop.create_future()
         loop.call_later(0.001, later.set_result, "timer")
-        assert await asyncio.wait_for(later, 60) == "timer"
+        assert await asyncio.wait_for(later, PATIENCE_S) == "timer"
 
     run(scenario)
 
@@ -94,7 +95,7 @@ def test_an_error_in_a_callback_goes_to_the_handler_and_the_rest_goes_on(run: Ru
         loop.call_soon(lambda: 1 // 0)
         after = loop.create_future()
         loop.call_soon(after.set_result, "still here")
-        assert await asyncio.wait_for(after, 60) == "still here"
+        assert await asyncio.wait_for(after, PATIENCE_S) == "still here"
         assert [type(error) for error in errors] == [ZeroDivisionError]
 
     run(scenario)

@@ -23,13 +23,13 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.schema import SCHEMA_VERSION
 from engine.runtime.engine import Engine
+from tests.patience import PATIENCE_S
 from tests.persistence.version_1 import make_long_version_1
 from tests.ui.driving import play, until
 from ui.carrying_over import CarryingOverWindow
 from ui.settings import UiSettings
 
 REPOSITORY = Path(__file__).parents[2]
-_PATIENCE_S = 60
 
 
 @pytest.fixture
@@ -81,11 +81,11 @@ class Start:
         if 0.5 < share < 1 and not self._may_go_on.is_set():
             self.carrying_over.progress(share)
             self._loop.call_soon_threadsafe(self._half.set)
-            assert self._may_go_on.wait(_PATIENCE_S)
+            assert self._may_go_on.wait(PATIENCE_S)
         return self.carrying_over.progress(share)
 
     async def half_way(self) -> CarryingOverWindow:
-        await asyncio.wait_for(self._half.wait(), _PATIENCE_S)
+        await asyncio.wait_for(self._half.wait(), PATIENCE_S)
         await until(lambda: self.carrying_over.window is not None)
         assert self.carrying_over.window is not None
         return self.carrying_over.window

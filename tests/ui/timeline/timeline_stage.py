@@ -34,6 +34,7 @@ from engine.events import (
     SpanKind,
     TextSpan,
 )
+from tests.patience import PATIENCE_S
 from ui.timeline.rows import message_of
 from ui.timeline.view import TimelineView
 
@@ -290,7 +291,7 @@ async def emitted(signal: SignalInstance) -> tuple[object, ...]:
 
     connection = signal.connect(take)
     try:
-        return await asyncio.wait_for(future, timeout=60)
+        return await asyncio.wait_for(future, timeout=PATIENCE_S)
     finally:
         signal.disconnect(connection)
 
