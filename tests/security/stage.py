@@ -54,8 +54,6 @@ MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
 YEAR_MS: Final = 365 * DAY_MS
-HEALING_S: Final = 60
-"""Within a minute after an attack has stopped."""
 NS_PER_MS: Final = 1_000_000
 SETTINGS: Final = Settings(
     network=NetworkSettings(listen_host="127.0.0.1", discovery=False),
@@ -346,13 +344,11 @@ class Stage:
 
     # --- waiting --------------------------------------------------------------------------------
 
-    async def until(
-        self, check: Callable[[], Awaitable[bool]], timeout_s: float = PATIENCE_S
-    ) -> float:
+    async def until(self, check: Callable[[], Awaitable[bool]]) -> float:
         """Look again whenever somebody was told something; gives back how long it took."""
         loop = asyncio.get_running_loop()
         begun_s = loop.time()
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 self.changed.clear()
                 if await check():
@@ -380,7 +376,7 @@ class Stage:
             while not person.counted(name):  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
-    async def until_alike(self, victims: Iterable[Victim], timeout_s: float = PATIENCE_S) -> float:
+    async def until_alike(self, victims: Iterable[Victim]) -> float:
         """All know all others, and show the same log with nothing that waits."""
         everybody = list(victims)
 
@@ -392,17 +388,17 @@ class Stage:
                 return False
             return len({tuple(row.message_id for row in rows) for rows in logs}) == 1
 
-        return await self.until(alike, timeout_s)
+        return await self.until(alike)
 
     async def heals(self, texts: Iterable[str], victims: Iterable[Victim] | None = None) -> float:
-        """Within a minute all have placed these texts, and their logs are alike."""
+        """Until all have placed these texts, and their logs are alike; how long it took."""
         wanted, everybody = set(texts), list(victims or self.victims)
 
         async def placed() -> bool:
             return all([wanted <= set(await one.texts()) for one in everybody])
 
-        took_s = await self.until(placed, HEALING_S)
-        return took_s + await self.until_alike(everybody, HEALING_S - took_s)
+        took_s = await self.until(placed)
+        return took_s + await self.until_alike(everybody)
 
     async def close(self) -> None:
         for victim in self.victims:

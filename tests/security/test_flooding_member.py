@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from engine.core.sds.config import FloodLimits
 from engine.events import FloodsChanged, FloodView, MessageAdded, TimelineChanged
 from tests.security.mallory import Mallory
-from tests.security.stage import HEALING_S, NOTHING_KEPT, Stage, Victim, figure
+from tests.security.stage import NOTHING_KEPT, Stage, Victim, figure
 
 KIB: Final = 1024
 LARGE: Final = "flood " * (10 * KIB)
@@ -104,7 +104,7 @@ async def test_nobody_waits_for_what_is_set_aside_and_what_is_shown_takes_its_pl
     await stage.until(partial(reads_all, alice, flood))
     await stage.until(partial(floods_are, alice, ()))
     await alice.say("I have read all of that")
-    took_s = await stage.until(partial(reads_all, bob, ["I have read all of that"]), HEALING_S)
+    took_s = await stage.until(partial(reads_all, bob, ["I have read all of that"]))
     named = {
         entry.message_id for entry in (await bob.state()).set_aside if entry.sender_id == mallory.me
     }
@@ -183,7 +183,7 @@ async def test_who_fetches_many_days_of_several_authors_is_not_kept_from_it(stag
     await stage.until_connected()
     newcomer = await stage.victim("Carol")
     await stage.join(newcomer)
-    took_s = await stage.until(partial(reads_all, newcomer, said), HEALING_S)
+    took_s = await stage.until(partial(reads_all, newcomer, said))
     counted = [person.counted("sds.set_aside") for person in stage.victims]
     figure(
         f"a newcomer fetches {len(said)} texts of 2 authors and 3 days, more than twice the "

@@ -9,7 +9,6 @@ from engine.events import ClockJudged, OwnClockView
 from tests.security.mallory import Mallory, naming
 from tests.security.stage import (
     DAY_MS,
-    HEALING_S,
     HOUR_MS,
     MINUTE_MS,
     YEAR_MS,
@@ -158,7 +157,7 @@ async def test_strangers_of_today_do_not_outvote_those_known_for_days(stage: Sta
         clock = last_judged(wanda)
         return clock is not None and set(clock.by) == {"Alice", "Bob"}
 
-    learnt_s = await stage.until(knows, HEALING_S)
+    learnt_s = await stage.until(knows)
     figure(
         f"strangers who say that a wrong clock is right: it is learnt all the same after "
         f"{learnt_s:.1f} s"

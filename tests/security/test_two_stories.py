@@ -17,7 +17,7 @@ from engine.core.sds.config import SdsConfig
 from engine.core.sds.vocabulary import HistoryEntry
 from engine.core.waku import WakuMessage
 from tests.security.mallory import Mallory, naming
-from tests.security.stage import HEALING_S, NOTHING_KEPT, Stage, Victim, figure
+from tests.security.stage import NOTHING_KEPT, Stage, Victim, figure
 
 PHANTOMS = 20
 
@@ -288,7 +288,7 @@ async def test_ten_thousand_phantoms_of_strangers_leave_room_for_what_really_lac
     bob.on_the_way = lambda message: (message,)
     await alice.say("and this names it")
     said = ["this is lost on the way", "and this names it"]
-    took_s = await stage.until(partial(read_all, bob, said), HEALING_S)
+    took_s = await stage.until(partial(read_all, bob, said))
     figure(
         f"phantoms of 11 strangers: with {await bob.missing()} looked for, before 10 000, what "
         f"really lacked and what named it are placed after {took_s:.1f} s"
