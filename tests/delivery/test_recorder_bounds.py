@@ -12,6 +12,7 @@ from engine.delivery.recorder import Recorder, RecorderSettings
 from engine.delivery.row_builder import RowBuilder, Which
 from engine.delivery.sqlite_log import LogReader, find_logs
 from engine.delivery.steps import Refused
+from tests.patience import PATIENCE_S
 
 WHICH = Which(ConversationId("c"), Protocol.SDS)
 ME = ParticipantId("a" * 32)
@@ -53,14 +54,14 @@ def test_a_full_queue_drops_counts_and_says_so(
 
     def wait(book: RowBuilder) -> None:
         busy.set()
-        assert go_on.wait(30)
+        assert go_on.wait(PATIENCE_S)
         real(book)
 
     monkeypatch.setattr(RowBuilder, "all_begun", wait)
     recorder = _recorder(tmp_path, max_pending=10)
     recorder.begin(ME)
     recorder.before_ends()
-    assert busy.wait(30)
+    assert busy.wait(PATIENCE_S)
     for number in range(15):
         _tell(recorder, f"r{number}")
     assert recorder.dropped == 5

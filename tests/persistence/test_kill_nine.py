@@ -18,8 +18,8 @@ from tests.persistence.store_examples import FUTURE, GROUP, INSTANCE
 REPOSITORY = Path(__file__).parents[2]
 
 
-def save_until_killed(profile: Path, first: int, after_ms: float) -> int:
-    """The last number that the process said was saved; ``first - 1`` if it said nothing."""
+def save_until_killed(profile: Path, first: int, count: int, after_ms: float) -> int:
+    """Killed so long after it said so many; the last number that it said was saved."""
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.persistence.saving_process", str(profile), str(first)],
         cwd=REPOSITORY,
@@ -29,9 +29,10 @@ def save_until_killed(profile: Path, first: int, after_ms: float) -> int:
     with process:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
+        lines = [process.stdout.readline() for _ in range(count)]
         timer = threading.Timer(after_ms / 1000, process.kill)
         timer.start()
-        lines = process.stdout.readlines()
+        lines += process.stdout.readlines()
         timer.join()
     assert process.returncode == -signal.SIGKILL
     complete = [int(line) for line in lines if line.endswith("\n")]
@@ -72,10 +73,11 @@ def test_killed_at_random_moments_nothing_saved_is_lost(
     directory = open_profile_directory(tmp_path / "alice")
     said, kept = -1, -1
     for _ in range(kills):
-        said = save_until_killed(directory.path, kept + 1, moments.uniform(0, 250))
+        count, after_ms = moments.randrange(12), moments.uniform(0, 50)
+        said = save_until_killed(directory.path, kept + 1, count, after_ms)
         with ProfileLock(directory):  # a killed holder leaves no lock
             store = SqliteProfileStore.open(directory.database, key)
             kept = check_nothing_is_half_there(store)
             store.close()
         assert said <= kept <= said + 1, "one more may have been saved but not yet said"
-    assert kept > kills, "the kills must not all have come before the first save"
+    assert kept > kills, "the kills did not all come before the first save"

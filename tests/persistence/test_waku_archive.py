@@ -347,9 +347,11 @@ def test_a_killed_process_loses_nothing_that_it_said_was_archived(tmp_path: Path
         with process:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            timer = threading.Timer(chance.uniform(0.02, 0.3), process.kill)
+            lines = [process.stdout.readline() for _ in range(chance.randrange(12))]
+            timer = threading.Timer(chance.uniform(0, 0.05), process.kill)
             timer.start()
-            said = [int(line) for line in process.stdout if line.endswith("\n")]
+            lines += process.stdout.readlines()
+            said = [int(line) for line in lines if line.endswith("\n")]
             timer.join()
         assert process.returncode == -signal.SIGKILL
         archive = OpenArchive(path)
