@@ -15,8 +15,15 @@ from msgspec import Struct
 from engine.core.ids import MessageId, ParticipantId
 
 
+class ShownFile(Struct, frozen=True, kw_only=True):
+    name: str
+    size: int
+    root: bytes
+    """What its chunks are found by."""
+
+
 class ShownMessage(Struct, frozen=True, kw_only=True):
-    """A text as its row shows it, without what differs between members."""
+    """A text or a file as its row shows it, without what differs between members."""
 
     message_id: MessageId
     text: str
@@ -27,6 +34,7 @@ class ShownMessage(Struct, frozen=True, kw_only=True):
     quoted_id: MessageId | None
     quoted_text: str | None = None
     """None: it quotes nothing, or what it quotes is not here."""
+    file: ShownFile | None = None
 
 
 @dataclass(slots=True, kw_only=True)

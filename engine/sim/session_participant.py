@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from engine.codec.envelope import decode_signed_part
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message, encode_waku_message
-from engine.core.content import Body, Text
+from engine.core.content import Attachment, Body, Text
 from engine.core.counters import Counters
 from engine.core.emoji import without_selectors
 from engine.core.entropy import Entropy
 from engine.core.faults import SeededRandom
-from engine.core.ids import HolderSource, InstanceId, ParticipantId, PubsubTopic, UnixMs
+from engine.core.ids import HolderSource, InstanceId, MessageId, ParticipantId, PubsubTopic, UnixMs
 from engine.core.ports import ApplyChannel, StoreWrite
-from engine.core.records import GroupRecord, ProfileRecord
+from engine.core.records import FileRecord, GroupRecord, ProfileRecord
 from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached
 from engine.core.sds.vocabulary import (
     AppendToLog,
@@ -37,7 +37,7 @@ from engine.persistence.rules import MAX_PAGE_ROWS, SAID_KINDS
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
-from engine.session.inputs import CopiesAccepted, MessageArrived, Say
+from engine.session.inputs import CopiesAccepted, HoldsFiles, MessageArrived, Say
 from engine.session.loading import read
 from engine.session.transitions import (
     Load,
@@ -46,7 +46,7 @@ from engine.session.transitions import (
     Publish,
     SessionTransition,
 )
-from engine.sim.judge import Observation, ShownMessage
+from engine.sim.judge import Observation, ShownFile, ShownMessage
 from engine.sim.network import Outgoing
 
 _TOPIC = PubsubTopic("/waku/2/rs/42/0")
@@ -127,9 +127,15 @@ class SessionParticipant:
     def say(self, body: Body, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms = now_ms
         transition = self.session.handle(Say(body), now_ms=now_ms)
-        if isinstance(body, Text) and transition.message_id is not None:
+        if isinstance(body, Text | Attachment) and transition.message_id is not None:
             self.seen.sent.append(transition.message_id)
         return self.perform(transition)
+
+    def hold_files(self, message_ids: Sequence[MessageId], *, now_ms: UnixMs) -> list[Outgoing]:
+        """These are here as a whole."""
+        self._now_ms = now_ms
+        held = HoldsFiles(tuple(message_ids))
+        return self.perform(self.session.handle(held, now_ms=now_ms))
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms, self.online = now_ms, online
@@ -195,10 +201,22 @@ class SessionParticipant:
                 ),
                 quoted_id=stored.record.reply_to,
                 quoted_text=stored.quote.text if stored.quote else None,
+                file=_shown_file(stored.record.file),
             )
             for stored in page.messages
             if stored.record.kind in SAID_KINDS and not stored.record.waiting
         ]
+
+    def holders_of_files(self) -> dict[MessageId, frozenset[ParticipantId]]:
+        """Of each file that is shown: who says that they have all of it, and did not send it."""
+        if self._group is None:
+            return {}
+        page = self.store.latest_page(self._group.conversation_id, limit=MAX_PAGE_ROWS)
+        return {
+            record.position.message_id: frozenset(transfer.holders) - {record.sender_id}
+            for record in (stored.record for stored in page.messages)
+            if record.file is not None and (transfer := record.file.transfer) is not None
+        }
 
     # --- the runner's part ---
 
@@ -268,3 +286,9 @@ class SessionParticipant:
                 certain.add(holder.participant_id)
             case _:
                 pass
+
+
+def _shown_file(file: FileRecord | None) -> ShownFile | None:
+    if file is None or file.transfer is None:
+        return None
+    return ShownFile(name=file.name, size=file.size, root=file.transfer.manifest.root)

@@ -10,7 +10,9 @@ from multiprocessing import get_context
 import pytest
 
 from engine.persistence import annotation_tables
+from engine.session.group.whole_files import WholeFiles
 from engine.sim.annotated_trial import annotated_trial
+from engine.sim.shared_files import SharedFiles
 
 SEEDS = range(1, 11)
 LONG_SEEDS = range(101, 201)
@@ -23,7 +25,8 @@ def test_all_members_show_the_same_and_what_the_rules_say(seed: int) -> None:
     assert outcome.problems == ()
     assert outcome.crashes > 0
     assert outcome.early > 0
-    kinds = {"text", "reaction", "edit", "edit of another", "retraction of another"}
+    assert outcome.claims > 0
+    kinds = {"text", "file", "reaction", "edit", "edit of another", "retraction of another"}
     assert kinds <= outcome.said.keys()
 
 
@@ -48,6 +51,17 @@ def test_the_judge_sees_that_a_stranger_edits(monkeypatch: pytest.MonkeyPatch) -
     anybody = annotation_tables.NEWEST_VERSION.replace("sender_key = ?", "sender_key <> -?")
     monkeypatch.setattr(annotation_tables, "NEWEST_VERSION", anybody)
     assert_seen("than the rules say")
+
+
+def test_the_judge_sees_that_a_claim_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WholeFiles, "hear", lambda *_: None)
+    outcome = annotated_trial(1)
+    assert any("than those who said so" in problem for problem in outcome.problems)
+
+
+def test_the_judge_sees_that_a_lie_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedFiles, "fetch", lambda *_: True)
+    assert_seen("lies believed")
 
 
 def test_the_judge_sees_that_what_came_early_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
