@@ -85,6 +85,7 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:
                 options=node_options(asked),
             )
         case _:
+            from chat_app.autostart import start_command
             from chat_app.delivery_recording import RecordWish
             from chat_app.window import WindowOptions, open_window
 
@@ -92,6 +93,8 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:
                 profile_paths(asked.profile, asked.profile_dir),
                 WindowOptions(
                     link=link,
+                    minimised=asked.minimised,
+                    start_command=start_command(asked.profile, asked.profile_dir),
                     port=asked.port,
                     faults=asked.faults,
                     record=RecordWish(
@@ -177,6 +180,11 @@ def _parser() -> _Parser:
     )
     _add_profile(parser)
     _add_port(parser)
+    parser.add_argument(
+        "--minimised",
+        action="store_true",
+        help="start in the tray, or in the task bar where there is none",
+    )
     parser.add_argument(
         "--faults",
         type=_faults,

@@ -9,9 +9,7 @@ window warns and goes on with that key's default, unless the key protects the us
 How the text of the file is written and changed is chat_app/settings_file.py's part.
 """
 
-import difflib
 import os
-import re
 import stat
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -19,6 +17,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from chat_app.settings_lines import did_you_mean, line_of, resembles, shown_key
 from chat_app.settings_rules import (
     AUTOMATIC,
     Choice,
@@ -197,6 +196,23 @@ class NotificationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DesktopSettings:
+    """The window's place on the desktop."""
+
+    tray: bool = _setting(
+        True,
+        Flag(),
+        "Show an icon in the desktop's tray, if it has one. A change counts from the next start.",
+    )
+    close_to_tray: str = _setting(
+        "ask",
+        Choice("ask", "yes", "no"),
+        "What closing the window does where there is a tray. yes: the program stays in the tray."
+        " no: it ends. ask: you are asked once. Where there is no tray it ends.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacySettings:
     """What others are told besides messages."""
 
@@ -285,6 +301,7 @@ Section = (
     | ServingSettings
     | AppearanceSettings
     | NotificationSettings
+    | DesktopSettings
     | PrivacySettings
     | StorageSettings
     | LogSettings
@@ -301,6 +318,7 @@ class Settings:
     node: ServingSettings = ServingSettings()
     appearance: AppearanceSettings = AppearanceSettings()
     notifications: NotificationSettings = NotificationSettings()
+    desktop: DesktopSettings = DesktopSettings()
     privacy: PrivacySettings = PrivacySettings()
     storage: StorageSettings = StorageSettings()
     log: LogSettings = LogSettings()
@@ -323,6 +341,7 @@ def sections_of(settings: Settings) -> Iterator[tuple[str, Section]]:
     yield "node", settings.node
     yield "appearance", settings.appearance
     yield "notifications", settings.notifications
+    yield "desktop", settings.desktop
     yield "privacy", settings.privacy
     yield "storage", settings.storage
     yield "log", settings.log
@@ -448,6 +467,7 @@ def read_text(text: str, path: Path) -> ReadSettings:
         node=reader.section("node", DEFAULTS.node, document),
         appearance=reader.section("appearance", DEFAULTS.appearance, document),
         notifications=reader.section("notifications", DEFAULTS.notifications, document),
+        desktop=reader.section("desktop", DEFAULTS.desktop, document),
         privacy=reader.section("privacy", DEFAULTS.privacy, document),
         storage=reader.section("storage", DEFAULTS.storage, document),
         log=reader.section("log", DEFAULTS.log, document),
@@ -474,7 +494,7 @@ class _Reader:
                 hint = f"it belongs under [{home}]"
             else:
                 sections = ", ".join(f"[{known}]" for known in _KEYS)
-                hint = f"{_did_you_mean(name, _KEYS)}there are {sections}"
+                hint = f"{did_you_mean(name, _KEYS)}there are {sections}"
             self._complain("", name, f"unknown; {hint}", SettingsFlaw.UNKNOWN)
             self._look_into(document[name])
 
@@ -516,7 +536,7 @@ class _Reader:
     ) -> None:
         line = line_of(self.text, section, key)
         place = f"{self.path}:{line}" if line else str(self.path)
-        name = f"[{section}] {_shown(key)}" if section else _shown(key)
+        name = f"[{section}] {shown_key(key)}" if section else shown_key(key)
         known = find_key(section, key)
         complaint = SettingsError(
             f"{name}: {problem}",
@@ -537,19 +557,10 @@ def _may_protect(section: str, key: str) -> bool:
     names = {name for _, name in PROTECTIVE}
     if not section:
         names |= _PROTECTIVE_SECTIONS
-    if _resembles(key, names):
+    if resembles(key, names):
         return True
     known = {each.name for each in keys_of(section)}
-    return section in _PROTECTIVE_SECTIONS and not _resembles(key, known)
-
-
-def _resembles(key: str, names: set[str]) -> bool:
-    return bool(difflib.get_close_matches(key[:64].casefold(), names, n=1))
-
-
-def _shown(key: str) -> str:
-    """A key is the user's own text, but may be anything: on one line and not endless."""
-    return key if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", key) else f"{key[:64]!r}"
+    return section in _PROTECTIVE_SECTIONS and not resembles(key, known)
 
 
 def _hint(section: str, name: str) -> str:
@@ -557,32 +568,8 @@ def _hint(section: str, name: str) -> str:
     if home:
         return f"it belongs under [{home}]"
     names = [key.name for key in keys_of(section)]
-    return f"{_did_you_mean(name, names)}[{section}] has {', '.join(names)}"
+    return f"{did_you_mean(name, names)}[{section}] has {', '.join(names)}"
 
 
 def _section_with(name: str) -> str | None:
     return next((section for section in _KEYS if find_key(section, name)), None)
-
-
-def _did_you_mean(name: str, known: Mapping[str, object] | list[str]) -> str:
-    close = difflib.get_close_matches(name[:64], list(known), n=1)
-    return f"did you mean {close[0]}? " if close else ""
-
-
-_HEADER: Final = re.compile(r"\s*\[\s*(?P<name>[A-Za-z0-9_-]+)\s*\]\s*(#.*)?")
-
-
-def line_of(text: str, section: str, key: str) -> int | None:
-    """The line of a key in the usual way of writing it; None for dotted or quoted spellings."""
-    assignment = re.compile(rf"\s*{re.escape(key)}\s*=")
-    header_of_key = re.compile(rf"\s*\[\[?\s*{re.escape(key)}\s*[\].]")
-    current = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        header = _HEADER.fullmatch(line)
-        if not section and header_of_key.match(line):
-            return number
-        if header:
-            current = header["name"]
-        elif current == section and assignment.match(line):
-            return number
-    return None

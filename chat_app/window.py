@@ -21,6 +21,7 @@ from PySide6.QtCore import QEvent, QObject
 from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
 from chat_app.failed_start import ask_about, can_be_seen, set_settings_aside
@@ -49,6 +50,7 @@ from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
     from chat_app.one_instance import InstanceServer
+    from ui.desktop.autostart import AutostartPort
 
 _PATIENCE_S: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.1
@@ -63,6 +65,10 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
 
     link: str = ""
     """To be shown: of a person or an invitation."""
+    minimised: bool = False
+    """Start in the tray, or in the task bar where there is none."""
+    start_command: tuple[str, ...] = ()
+    """What starts this profile with the session; empty: that is not offered."""
     port: int | None = None
     faults: FaultSpec | None = None
     record: RecordWish = field(default_factory=RecordWish)
@@ -165,6 +171,8 @@ async def _run(
                     settings_file=str(paths.settings_file),
                     wrong_settings=read.complaints,
                     earlier_profile=str(earlier_profile(directory) or ""),
+                    explains_closing=True,
+                    autostart=_autostart(options.start_command),
                 )
                 window = make_window(engine, memory, context)
                 await show_until_closed(window, engine, options, interrupts, directory.path)
@@ -236,7 +244,8 @@ async def show_until_closed(
     closed = asyncio.Event()
     window.closed.connect(closed.set)
     painted = FirstPaint(window) if options.measure_start_ns is not None else None
-    window.show()
+    if not options.minimised:
+        window.show()
     await window.start()
     if painted is not None and options.measure_start_ns is not None:
         await painted.wait()
@@ -245,14 +254,39 @@ async def show_until_closed(
         figures = _start_figures(painted, ready_ns, options.measure_start_ns)
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
-        window.outside_links.open(options.link)
-        server = None if directory is None else _listen(directory, window)
-        await closed_or_interrupted(closed, interrupts)
-        if server is not None:
-            server.close()
-        window.close_at_once()
+        await _show_on_desktop(window, options, interrupts, closed, directory)
+        return
     await window.shutdown()
     window.deleteLater()
+
+
+async def _show_on_desktop(
+    window: MainWindow,
+    options: WindowOptions,
+    interrupts: Interrupts,
+    closed: asyncio.Event,
+    directory: Path | None,
+) -> None:
+    """Only now what no first paint waits for: links, later starts, notifications, the tray."""
+    window.outside_links.open(options.link)
+    server = None if directory is None else _listen(directory, window)
+    session = DesktopSession(window)
+    beginning = asyncio.create_task(session.begin(minimised=options.minimised))
+    await closed_or_interrupted(closed, interrupts)
+    beginning.cancel()
+    await asyncio.wait([beginning])
+    if server is not None:
+        server.close()
+    window.close_at_once()
+    await window.shutdown()
+    await session.end()
+    window.deleteLater()
+
+
+def _autostart(command: tuple[str, ...]) -> "AutostartPort | None":
+    from chat_app.autostart import autostart_here  # noqa: PLC0415 - the window needs little of it
+
+    return autostart_here(command) if command else None
 
 
 def _listen(directory: Path, window: MainWindow) -> "InstanceServer":

@@ -25,6 +25,8 @@ KEPT_HERE: Final = frozenset(
         "pinned",
         "archived",
         "marked_unread",
+        "quiet_until",
+        "closing_explained",
     }
 )
 MAX_FILE_BYTES: Final = 1024 * 1024

@@ -50,6 +50,8 @@ class WindowSettings(Struct, frozen=True):
                 return str(self.settings.appearance.text_size)
             case "fetch_pictures_below_mb":
                 return str(self.settings.privacy.fetch_pictures_below_mb)
+            case "close_to_tray":
+                return self.settings.desktop.close_to_tray
             case "delivery_key":
                 return load_what_is_right(self.path).settings.delivery.key
             case _:
@@ -60,6 +62,7 @@ class WindowSettings(Struct, frozen=True):
         return {
             "notifications": self.settings.notifications.enabled,
             "show_message_text": self.settings.notifications.preview,
+            "tray": self.settings.desktop.tray,
             "tell_typing": self.settings.privacy.typing,
             "tell_presence": self.settings.privacy.presence,
             "record_deliveries": self.settings.delivery.record,
@@ -75,7 +78,7 @@ class WindowSettings(Struct, frozen=True):
         except ConfigError:
             _log.warning("A window setting could not be written.", extra={"reason": key})
 
-    def _save(self, key: str, value: str) -> None:
+    def _save(self, key: str, value: str) -> None:  # noqa: C901 - a flat table of keys
         match key:
             case "appearance":
                 change_setting(self.path, "appearance", "theme", value.replace("_", "-"))
@@ -85,6 +88,8 @@ class WindowSettings(Struct, frozen=True):
                 change_setting(self.path, "notifications", "enabled", value == "yes")
             case "show_message_text":
                 change_setting(self.path, "notifications", "preview", value == "yes")
+            case "close_to_tray":
+                change_setting(self.path, "desktop", key, value)
             case "tell_typing":
                 change_setting(self.path, "privacy", "typing", value == "yes")
             case "tell_presence":

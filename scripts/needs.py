@@ -86,6 +86,10 @@ DISPLAY_SERVER = (
 )
 
 
+SESSION_BUS = (Need(Kind.PROGRAM, "dbus-daemon", "dbus-daemon"),)
+"""On which tests put a notification server and a tray of their own."""
+
+
 def shared_python() -> tuple[Need, ...]:
     """The interpreter's own library, which PyInstaller packs; Debian's python3 does without it."""
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):

@@ -48,8 +48,14 @@ LEVELS: Mapping[str, tuple[needs.Need, ...]] = {
     "tools": needs.PYTHON,
     "run": (*needs.PYTHON, *needs.WINDOW),
     "pipeline": needs.PYTHON,
-    "test": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER),
-    "package": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER, *needs.PACKAGER),
+    "test": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER, *needs.SESSION_BUS),
+    "package": (
+        *needs.PYTHON,
+        *needs.WINDOW,
+        *needs.DISPLAY_SERVER,
+        *needs.SESSION_BUS,
+        *needs.PACKAGER,
+    ),
 }
 
 NETWORK_OF_PIP = frozenset(

@@ -26,6 +26,14 @@ class Appearance(StrEnum):
         return system if self is Appearance.SYSTEM else ThemeMode(self.value)
 
 
+class CloseToTray(StrEnum):
+    """What closing the window means where there is a tray."""
+
+    ASK = "ask"
+    YES = "yes"
+    NO = "no"
+
+
 def _nothing(key: str) -> str | None:
     del key
     return None
@@ -113,6 +121,21 @@ class UiSettings:
     @notifications.setter
     def notifications(self, wanted: bool) -> None:
         self.put("notifications", "yes" if wanted else "no")
+
+    @property
+    def close_to_tray(self) -> CloseToTray:
+        stored = self.get("close_to_tray")
+        known = {choice.value for choice in CloseToTray}
+        return CloseToTray(stored) if stored in known else CloseToTray.ASK
+
+    @close_to_tray.setter
+    def close_to_tray(self, choice: CloseToTray) -> None:
+        self.put("close_to_tray", choice.value)
+
+    @property
+    def tray(self) -> bool:
+        """Whether an icon is put into the desktop's tray."""
+        return self.get("tray") != "no"
 
     @property
     def record_deliveries(self) -> bool:

@@ -79,6 +79,9 @@ text_size = 150
 enabled = false
 preview = false
 mentions_when_muted = false
+[desktop]
+tray = false
+close_to_tray = "no"
 [privacy]
 typing = false
 presence = false
@@ -175,6 +178,8 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("notifications", "preview = 1", "true or false"),
         ("notifications", 'enabled = "yes"', "true or false"),
         ("notifications", "mentions_when_muted = 1", "true or false"),
+        ("desktop", 'tray = "yes"', "true or false"),
+        ("desktop", "close_to_tray = true", '"ask", "yes" or "no"'),
         ("node", "blobs_mb = 0", "a whole number from 1 to 100000"),
         ("node", "blob_days = 0", "a whole number from 1 to 3650"),
         ("privacy", "fetch_pictures_below_mb = 11", "a whole number from 0 to 10"),

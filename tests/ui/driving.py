@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import qasync
+from msgspec.structs import replace
 from PySide6.QtCore import Qt, QUrl, SignalInstance
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -16,6 +17,7 @@ from engine.events import ConversationView
 from tests.patience import PATIENCE_S
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from ui.app import build_window
+from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.screen import GrabScreens, grab_screens
 from ui.settings import UiSettings
@@ -81,11 +83,7 @@ class Stage:
     """An engine, the window on it, and the user's hands."""
 
     def __init__(
-        self,
-        engine: ScriptedEngine,
-        stored: dict[str, str],
-        choose_picture: ChoosePicture,
-        grab_screens: GrabScreens,
+        self, engine: ScriptedEngine, stored: dict[str, str], surroundings: WindowContext
     ) -> None:
         self.engine = engine
         self.stored = stored
@@ -93,13 +91,7 @@ class Stage:
         self.window = build_window(
             engine,
             UiSettings(load=stored.get, save=stored.__setitem__),
-            WindowContext(
-                version="0.1.0",
-                open_url=self._open_url,
-                now=lambda: NOW,
-                choose_picture=choose_picture,
-                grab_screens=grab_screens,
-            ),
+            replace(surroundings, open_url=self._open_url),
         )
         self.first_size = self.window.size()
         """Before a test made it larger or smaller."""
@@ -146,11 +138,21 @@ async def stage(  # noqa: PLR0913 - each is another thing that some test sets
     size: tuple[int, int] = (1280, 820),
     choose_picture: ChoosePicture = choose_picture_file,
     grab_screens: GrabScreens = grab_screens,
+    explains_closing: bool = False,
+    autostart: AutostartPort | None = None,
 ) -> AsyncIterator[Stage]:
     """The window is shown, active and started, with ``opening`` open; afterwards it is gone."""
     kept = stored if stored is not None else {}
     kept.setdefault("appearance", "light")
-    it = Stage(engine, kept, choose_picture, grab_screens)
+    surroundings = WindowContext(
+        version="0.1.0",
+        now=lambda: NOW,
+        choose_picture=choose_picture,
+        grab_screens=grab_screens,
+        explains_closing=explains_closing,
+        autostart=autostart,
+    )
+    it = Stage(engine, kept, surroundings)
     it.window.resize(*size)
     it.window.show()
     it.window.activateWindow()

@@ -92,6 +92,7 @@ class Changes(TypedDict, total=False):
     members: tuple[MemberView, ...]
     unread: int
     first_unread: Position | None
+    mentions: int
     muted: bool
     muted_until_ms: UnixMs | None
     missing: int

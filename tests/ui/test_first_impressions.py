@@ -9,15 +9,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from engine.core.problems import ConnectionReason
-from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
+from engine.events import ConnectionLevel, ConnectionView
 from tests.ui.driving import Key, play, stage, turn, until
+from tests.ui.heard_notifications import listen_to
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
-from tests.ui.seeing import join
+from tests.ui.seeing import choose, join
 from ui.connection_words import connection_line, key_words, shown_level
 from ui.controls import Button, IconButton, KeyCap, Text
 from ui.dialogs.confirm import Confirm, DeleteChoice
-from ui.icons import app_icon
-from ui.notifications import Notifications
 from ui.theme.current import is_dark
 from ui.window.strip import StatusStrip
 
@@ -183,24 +182,19 @@ def test_notifications_that_are_off_tell_nothing_and_stay_off() -> None:
     stored: dict[str, str] = {}
     told: list[str] = []
 
-    class Heard(Notifications):
-        def tell(
-            self, conversation: ConversationView, message: MessageView, *, show_text: bool
-        ) -> None:
-            del conversation, show_text
-            told.append(message.text)
-
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
         async with stage(engine, stored=stored) as it:
-            it.window.router.use_notifications(Heard(app_icon()))
+            heard = listen_to(it.window)
             engine.receive(group, "Maya", "while they are on")
-            it.window.looks.choose_notifications(False)
+            choose(it.window.menu, "Notifications")
+            assert heard.on_screen == {}
             engine.receive(group, "Maya", "while they are off")
+            told.extend(heard.bodies())
 
     play(scenario)
-    assert told == ["while they are on"]
+    assert told == ["Maya: while they are on"]
     assert stored["notifications"] == "no"
 
 

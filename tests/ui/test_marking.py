@@ -10,9 +10,9 @@ from PySide6.QtTest import QTest
 from engine.core.markup import BOLD, ITALIC, STRIKE, find_spans
 from tests.ui.driving import Key, group_stage, play, until
 from tests.ui.seeing import spoken_rows
+from ui.desktop.notification_words import message_line
 from ui.list.preview import preview_of
 from ui.marked_text import in_units
-from ui.notifications import notification_words
 from ui.window.marking import marked
 
 CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
@@ -132,9 +132,8 @@ def test_what_is_marked_is_shown_without_marks_wherever_it_is_read() -> None:
             last = it.listed(group)
             assert preview_of(last).text == "low water at ten"
             assert last.last_message is not None
-            title, body = notification_words(last, last.last_message, show_text=True)
-            assert body.endswith("low water at ten")
-            assert title == last.name
+            line = message_line(last, last.last_message, show_text=True)
+            assert line.endswith("low water at ten")
             QTest.keyClick(timeline, Key.Key_Up)
             QTest.keyClick(timeline, Key.Key_C, CTRL)
             assert QGuiApplication.clipboard().text().endswith("\n**low water** at ten")

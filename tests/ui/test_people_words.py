@@ -12,10 +12,10 @@ from engine.events import ConversationView, DeliveryView, GapPlace, MessageKind
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_people import PERSON_FINGERPRINT, SAFETY_NUMBER, pair_id
 from ui.conversation_words import is_group, kind_words
+from ui.desktop.notification_words import message_line
 from ui.glyphs import Glyph, count_of, delivery_words, glyph_of
 from ui.list.model import ConversationModel
 from ui.list.preview import Tone, preview_of, row_sentence
-from ui.notifications import notification_words
 from ui.people import (
     JOIN_PREFIX,
     Answer,
@@ -242,5 +242,5 @@ def test_a_notification_of_a_person_does_not_say_the_name_twice() -> None:
     engine = ScriptedEngine()
     view = engine.views[engine.add_person("Bob")]
     row = engine.row(pair_id("Bob"), member("Bob"), "low water")
-    assert notification_words(view, row, show_text=True) == ("Bob", "low water")
-    assert notification_words(view, row, show_text=False) == ("Bob", "New message")
+    assert message_line(view, row, show_text=True) == "low water"
+    assert message_line(view, row, show_text=False) == "New message"

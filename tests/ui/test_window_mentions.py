@@ -9,21 +9,19 @@ from engine.events import (
     AnnotationKind,
     AnnotationView,
     ConversationChanged,
-    ConversationView,
     MessageAdded,
     MessageView,
     ReactionReceived,
 )
-from tests.ui.driving import NOW, Key, group_stage, play, stage
+from tests.ui.driving import NOW, Key, group_stage, play, stage, until
+from tests.ui.heard_notifications import listen_to
 from tests.ui.on_messages import (
     last_row,
     own_held,
 )
 from tests.ui.scripted_engine import ScriptedEngine, member
 from ui.conversation_words import annotation_words
-from ui.icons import app_icon
 from ui.list.preview import preview_of, row_sentence
-from ui.notifications import Notifications
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -114,25 +112,12 @@ def test_what_was_said_about_a_message_in_words(
     assert annotation_words(unseen).endswith("reacted 🎉 to")
 
 
-class Heard(Notifications):
-    """Writes down what would be shown; there is no tray on a test's screen."""
-
-    def __init__(self) -> None:
-        super().__init__(app_icon())
-        self.told: list[str] = []
-
-    def show_words(self, conversation: ConversationView, words: tuple[str, str]) -> None:
-        super().show_words(conversation, words)
-        self.told.append(words[1])
-
-
 def test_a_mention_is_told_although_muted_and_a_reaction_is_told_unless_muted() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
         async with stage(engine, opening=other) as it:
-            heard = Heard()
-            it.window.router.use_notifications(heard)
+            heard = listen_to(it.window)
             row = engine.receive(group, "Maya", "hello")
             reaction = ReactionReceived(conversation_id=group, annotation=annotation(row))
             engine.tell(reaction)
@@ -141,6 +126,7 @@ def test_a_mention_is_told_although_muted_and_a_reaction_is_told_unless_muted() 
             mention = replace(engine.row(group, member("Maya"), "@Ines come", 1), mentions_me=True)
             engine.tell(MessageAdded(message=mention, notify=True))
             engine.tell(MessageAdded(message=replace(mention, mentions_me=False), notify=True))
-            assert heard.told == ["Maya: hello", "Maya reacted 🎉 to: hello", "Maya: @Ines come"]
+            last = "Maya: hello\nMaya reacted 🎉 to: hello\nMaya: @Ines come"
+            await until(lambda: heard.on_screen[group].body == last)
 
     play(scenario)

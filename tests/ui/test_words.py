@@ -14,8 +14,8 @@ from tests.ui.scripted_engine import ScriptedEngine, member
 from ui.beads import Bead, beads_of, health_words
 from ui.connection_words import connection_line, traffic
 from ui.conversation_words import chance_words, members_line, typing_line
+from ui.desktop.notification_words import message_line
 from ui.foreign_text import breaking, one_line
-from ui.notifications import notification_words
 from ui.times import list_time, spoken_time
 from ui.translate import tr
 from ui.window.composer import bytes_over_limit
@@ -139,17 +139,14 @@ def test_the_health_line_says_what_needs_care() -> None:
     assert health_words(replace(view, missing=3), offline=True) == ("3 missing", "")
 
 
-def test_notifications_hold_no_markup_and_no_text_that_was_not_wanted() -> None:
+def test_notifications_hold_one_line_and_no_text_that_was_not_wanted() -> None:
     engine = ScriptedEngine()
     group = engine.add_group("Tide <b>& Co")
     row = engine.row(group, member("Maya"), "meet <a href='x'>here</a>\nat 9")
-    title, body = notification_words(engine.views[group], row, show_text=True)
-    assert (title, body) == (
-        "Tide \u2039b\u203a+ Co",
-        "Maya: meet \u2039a href='x'\u203ahere\u2039/a\u203a at 9",
-    )
-    _, body = notification_words(engine.views[group], row, show_text=False)
-    assert body == "New message from Maya"
+    line = message_line(engine.views[group], row, show_text=True)
+    assert line == "Maya: meet <a href='x'>here</a> at 9"
+    line = message_line(engine.views[group], row, show_text=False)
+    assert line == "New message from Maya"
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,6 @@ class Looks:
         self._settings.text_percent = percent
         self.apply()
 
-    def choose_notifications(self, wanted: bool) -> None:
-        self._settings.notifications = wanted
-
-    def choose_previews(self, shown: bool) -> None:
-        self._settings.show_message_text = shown
-
     def choose_typing(self, told: bool) -> None:
         self._settings.tell_typing = told
 

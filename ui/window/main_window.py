@@ -13,7 +13,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
-from engine.core.ids import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
@@ -23,7 +23,6 @@ from ui.icons import app_icon
 from ui.list.marks import ListMarks
 from ui.list.model import ConversationModel
 from ui.list.panel import LeftPanel
-from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.side.dock import Dock
 from ui.tasks import Tasks
@@ -31,6 +30,7 @@ from ui.theme import theme_changed
 from ui.translate import tr
 from ui.window.channel_flows import ChannelFlows
 from ui.window.clock_notice import ClockNotice
+from ui.window.desktop import Desktop, DesktopParts
 from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
 from ui.window.flows import Flows
@@ -66,6 +66,7 @@ class MainWindow(QMainWindow):
         self._settings = settings
         self._surroundings = surroundings
         self._leaving = False
+        self._quits = False
         self.looks = Looks(settings)
         self._wanted = ConversationId("")
         self.tasks = Tasks(self)
@@ -134,7 +135,19 @@ class MainWindow(QMainWindow):
             model=self.model,
             parent=self,
         )
-        self.notifications = Notifications(app_icon(), self)
+        self.desktop = Desktop(
+            DesktopParts(
+                engine=engine,
+                tasks=self.tasks,
+                settings=settings,
+                context=surroundings,
+                model=self.model,
+                notices=self.notices,
+                outbox=self.outbox,
+                one_sheet=one_sheet,
+            ),
+            self,
+        )
         self.menu = WindowMenu(self)
         self.router = EventRouter(
             self.bridge,
@@ -143,7 +156,7 @@ class MainWindow(QMainWindow):
                 model=self.model,
                 pane=self.pane,
                 notices=self.notices,
-                notifications=self.notifications,
+                notifications=self.desktop.notifications,
                 settings=settings,
                 outbox=self.outbox,
             ),
@@ -200,10 +213,11 @@ class MainWindow(QMainWindow):
         menu.add(tr("Your profile"), (), self._profile, icon_name="person")
         flows.offer_pages(menu, self._surroundings)
         menu.add_looks(self._settings, self.looks)
+        menu.add_desktop(self._settings, self.desktop, self._surroundings.autostart)
         menu.addSeparator()
         menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")
         menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)
-        menu.add(tr("Quit"), ("Ctrl+Q",), self._ask_to_close, icon_name="quit")
+        menu.add(tr("Quit"), ("Ctrl+Q",), self.quit, icon_name="quit")
         menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
         menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
         menu.add_hidden(tr("Emoji"), ("Ctrl+E",), self.pane.ask_emoji)
@@ -234,7 +248,7 @@ class MainWindow(QMainWindow):
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self._show_connection)
-        self.notifications.activated.connect(self._notification_clicked)
+        self.desktop.open_requested.connect(self._open_at)
         self.body.mode_changed.connect(self._show_mode)
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
@@ -357,12 +371,16 @@ class MainWindow(QMainWindow):
         self.about.deletions.finish()
         await self.tasks.settle()
         self.bridge.detach()
-        self.notifications.close()
+        self.desktop.end()
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not (self._leaving or self._quits) and self.desktop.keeps_open():
+            event.ignore()
+            return
         waiting = sum(view.waiting_to_send for view in self.model.conversations())
         if waiting and not self._leaving:
             event.ignore()
+            self.come_to_front()
             self.flows.quit(waiting)
             return
         self._leaving = True
@@ -371,8 +389,11 @@ class MainWindow(QMainWindow):
         event.accept()
         self.closed.emit()
 
-    def _ask_to_close(self) -> None:
+    def quit(self) -> None:
+        """End the program, tray or not; what waits to be sent is asked about."""
+        self._quits = True
         self.close()
+        self._quits = False
 
     def close_at_once(self) -> None:
         """Without questions; what waits to be sent is on disk.  Harmless once it is closed."""
@@ -560,10 +581,7 @@ class MainWindow(QMainWindow):
 
         self.notices.raise_notice(unreadable_page(text, again))
 
-    def _notification_clicked(self, conversation_id: ConversationId) -> None:
-        if self.isMinimized():
-            self.showNormal()
-        self.show()
-        self.raise_()
-        self.activateWindow()
+    def _open_at(self, conversation_id: ConversationId, position: Position | None) -> None:
         self.open_conversation(conversation_id)
+        if position is not None and self.pane.is_open(conversation_id):
+            self.pane.timeline.go_to(position)

@@ -7,11 +7,13 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from ui.controls import plain_tip
+from ui.desktop.autostart import AutostartPort
 from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.icons import icon
-from ui.settings import PICTURES_BELOW_MB, Appearance, UiSettings
+from ui.settings import PICTURES_BELOW_MB, Appearance, CloseToTray, UiSettings
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
+from ui.window.desktop import Desktop
 from ui.window.looks import Looks
 
 
@@ -57,7 +59,6 @@ class WindowMenu(QMenu):
     def add_looks(self, settings: UiSettings, looks: Looks) -> None:
         self.add_appearance(settings, looks.choose)
         self.add_text_size(looks.step_text_size)
-        self.add_notifications(settings, looks)
         self.add_privacy(settings, looks)
         self.add_pictures(settings, looks)
         self.add_recording(settings, looks)
@@ -85,15 +86,53 @@ class WindowMenu(QMenu):
             self.bind(menu.addAction(words), keys, partial(step, change))
         self._dress()
 
-    def add_notifications(self, settings: UiSettings, looks: Looks) -> None:
+    def add_desktop(
+        self, settings: UiSettings, desktop: Desktop, autostart: AutostartPort | None
+    ) -> None:
+        """Notifications, the tray, and the start with the session."""
+
+        def notify(wanted: bool) -> None:
+            settings.notifications = wanted
+            if not wanted:
+                desktop.notifications.withdraw_all()
+
+        def preview(shown: bool) -> None:
+            settings.show_message_text = shown
+            if not shown:
+                desktop.notifications.hide_texts()
+
+        def keep_running(wanted: bool) -> None:
+            settings.close_to_tray = CloseToTray.YES if wanted else CloseToTray.NO
+
+        self.add_choice(tr("Notifications"), on=settings.notifications, changed=notify)
         self.add_choice(
-            tr("Notifications"), on=settings.notifications, changed=looks.choose_notifications
+            tr("Show text in notifications"), on=settings.show_message_text, changed=preview
         )
-        self.add_choice(
-            tr("Show text in notifications"),
-            on=settings.show_message_text,
-            changed=looks.choose_previews,
+        quiet = desktop.add_quiet_menu(self)
+        self._icons[quiet.menuAction()] = "bell-off"
+        keeps = self.add_choice(
+            tr("Keep running in the tray when closed"), on=False, changed=keep_running
         )
+        keeps.setVisible(False)
+
+        def show_choices() -> None:
+            keeps.setVisible(desktop.tray is not None)
+            keeps.setChecked(settings.close_to_tray is CloseToTray.YES)
+
+        desktop.choices_changed.connect(show_choices)
+        if autostart is not None:
+            self._add_autostart(desktop, autostart)
+        self._dress()
+
+    def _add_autostart(self, desktop: Desktop, autostart: AutostartPort) -> None:
+        def chosen(wanted: bool) -> None:
+            if not desktop.switch_autostart(autostart, on=wanted):
+                action.setChecked(autostart.is_on())
+
+        action = self.addAction(tr("Start with the session"))
+        action.setCheckable(True)
+        action.setChecked(autostart.is_on())
+        action.triggered.connect(chosen)
 
     def add_privacy(self, settings: UiSettings, looks: Looks) -> None:
         self.add_choice(
@@ -146,12 +185,13 @@ class WindowMenu(QMenu):
 
     def add_choice(
         self, text: str, *, on: bool, changed: Callable[[bool], None], tip: str = ""
-    ) -> None:
+    ) -> QAction:
         action = self.addAction(text)
         action.setToolTip(plain_tip(tip))
         action.setCheckable(True)
         action.setChecked(on)
         action.toggled.connect(changed)
+        return action
 
     def _dress(self) -> None:
         theme = current_theme()

@@ -25,8 +25,8 @@ from engine.events import (
 from engine.file_views import FileProgressed
 from engine.history_views import HistoryChanged
 from ui.bridge import EngineBridge
+from ui.desktop.notifications import Notifications
 from ui.list.model import ConversationModel
-from ui.notifications import Notifications
 from ui.settings import UiSettings
 from ui.tasks import Failure, Tasks
 from ui.translate import tr
@@ -78,16 +78,13 @@ class EventRouter(QObject):
         tasks.failed.connect(self._task_failed)
         tasks.succeeded.connect(self._task_succeeded)
 
-    def use_notifications(self, notifications: Notifications) -> None:
-        """Tell the desktop another way; the packaged program may know a better one."""
-        self._shown = replace(self._shown, notifications=notifications)
-
     def _put(self, event: ConversationAdded | ConversationChanged) -> None:
         view = event.conversation
         draft = self._shown.outbox.draft(view.conversation_id, view.draft)
         current = view if draft == view.draft else replace(view, draft=draft)
         self._shown.model.put(current)
         self._shown.pane.refresh(current)
+        self._shown.notifications.changed(current)
 
     def _draft_saved(self, conversation_id: ConversationId, text: str) -> None:
         """What is being saved now; that an older draft was not saved matters no more."""
@@ -98,6 +95,7 @@ class EventRouter(QObject):
 
     def _conversation_removed(self, event: ConversationRemoved) -> None:
         self._shown.outbox.forget(event.conversation_id)
+        self._shown.notifications.withdraw(event.conversation_id)
         was_open = self._shown.pane.is_open(event.conversation_id)
         self._shown.model.remove(event.conversation_id)
         if was_open:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from engine.core.errors import ConfigError, SettingsError
+from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.network_choice import NetworkPort
 from ui.screen import GrabScreens, grab_screens
@@ -25,6 +26,10 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     grab_screens: GrabScreens = grab_screens
     network: NetworkPort | None = None
     """None: the window offers no page for it."""
+    explains_closing: bool = False
+    """Whether it is said, once, that closing the window ends the program."""
+    autostart: AutostartPort | None = None
+    """None: the window does not offer to start with the session."""
     store_problem: Callable[[str], ConfigError | None] = lambda _: None
     """Why a text is no address of a Store; None if it is one."""
     settings_file: str = ""

@@ -1,70 +1,19 @@
-"""What reaches the desktop, what reaches the user, and what reaches the loop."""
+"""What reaches the user, and what reaches the loop."""
 
 import asyncio
 
 import pytest
-from PySide6.QtWidgets import QSystemTrayIcon
 
 from assets import app_icon_path, app_icon_pictures, icon_path
 from engine.core.errors import StorageError, StorageFault
-from engine.events import ConversationView, MessageView
 from tests.patience import PATIENCE_S
-from tests.ui.driving import play, stage, turn, until
-from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.driving import play, turn, until
 from ui.icons import app_icon, pixmap
-from ui.notifications import Notifications
 from ui.settings import Appearance, UiSettings
 from ui.tasks import Failure, Tasks
 from ui.theme import current_theme
 
 pytestmark = pytest.mark.usefixtures("qapp")
-
-
-class Heard(Notifications):
-    """Writes down what would be shown; there is no tray on a test's screen."""
-
-    def __init__(self) -> None:
-        super().__init__(app_icon())
-        self.told: list[tuple[str, str, bool]] = []
-
-    def tell(
-        self, conversation: ConversationView, message: MessageView, *, show_text: bool
-    ) -> None:
-        super().tell(conversation, message, show_text=show_text)
-        self.told.append((conversation.name, message.text, show_text))
-
-
-def test_only_what_is_not_in_view_is_told_to_the_desktop() -> None:
-    async def scenario() -> None:
-        engine = ScriptedEngine()
-        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
-        async with stage(engine) as it:
-            heard = Heard()
-            it.window.router.use_notifications(heard)
-            it.window.open_conversation(group)
-            engine.receive(group, "Maya", "seen as it comes")
-            engine.receive(other, "Maya", "elsewhere")
-            engine.receive(other, "Maya", "old news", notify=False)
-            engine.change(other, muted=True)
-            engine.receive(other, "Maya", "muted")
-            it.window.looks.choose_previews(False)
-            engine.change(other, muted=False)
-            engine.receive(other, "Maya", "secret")
-            assert heard.told == [("Rowing", "elsewhere", True), ("Rowing", "secret", False)]
-            it.window.notifications.activated.emit(other)
-            assert it.window.pane.is_open(other)
-
-    play(scenario)
-
-
-def test_without_a_tray_nothing_is_shown_and_nothing_breaks() -> None:
-    assert not QSystemTrayIcon.isSystemTrayAvailable()
-    engine = ScriptedEngine()
-    group = engine.add_group("Tide Gauge")
-    notifications = Notifications(app_icon())
-    message = engine.receive(group, "Maya", "hello")
-    notifications.tell(engine.views[group], message, show_text=True)
-    notifications.close()
 
 
 def test_a_chat_error_is_said_with_a_way_to_try_again_and_a_bug_goes_to_the_loop() -> None:

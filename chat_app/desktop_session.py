@@ -1,0 +1,94 @@
+"""Reaches the desktop around the window once that is painted: notification server, tray, session.
+
+Linux has D-Bus for both.  Qt looks for a tray on the bus once and keeps to what it found, and a
+program that starts with the session may be earlier than the panel: therefore it waits for the panel
+first, in the task bar.  Windows and macOS have what Qt offers.
+"""
+
+import asyncio
+import contextlib
+import sys
+from typing import TYPE_CHECKING, Final
+
+from ui.desktop.port import NoNotifications
+from ui.desktop.tray import TrayNotifications, make_tray
+
+if TYPE_CHECKING:
+    from chat_app.dbus_notifications import DBusNotifications
+    from ui.window.main_window import MainWindow
+
+WATCHER: Final = "org.kde.StatusNotifierWatcher"
+PANEL_S: Final = 10.0
+"""For which a start with the session waits for the panel."""
+_ANSWER_S: Final = 2.0
+_END_S: Final = 1.0
+_HAS_DBUS: Final = sys.platform not in {"win32", "darwin"}
+
+
+class DesktopSession:
+    def __init__(self, window: "MainWindow") -> None:
+        self._window = window
+        self._port: DBusNotifications | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    async def begin(self, *, minimised: bool = False, panel_s: float = PANEL_S) -> None:
+        """The window is shown already, unless ``minimised``."""
+        desktop = self._window.desktop
+        if not _HAS_DBUS:
+            desktop.begin(NoNotifications(), make_tray)
+            if desktop.tray is not None:
+                desktop.notifications.use(TrayNotifications(desktop.tray.icon))
+            desktop.show_at_start(minimised=minimised)
+            return
+        from chat_app.dbus_notifications import DBusNotifications  # noqa: PLC0415 - after the paint
+        from chat_app.session_bus import session_address  # noqa: PLC0415 - likewise
+
+        address = session_address()
+        self._port = DBusNotifications(address)
+        self._task = asyncio.create_task(self._port.run(), name="notifications")
+        if minimised and not await has_panel(address, 0):
+            self._window.showMinimized()
+            await has_panel(address, panel_s)
+        desktop.begin(self._port, make_tray)
+        if not minimised:
+            return
+        if not self._window.isVisible():
+            desktop.show_at_start(minimised=True)
+        elif self._window.isMinimized() and desktop.has_tray():
+            self._window.hide()
+
+    async def end(self) -> None:
+        """What is shown is withdrawn, if the server answers."""
+        if self._task is None or self._port is None:
+            return
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._port.idle(), _END_S)
+        self._task.cancel()
+        await asyncio.wait([self._task])
+
+
+async def has_panel(address: str, patience_s: float) -> bool:
+    """Whether something on the bus looks after tray icons, now or before the time is over."""
+    from chat_app.session_bus import BusError, SessionBus  # noqa: PLC0415 - after the first paint
+
+    try:
+        bus = await SessionBus.connect(address)
+    except BusError:
+        return False
+    appeared = asyncio.Event()
+    bus.on_signal = lambda signal: appeared.set() if WATCHER in signal.body[:1] else None
+    try:
+        await bus.watch(
+            "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
+            f"member='NameOwnerChanged',arg0='{WATCHER}'",
+            _ANSWER_S,
+        )
+        if await bus.owner_of(WATCHER, _ANSWER_S):
+            return True
+        async with asyncio.timeout(patience_s):
+            await appeared.wait()
+    except (BusError, TimeoutError):
+        return False
+    finally:
+        await bus.close()
+    return True

@@ -1,0 +1,1 @@
+"""What the program shows outside its window: notifications, the tray, and what closing means."""
