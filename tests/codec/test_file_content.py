@@ -22,7 +22,7 @@ from engine.core.content import (
     Unsupported,
 )
 from engine.core.errors import LocalProtocolError
-from engine.core.file_names import ANY_FILE, MAX_FILE_NAME_BYTES
+from engine.core.file_names import ANY_FILE, MAX_FILE_NAME_BYTES, NAMELESS
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, UnixMs
 from engine.core.mvds.config import MvdsConfig
 from proto import content_pb2
@@ -160,14 +160,25 @@ def test_a_manifest_that_cannot_be_meant_needs_a_newer_version(lie: dict[str, ob
     assert decode_content(wire(body)).body == Unsupported(kind="attachment")
 
 
-def test_what_a_manifest_says_of_its_file_is_cleaned() -> None:
+@pytest.mark.parametrize(
+    ("name", "cleaned"),
+    [
+        ("../../\u202egnp.exe", "gnp.exe"),
+        ("..", NAMELESS),
+        ("C:\\Users\\x\\..\\con", "_con"),
+        ("LPT1.txt", "_LPT1.txt"),
+        ("a\x00\x1b[2J\r\n.txt", "a[2J .txt"),
+        ("setup.exe:Zone.Identifier", "setup.exe_Zone.Identifier"),
+    ],
+)
+def test_what_a_manifest_says_of_its_file_is_cleaned(name: str, cleaned: str) -> None:
     lying = content_pb2.Attachment()
     lying.CopyFrom(BLOB)
-    lying.name, lying.media_type = "../../\u202egnp.exe", "x; y"
+    lying.name, lying.media_type = name, "x; y"
     lying.thumbnail = b"<svg/>"
     read = decode_content(wire(content_pb2.Body(attachment=lying))).body
     assert isinstance(read, Attachment)
-    assert (read.name, read.media_type) == ("gnp.exe", ANY_FILE)
+    assert (read.name, read.media_type) == (cleaned, ANY_FILE)
     assert read.manifest is not None
     assert read.manifest.thumbnail == b""
 

@@ -1,5 +1,7 @@
 """Files beyond 96 KiB between engines on real nodes: sent, fetched, resumed, kept, refused."""
 
+import errno
+import os
 import shutil
 from collections.abc import Callable
 from hashlib import sha256
@@ -22,7 +24,8 @@ from engine.core.ids import ChannelId, ContentTopic
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
 from engine.file_views import FileProgressed, FileState, FileView
-from engine.persistence import saved_file
+from engine.persistence import chunk_files, saved_file
+from engine.persistence.chunk_files import write_durably
 from tests.runtime.blob_people import MIB, FilePerson, keeping_node, people, random_file
 from tests.runtime.test_engine_annotations import own_id, shown
 from tests.runtime.test_engine_contacts import state_is
@@ -457,3 +460,79 @@ async def test_what_came_from_somebody_else_says_so_wherever_it_is_written(
                 await person.engine.files.save_as(group, sent, str(tmp_path / f"{number}.saved"))
         assert (tmp_path / "1.saved").read_bytes() == b"small"
     assert marked == [path.read_bytes(), path.read_bytes(), b"small"]
+
+
+class SmallDisk:
+    """Chunks in ``place`` fit as long as there is ``room``; then the system has no space left."""
+
+    def __init__(self, place: Path, room: int) -> None:
+        self.place = place
+        self.room = room
+
+    def write(self, path: Path, data: bytes) -> None:
+        if path.parent == self.place:
+            self.room -= 1
+            if self.room < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write_durably(path, data)
+
+
+async def test_a_disk_that_is_full_in_the_middle_harms_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    path = random_file(tmp_path, SIZE)
+    disk = SmallDisk(bob.chunks, room=3)
+    monkeypatch.setattr(chunk_files, "write_durably", disk.write)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        failed = await bob.until_state(sent, FileState.FAILED)
+        full = FileProblem(fault=FileFault.STORAGE, storage=StorageFault.DISK_FULL)
+        assert failed.problem == full
+        kept = len(list(bob.chunks.iterdir()))
+        assert kept == 3, "what came stays"
+        with pytest.raises(StorageError) as unsent:
+            await bob.send(group, path)
+        assert unsent.value.fault is StorageFault.DISK_FULL
+        assert len(list(bob.chunks.iterdir())) == kept, "nothing half sealed stays"
+        await bob.engine.timeline.send_text(group, "Still here")
+        await alice.until(shown(lambda message: message.text == "Still here"))
+        bob.told.clear()
+        disk.room = 100
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert disk.room == 100 - len(list(alice.chunks.iterdir())) + kept, "only what was missing"
+        assert await bob.engine.files.read(group, sent) == path.read_bytes()
+
+
+async def test_what_does_not_fit_where_it_is_saved_leaves_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = FilePerson("Alice", tmp_path)
+    path, place = random_file(tmp_path, SIZE), tmp_path / "stick"
+    place.mkdir()
+    target = place / "film.bin"
+    target.write_bytes(b"older")
+
+    def full(descriptor: int) -> None:
+        del descriptor
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    async with people(alice) as group:
+        sent = await alice.send(group, path)
+        with monkeypatch.context() as then:
+            then.setattr("engine.persistence.saved_file.os.fsync", full)
+            for write in (
+                alice.engine.files.save_as(group, sent, str(target)),
+                alice.engine.files.open_path(group, sent),
+            ):
+                with pytest.raises(StorageError) as unwritten:
+                    await write
+                assert unwritten.value.fault is StorageFault.FILE_NOT_WRITTEN
+        assert [(one.name, one.read_bytes()) for one in place.iterdir()] == [("film.bin", b"older")]
+        await alice.engine.files.save_as(group, sent, str(target))
+        assert target.read_bytes() == path.read_bytes()
+        opened = await alice.engine.files.open_path(group, sent)
+        assert content(opened) == (path.read_bytes(), 0o600)
