@@ -1,6 +1,9 @@
 """Pictures and files: pasted, dropped or chosen, shown in the timeline, opened and kept."""
 
+import struct
+import zlib
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from msgspec.structs import replace
@@ -9,7 +12,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from engine.api import MAX_FILE_BYTES
+from engine.api import MAX_FILE_BYTES, MAX_READ_BYTES
 from engine.core.errors import StorageError
 from engine.core.ids import ConversationId
 from engine.events import MessageKind, MessageView
@@ -23,7 +26,7 @@ from ui.attachments import decode_received, moves, prepare_file, prepare_picture
 from ui.dialogs.forward import Forward
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.list.preview import preview_of
-from ui.pictures import PictureError
+from ui.pictures import MAX_FILE_PIXELS, PictureError
 from ui.timeline.boxes import BubbleBox
 from ui.timeline.rows import message_key
 from ui.window.attaching import MAX_TOGETHER
@@ -90,6 +93,42 @@ def test_another_file_travels_as_it_is_if_it_is_small_enough(tmp_path: Path) -> 
 )
 def test_what_is_no_picture_is_not_shown(data: bytes) -> None:
     assert decode_received(data, QSize(100, 100)) is None
+
+
+def blank_png(width: int, height: int, *, depth: int, kind: int, samples: int) -> bytes:
+    """A few kilobytes that become very many pixels.  ``kind``: PNG's type of colour."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", crc32(name + data))
+
+    row = bytes(1 + width * depth * samples // 8)
+    packing = zlib.compressobj(1)
+    packed = b"".join(packing.compress(row) for _ in range(height)) + packing.flush()
+    header = struct.pack(">IIBBBBB", width, height, depth, kind, 0, 0, 0)
+    chunks = chunk(b"IHDR", header) + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunks
+
+
+def test_a_picture_of_more_pixels_than_may_be_shown_is_not_decoded() -> None:
+    """One bit each: it would fit into the memory, and keep the processor busy."""
+    shown = blank_png(800, 100, depth=1, kind=0, samples=1)
+    assert decode_received(shown, QSize(100, 100)) is not None
+    bomb = blank_png(8_000, MAX_FILE_PIXELS // 8_000 + 1, depth=1, kind=0, samples=1)
+    assert len(bomb) < 100_000
+    assert decode_received(bomb, QSize(100, 100)) is None
+
+
+def test_a_picture_of_more_memory_than_may_be_used_is_not_decoded() -> None:
+    """Eight bytes for each pixel, and no more pixels than may be shown."""
+    bomb = blank_png(8_000, 3_500, depth=16, kind=6, samples=4)
+    assert MAX_FILE_PIXELS > 8_000 * 3_500
+    assert decode_received(bomb, QSize(100, 100)) is None
+
+
+def test_a_picture_of_more_bytes_than_are_read_is_not_decoded() -> None:
+    data = picture_bytes()
+    assert decode_received(data, QSize(100, 100)) is not None
+    assert decode_received(data + bytes(MAX_READ_BYTES), QSize(100, 100)) is None
 
 
 async def paste(it: Stage, source: QMimeData) -> None:
@@ -343,8 +382,9 @@ def test_a_gif_stands_still_until_it_is_opened(tmp_path: Path) -> None:
     play(scenario)
 
 
-@pytest.mark.parametrize("data", [moving_gif()[:60], moving_gif(side=1200)[:400], b"GIF89a"])
+@pytest.mark.parametrize("data", [moving_gif()[:60], moving_gif(side=1200), b"GIF89a"])
 def test_a_gif_that_is_damaged_or_too_large_does_not_move(data: bytes) -> None:
+    assert moves(moving_gif())
     assert not moves(data)
 
 
