@@ -210,6 +210,34 @@ async def test_a_peer_that_sends_wrong_chunks_is_found_out_and_others_are_asked(
         assert shelf.lies <= 16, "two lies end it, and what was asked for by then"
 
 
+class ForgingShelf(LyingShelf):
+    """Has the true list of names, and something else of every part."""
+
+    def __init__(self, root: ChunkName, sealed: bytes) -> None:
+        super().__init__()
+        self._root, self._sealed = root, sealed
+
+    async def read(self, name: ChunkName, /) -> bytes:
+        return self._sealed if name == self._root else await super().read(name)
+
+
+async def test_if_the_parts_are_forged_the_row_says_who_was_asked(tmp_path: Path) -> None:
+    mallory, bob = FilePerson("Mallory", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(mallory, bob) as group:
+        assert mallory.node is not None
+        root = put(mallory, seal_names(KEY, chunks(mallory, CHUNK_BYTES, 9)))
+        shelf = ForgingShelf(root, (mallory.chunks / root.hex()).read_bytes())
+        mallory.node.blobs().serve(shelf)
+        sent = await announce(mallory, group, root)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        nobody = FileProblem(fault=FileFault.NOBODY_HAS_IT, peers=1)
+        waiting = await bob.until_file(sent, lambda file: file.problem == nobody)
+        assert (waiting.state, waiting.done_bytes) == (FileState.WAITING, 0)
+        assert [each.name for each in bob.chunks.iterdir()] == [root.hex()], "nothing forged stays"
+        assert shelf.lies >= 2, "two lies end it"
+
+
 async def test_if_only_a_liar_has_it_the_row_says_that_nobody_has(tmp_path: Path) -> None:
     mallory, bob = FilePerson("Mallory", tmp_path), FilePerson("Bob", tmp_path)
     async with people(mallory, bob) as group:
