@@ -58,7 +58,6 @@ from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_i
 from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_files import ScriptedFiles
 from tests.ui.scripted_people import ScriptedPeople
-from tests.ui.scripted_search import ScriptedSearching
 from tests.ui.scripted_stores import ScriptedStores
 
 START_MS = 1_795_000_000_000
@@ -101,9 +100,7 @@ class Changes(TypedDict, total=False):
     draft: str
 
 
-class ScriptedEngine(
-    ScriptedSearching, ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine
-):
+class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine):
     def __init__(self, *, name: str | None = "Ines") -> None:
         self.blobs = ScriptedFiles()
         self.listeners: list[Listener] = []

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from engine.core.ids import ConversationId
 from engine.history_views import HistoryView, StoreTestView, StoreView
+from tests.ui.scripted_search import ScriptedSearching
 
 
-class ScriptedStores:
+class ScriptedStores(ScriptedSearching):
     store_views: tuple[StoreView, ...] = ()
     history_view: HistoryView | None = None
 

@@ -17,6 +17,7 @@ from ui.window.notices import MAX_KEPT, MAX_SHOWN
 
 pytestmark = pytest.mark.usefixtures("qapp")
 CTRL = Qt.KeyboardModifier.ControlModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
 ALT = Qt.KeyboardModifier.AltModifier
 
 
@@ -64,7 +65,7 @@ def test_the_rail_keeps_everything_reachable() -> None:
         group = engine.add_group("Tide Gauge")
         async with stage(engine, size=(860, 700)) as it:
             assert it.window.panel.width() == 68
-            it.press(Key.Key_K, CTRL)
+            it.press(Key.Key_F, CTRL | SHIFT)
             assert it.window.panel.width() == 312
             assert it.window.panel.search.hasFocus()
             it.write("tide")
@@ -128,7 +129,7 @@ def test_conversations_are_walked_with_alt_and_arrows_and_found_by_name() -> Non
             it.press(Key.Key_Up, ALT)
             it.press(Key.Key_Up, ALT)
             assert it.window.pane.is_open(groups[2])
-            it.press(Key.Key_K, CTRL)
+            it.press(Key.Key_F, CTRL | SHIFT)
             it.write("OLD")
             assert it.window.model.rowCount() == 1
             it.press(Key.Key_Down)
@@ -143,7 +144,7 @@ def test_conversations_are_walked_with_alt_and_arrows_and_found_by_name() -> Non
 def test_a_search_without_a_match_says_so_and_escape_ends_it() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, _, group):
-            it.press(Key.Key_K, CTRL)
+            it.press(Key.Key_F, CTRL | SHIFT)
             it.write("zzz")
             assert "Nobody and no group is called “zzz”." in seen_words(it.window.panel)
             assert it.window.pane.is_open(group)

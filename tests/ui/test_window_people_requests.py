@@ -20,6 +20,7 @@ from ui.dialogs.confirm import Confirm
 from ui.people import Answer
 
 CTRL = Qt.KeyboardModifier.ControlModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
 
 
 def test_a_request_is_answered_with_the_keys_alone() -> None:
@@ -27,7 +28,7 @@ def test_a_request_is_answered_with_the_keys_alone() -> None:
         engine = ScriptedEngine()
         bob = engine.add_person("Bob", ContactState.ASKING)
         async with stage(engine) as it:
-            it.press(Key.Key_K, CTRL)
+            it.press(Key.Key_F, CTRL | SHIFT)
             it.write("bob")
             it.press(Key.Key_Return)
             pane = it.window.pane

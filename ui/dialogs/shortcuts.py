@@ -24,7 +24,9 @@ Rows = tuple[tuple[Sequence[str], str], ...]
 
 def _anywhere() -> Rows:
     return (
-        (("Ctrl+K",), tr("Search people and groups")),
+        (("Ctrl+K",), tr("Search people, groups, messages and commands")),
+        (("Ctrl+F",), tr("Search this conversation")),
+        (("Ctrl+Shift+F",), tr("Search the list of conversations")),
         (("Alt+Up", "Alt+Down"), tr("Conversation above, below")),
         (("Alt+Left",), tr("Back to the conversations")),
         (("Alt+Return",), tr("About the conversation, and close it")),

@@ -44,6 +44,7 @@ from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
 _HEADER = 58
+_SHORT = 20
 _FEW = 4
 """Fewer conversations than this are seen at one glance and need no choice of which to show."""
 
@@ -91,6 +92,8 @@ class LeftPanel(Area):
     archive_requested = Signal(str, bool)
     mark_unread_requested = Signal(str, bool)
     mute_requested = Signal(str, object)
+    messages_requested = Signal(str)
+    """To search messages for what was typed."""
 
     def __init__(self, model: ConversationModel, now: Callable[[], datetime]) -> None:
         super().__init__("panel")
@@ -105,6 +108,7 @@ class LeftPanel(Area):
         self.start = IconButton("compose", tr("Start a conversation"))
         self._more = IconButton("more", tr("Menu"))
         self.search = SearchField()
+        self.find_messages = Button("", kind="ghost", icon_name="search")
         self.rows = ConversationList(model, self._delegate)
         self.listed = Segments(tr("Show"), [tr("All"), tr("Unread"), tr("Groups"), tr("People")])
         self.archive = Button("", kind="ghost", size="small", icon_name="archive")
@@ -129,9 +133,10 @@ class LeftPanel(Area):
         for widget in (self.avatar, self._me, self.start, self._more):
             self._head_layout.addWidget(widget, int(widget is self._me))
         self._search_box = QWidget()
-        search_layout = QHBoxLayout(self._search_box)
+        search_layout = QVBoxLayout(self._search_box)
         search_layout.setContentsMargins(12, 0, 12, 10)
         search_layout.addWidget(self.search)
+        search_layout.addWidget(self.find_messages)
         self._listed_box = QWidget()
         listed_layout = QHBoxLayout(self._listed_box)
         listed_layout.setContentsMargins(12, 0, 12, 8)
@@ -183,6 +188,7 @@ class LeftPanel(Area):
         self.search.textChanged.connect(self._filter)
         self.search.left_downward.connect(self._enter_rows)
         self.search.confirmed.connect(self._enter_first)
+        self.find_messages.clicked.connect(self._ask_for_messages)
         self.rows.selectionModel().selectionChanged.connect(self._selected)
         self.rows.clicked.connect(self._enter)
         self.rows.activated.connect(self._enter)
@@ -297,6 +303,11 @@ class LeftPanel(Area):
         self._model.set_filter(text)
         self._say_nothing()
 
+    def _ask_for_messages(self) -> None:
+        text = self.search.text()
+        self.search.clear()
+        self.messages_requested.emit(text)
+
     def _choose_listed(self, number: int) -> None:
         self._model.set_listed(Listed(number))
         self._say_nothing()
@@ -327,6 +338,10 @@ class LeftPanel(Area):
     def _say_nothing(self) -> None:
         empty = self._model.rowCount() == 0
         self._say_archive()
+        typed = self.search.text().strip()
+        words = tr("Search messages for “{text}”")
+        self.find_messages.rename(words.format(text=one_line(typed, _SHORT)))
+        self.find_messages.setVisible(bool(typed))
         all_shown = len(self._model.conversations())
         has_choice = all_shown >= _FEW or self._model.listed is not Listed.ALL
         has_choice = has_choice and not self._model.shows_archive
@@ -367,7 +382,9 @@ class LeftPanel(Area):
 
     def _enter_first(self) -> None:
         first = self._model.at(0)
-        if first is not None:
+        if first is None and self.search.text().strip():
+            self._ask_for_messages()
+        elif first is not None:
             self.search.clear()
             self.select(first.conversation_id)
             self.entered.emit(first.conversation_id)

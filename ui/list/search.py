@@ -23,7 +23,7 @@ class SearchField(SearchLine):
         self.setPlaceholderText(tr("Search people and groups"))
         self.setAccessibleName(tr("Search people and groups by name"))
         self.setMaxLength(_LONGEST)
-        self._hint = KeyCap(tr("Ctrl K"), parent=self)
+        self._hint = KeyCap(tr("Ctrl Shift F"), parent=self)
         self._hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.textChanged.connect(self._show_hint)
         theme_changed.connect(self._place_hint)

@@ -102,6 +102,17 @@ QLineEdit[kind="search"] {{
   border-radius: {m.gap(Radius.SEARCH)}px; min-height: {m.scaled(32)}px;
 }}
 QLineEdit[kind="search"]:focus {{ border: 2px solid {_hex(c.focus)}; }}
+QComboBox, QDateEdit {{
+  {_px(type_.label)}; color: {_hex(c.ink)}; background: {_hex(c.surface)};
+  border: 1px solid {_hex(c.line2)}; border-radius: {m.gap(Radius.BUTTON)}px;
+  padding: 0 {m.gap(10)}px; min-height: {m.scaled(28)}px;
+}}
+QComboBox:focus, QDateEdit:focus {{ border: 2px solid {_hex(c.focus)}; }}
+QComboBox::drop-down, QDateEdit::drop-down {{ border: none; width: {m.scaled(20)}px; }}
+QComboBox QAbstractItemView {{
+  color: {_hex(c.ink)}; background: {_hex(c.surface)}; border: 1px solid {_hex(c.line)};
+  selection-background-color: {_hex(c.selected)}; selection-color: {_hex(c.ink)};
+}}
 """
 
 

@@ -214,6 +214,11 @@ class TimelineView(QAbstractScrollArea):
         """Show a message, wherever it is, and mark it for a moment."""
         self.navigation.go_to(position)
 
+    def enter_at(self, position: Position) -> None:
+        """``go_to``, and the keys with it."""
+        self.go_to(position)
+        self.setFocus()
+
     def go_to_newest(self) -> None:
         self.navigation.go_to_newest()
 

@@ -45,6 +45,7 @@ from ui.window.outside_links import OutsideLinks
 from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
 from ui.window.router import EventRouter, Shown
+from ui.window.search_flows import SearchFlows
 from ui.window.side_flows import SideFlows
 from ui.window.strip import StatusStrip
 from ui.window.unsent import UnsentTexts
@@ -149,6 +150,9 @@ class MainWindow(QMainWindow):
             self,
         )
         self.menu = WindowMenu(self)
+        self.search = SearchFlows(
+            engine, self.tasks, self, one_sheet, self.model.conversations, surroundings.now
+        )
         self.router = EventRouter(
             self.bridge,
             self.tasks,
@@ -208,7 +212,7 @@ class MainWindow(QMainWindow):
         menu.add(tr("New group"), ("Ctrl+N",), self._new_group, icon_name="compose")
         menu.add(tr("Join with an invitation"), ("Ctrl+J",), self._join, icon_name="join")
         menu.add(tr("Open channel"), ("Ctrl+O",), self._open_channel, icon_name="network")
-        menu.add(tr("Search conversations"), ("Ctrl+K",), self._search, icon_name="search")
+        menu.add(tr("Search everything"), ("Ctrl+K",), self.search.open, icon_name="search")
         menu.addSeparator()
         menu.add(tr("Your profile"), (), self._profile, icon_name="person")
         flows.offer_pages(menu, self._surroundings)
@@ -221,6 +225,8 @@ class MainWindow(QMainWindow):
         menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
         menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
         menu.add_hidden(tr("Emoji"), ("Ctrl+E",), self.pane.ask_emoji)
+        menu.add_hidden(tr("Search this conversation"), ("Ctrl+F",), self.pane.finding.begin)
+        menu.add_hidden(tr("Search the list"), ("Ctrl+Shift+F",), self._search)
         menu.add_hidden(tr("About the conversation"), ("Alt+Return",), self.side.toggle)
         menu.add_hidden(tr("Next area"), ("F6",), self._next_area)
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self._back)
@@ -228,6 +234,10 @@ class MainWindow(QMainWindow):
 
     def _connect_parts(self) -> None:
         self.panel.opened.connect(self._show_conversation)
+        self.panel.messages_requested.connect(self.search.open)
+        self.search.conversation_chosen.connect(self.open_conversation)
+        self.search.message_chosen.connect(self.open_at)
+        self.bridge.search_indexed.connect(self.search.show_indexed)
         self.panel.entered.connect(self.open_conversation)
         for part in (self.panel, self.empty, self.first_start):
             part.new_group_requested.connect(self._new_group)
@@ -339,8 +349,7 @@ class MainWindow(QMainWindow):
 
     def _tell_of_earlier_profile(self) -> None:
         """Once of each: its name has the day on it."""
-        file = self._surroundings.earlier_profile
-        name = Path(file).name
+        name = Path(file := self._surroundings.earlier_profile).name
         if name and self._settings.get("earlier_profile") != name:
             self.notices.raise_notice(earlier_profile_kept(file))
             self._settings.put("earlier_profile", name)
@@ -348,12 +357,11 @@ class MainWindow(QMainWindow):
     def _tell_of_settings(self) -> None:
         context = self._surroundings
         if context.wrong_settings:
-            self.notices.raise_notice(
-                wrong_settings(context.wrong_settings, self._open_settings_file)
-            )
 
-    def _open_settings_file(self) -> None:
-        self._surroundings.open_url(QUrl.fromLocalFile(self._surroundings.settings_file))
+            def open_file() -> None:
+                context.open_url(QUrl.fromLocalFile(context.settings_file))
+
+            self.notices.raise_notice(wrong_settings(context.wrong_settings, open_file))
 
     def come_to_front(self, link: str = "") -> None:
         """Asked for by a second start of the program, which may bring a link."""
@@ -502,6 +510,11 @@ class MainWindow(QMainWindow):
     def _open_channel(self) -> None:
         if self._has_identity():
             self.channels.open_channel()
+
+    def open_at(self, conversation_id: ConversationId, position: Position) -> None:
+        self._show_conversation(conversation_id)
+        if self.pane.is_open(conversation_id):
+            self.pane.timeline.enter_at(position)
 
     def _search(self) -> None:
         if not self._has_identity():

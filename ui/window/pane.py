@@ -29,6 +29,7 @@ from ui.window.composer import Composer
 from ui.window.composer_bar import ComposerBar
 from ui.window.contact_bar import ContactBar
 from ui.window.drop_hint import DropHint
+from ui.window.find_bar import FindBar
 from ui.window.header import ConversationHeader
 from ui.window.message_commands import MessageCommands
 from ui.window.muted_bar import MutedBar
@@ -156,10 +157,12 @@ class ConversationPane(QWidget):
         self.drop_hint = DropHint(self)
         self.drop_hint.dropped.connect(self.attaching.take_mime)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
+        self.finding = FindBar(engine, tasks, self._open_id)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.header)
+        layout.addWidget(self.finding)
         layout.addWidget(self.muted_bar)
         layout.addWidget(self.timeline, 1)
         layout.addWidget(self.contact_bar)
@@ -176,6 +179,8 @@ class ConversationPane(QWidget):
 
     def _connect(self) -> None:
         self.composer.emoji_requested.connect(self.ask_emoji)
+        self.finding.chosen.connect(self.timeline.go_to)
+        self.finding.closed.connect(self.take_focus)
         self.writing.sent.connect(self.timeline.go_to_newest)
         self.header.mute_requested.connect(self._mute_open)
         self.muted_bar.show_requested.connect(self._unmute_member)
@@ -267,6 +272,7 @@ class ConversationPane(QWidget):
 
     def _let_go(self) -> None:
         self._conversation = self._gap = None
+        self.finding.forget()
         self.writing.forget()
         self._recent.clear()
         self.history.leave()

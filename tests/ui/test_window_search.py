@@ -1,0 +1,218 @@
+"""Searching by keys alone: within a conversation, over everything, and from the list's field."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QApplication
+
+from engine.events import SearchIndexed
+from tests.ui.driving import Key, Stage, group_stage, play, stage, until
+from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.seeing import seen_words, sheet_of
+from ui.dialogs.group import CreateGroup
+from ui.dialogs.search import SearchSheet
+from ui.fuzzy import fit
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+CTRL = Qt.KeyboardModifier.ControlModifier
+SHIFT = Qt.KeyboardModifier.ShiftModifier
+
+
+async def opened(it: Stage, words: str = "") -> SearchSheet:
+    it.press(Key.Key_K, CTRL)
+    sheet = await sheet_of(it.window, SearchSheet)
+    await until(lambda: QApplication.activeModalWidget() is sheet)
+    if words:
+        it.write(words, on=sheet.line)
+    return sheet
+
+
+def spoken(sheet: SearchSheet) -> list[str]:
+    """What a screen reader reads of the list."""
+    listed = QAccessible.queryAccessibleInterface(sheet.list)
+    return [
+        listed.child(number).text(QAccessible.Text.Name) for number in range(listed.childCount())
+    ]
+
+
+def marked(it: Stage) -> set[str]:
+    return {
+        placed.row.message.message_id
+        for placed in it.window.pane.timeline.scene.placed
+        if hasattr(placed.row, "message")
+    }
+
+
+def test_within_a_conversation_the_arrows_go_from_hit_to_hit() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            said = [engine.receive(group, "Maya", f"needle {n}") for n in range(3)]
+            engine.receive(group, "Maya", "hay")
+            bar = it.window.pane.finding
+            chosen: list[str] = []
+            bar.chosen.connect(lambda position: chosen.append(position.message_id))
+            it.press(Key.Key_F, CTRL)
+            assert bar.isVisible()
+            assert bar.line.hasFocus()
+            it.write("need")
+            await until(lambda: bar.count.text() == "1 of 3")
+            it.press(Key.Key_Return)
+            assert bar.count.text() == "2 of 3"
+            it.press(Key.Key_Up)
+            it.press(Key.Key_Up)
+            assert bar.count.text() == "3 of 3"
+            it.press(Key.Key_Return, SHIFT)
+            assert chosen == [said[n].message_id for n in (2, 1, 0, 0, 1)]
+            it.write("zzz")
+            await until(lambda: bar.count.text() == "Nothing found")
+            it.press(Key.Key_Escape)
+            assert not bar.isVisible()
+            assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_the_parts_of_the_bar_have_names() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            it.press(Key.Key_F, CTRL)
+            bar = it.window.pane.finding
+            names = [
+                widget.accessibleName()
+                for widget in (bar.line, bar.older, bar.newer, bar.close_button)
+            ]
+            assert names == [
+                "Search this conversation", "Earlier message that was found",
+                "Later message that was found", "Close the search",
+            ]  # fmt: skip
+
+    play(scenario)
+
+
+def test_a_message_that_was_found_is_shown_in_its_place() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        tide, other = engine.add_group("Tide Gauge"), engine.add_group("Other")
+        wanted = engine.receive(tide, "Maya", "the needle")
+        for number in range(300):
+            engine.receive(tide, "Maya", f"hay {number}")
+        async with stage(engine, opening=other) as it:
+            sheet = await opened(it, "needle")
+            await until(lambda: sheet.list.count() == 1)
+            (words,) = spoken(sheet)
+            assert words.startswith("Message in Tide Gauge from Maya, ")
+            assert words.endswith(": the needle")
+            it.press(Key.Key_Return, on=sheet.line)
+            await until(lambda: it.window.pane.is_open(tide))
+            await until(lambda: wanted.message_id in marked(it))
+
+    play(scenario)
+
+
+def test_conversations_people_and_commands_are_there_at_once() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        groups = [engine.add_group(name) for name in ("Tide Gauge", "Harbour Walk")]
+        async with stage(engine, opening=groups[0]) as it:
+            sheet = await opened(it, "hw")
+            assert spoken(sheet)[0] == "Group: Harbour Walk"
+            it.press(Key.Key_Return, on=sheet.line)
+            await until(lambda: it.window.pane.is_open(groups[1]))
+            sheet = await opened(it, "new group")
+            assert spoken(sheet)[0].startswith("Command: New group")
+            it.press(Key.Key_Return, on=sheet.line)
+            await sheet_of(it.window, CreateGroup)
+
+    play(scenario)
+
+
+def test_filters_alone_and_the_words_for_what_was_found() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        for number in range(60):
+            engine.receive(group, "Maya", f"word {number}")
+        async with stage(engine, opening=group) as it:
+            sheet = await opened(it, "word")
+            await until(lambda: sheet.status.text() == "The newest 50 messages")
+            it.press(Key.Key_PageDown, on=sheet.line)
+            while sheet.list.currentRow() < sheet.list.count() - 1:
+                it.press(Key.Key_PageDown, on=sheet.line)
+            await until(lambda: sheet.status.text() == "60 messages")
+            sheet.with_file.click()
+            await until(lambda: sheet.status.text() == "No message was found.")
+            assert engine.search.asked[-1][0] == "word"
+            sheet.when.setCurrentIndex(5)
+            assert sheet.since.isVisible()
+            sheet.line.clear()
+            await until(lambda: engine.search.asked[-1][0] == "")
+            filters = sheet.filters()
+            assert filters.since_ms is not None
+            assert filters.until_ms is not None
+            assert filters.until_ms - filters.since_ms in range(23 * 3_600_000, 25 * 3_600_001)
+
+    play(scenario)
+
+
+def test_very_long_words_are_answered() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group) as it:
+            sheet = await opened(it)
+            sheet.line.setText('NEAR("' + "many words " * 1_000 + "\0*")
+            for number in range(40):
+                sheet.line.setText(f"{sheet.line.text()[:1_000]} w{number}")
+            sheet.line.setText(" ".join(f"w{number}" for number in range(100)))
+            await until(
+                lambda: (
+                    sheet.status.text()
+                    == "That is very much: only its first words were searched for."
+                )
+            )
+
+    play(scenario)
+
+
+def test_an_old_profile_says_how_far_its_messages_are_and_can_wait() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        engine.search.indexed_now = SearchIndexed(left=300, total=1_000, is_paused=False)
+        async with stage(engine, opening=group) as it:
+            sheet = await opened(it)
+            words = "Older messages are still being indexed: 70 % can be found."
+            assert words in seen_words(sheet)
+            sheet.pause.click()
+            assert engine.search.indexed().is_paused
+            engine.tell(SearchIndexed(left=0, total=0, is_paused=False))
+            await until(lambda: not sheet.pause.isVisible())
+
+    play(scenario)
+
+
+def test_from_the_list_one_goes_on_to_the_messages() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            engine.receive(group, "Maya", "the needle")
+            it.press(Key.Key_F, CTRL | SHIFT)
+            it.write("needle")
+            assert it.window.panel.find_messages.accessibleName() == "Search messages for “needle”"
+            it.press(Key.Key_Return)
+            sheet = await sheet_of(it.window, SearchSheet)
+            assert sheet.line.text() == "needle"
+            await until(lambda: sheet.list.count() == 1)
+            assert it.window.panel.search.text() == ""
+
+    play(scenario)
+
+
+def test_letters_fit_a_name_the_better_the_earlier_they_come() -> None:
+    names = ["Tide Gauge", "Our tide", "A stride", "The idea", "Other"]
+    fits = {name: fit("tide", name) for name in names}
+    known = {name: how for name, how in fits.items() if how is not None}
+    assert sorted(known, key=known.__getitem__) == [
+        "Tide Gauge", "Our tide", "A stride", "The idea",
+    ]  # fmt: skip
+    assert fit("", "anything") == fit("ÉTÉ", "ete") == 0
