@@ -24,6 +24,7 @@ from engine.core.ids import ChannelId, ContentTopic
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
 from engine.file_views import FileProgressed, FileState, FileView
+from engine.network.blobs.pace import FilePace
 from engine.persistence import chunk_files, saved_file
 from engine.persistence.chunk_files import write_durably
 from tests.runtime.blob_people import MIB, FilePerson, keeping_node, people, random_file
@@ -536,3 +537,19 @@ async def test_what_does_not_fit_where_it_is_saved_leaves_what_is_there(
         assert target.read_bytes() == path.read_bytes()
         opened = await alice.engine.files.open_path(group, sent)
         assert content(opened) == (path.read_bytes(), 0o600)
+
+
+async def test_files_give_way_where_somebody_talks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slowed: list[FilePace] = []
+
+    def note(pace: FilePace) -> None:
+        slowed.append(pace)
+
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        monkeypatch.setattr(FilePace, "give_way", note)
+        await alice.engine.timeline.send_text(group, "One moment")
+        await bob.until(shown(lambda message: message.text == "One moment"))
+        assert len({id(pace) for pace in slowed}) == 2, "who wrote, and who reads"

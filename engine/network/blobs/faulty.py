@@ -41,6 +41,9 @@ class FaultyBlobs:
     def serve(self, shelf: ChunkShelf | None, /) -> None:
         self._inner.serve(shelf)
 
+    def give_way(self) -> None:
+        self._inner.give_way()
+
     def _maybe_break(self) -> None:
         if self._resets():
             raise _broken_off()

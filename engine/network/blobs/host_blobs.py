@@ -20,6 +20,7 @@ class HostBlobs:
         serve: Callable[[ChunkShelf | None], None],
         pace: BlobPace | None = None,
         *,
+        give_way: Callable[[], None] = lambda: None,
         preferred: Callable[[], Collection[PeerId]] = frozenset,
     ) -> None:
         """``hosts``: the running ones, that of the edge role first.
@@ -29,6 +30,7 @@ class HostBlobs:
         self._preferred = preferred
         self._hosts = hosts
         self._serve = serve
+        self._give_way = give_way
         self._pace = pace
 
     def peers(self) -> tuple[PeerId, ...]:
@@ -53,6 +55,9 @@ class HostBlobs:
 
     def serve(self, shelf: ChunkShelf | None, /) -> None:
         self._serve(shelf)
+
+    def give_way(self) -> None:
+        self._give_way()
 
     def _client(self, peer_id: PeerId) -> BlobClient:
         for host in self._hosts():

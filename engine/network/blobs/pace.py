@@ -1,8 +1,8 @@
 """How fast the bytes of files go out, of all requests together: a bucket below the relay.
 
-Every piece waits for its turn, in the order in which they came.  While messages pass through the
-node there is half as much: sealing, sending and storing a file take the processor and the disks of
-both sides, and whoever writes a text waits for those, not for the line.
+Every piece waits for its turn, in the order in which they came.  While people talk here there is
+much less: sealing, sending and storing a file take the processor and the disks of both sides, and
+whoever writes a text waits for those, not for the line.
 """
 
 from collections.abc import Callable
@@ -13,11 +13,11 @@ _MIB = 1024 * 1024
 
 
 class PaceLimits(Struct, frozen=True, kw_only=True):
-    bytes_per_s: int = 96 * _MIB
-    beside_messages_per_s: int = 48 * _MIB
-    """For ``quiet_s`` after each message."""
-    quiet_s: float = 0.25
-    burst_s: float = 0.05
+    bytes_per_s: int = 128 * _MIB
+    beside_texts_per_s: int = 16 * _MIB
+    """For ``quiet_s`` after each."""
+    quiet_s: float = 0.1
+    burst_s: float = 0.01
     """What was not used for so long may be sent at once."""
 
 
@@ -27,16 +27,16 @@ class FilePace:
         self._clock_s = clock_s
         self._free_at_s = float("-inf")
         """When all that was admitted so far has gone out."""
-        self._message_at_s = float("-inf")
+        self._text_at_s = float("-inf")
 
-    def message_passed(self) -> None:
-        self._message_at_s = self._clock_s()
+    def give_way(self) -> None:
+        self._text_at_s = self._clock_s()
 
     def wait_s(self, size: int) -> float:
         """Admit so many bytes; return how long to wait before they are written."""
         limits, now_s = self._limits, self._clock_s()
-        is_quiet = now_s - self._message_at_s > limits.quiet_s
-        per_s = limits.bytes_per_s if is_quiet else limits.beside_messages_per_s
+        is_quiet = now_s - self._text_at_s > limits.quiet_s
+        per_s = limits.bytes_per_s if is_quiet else limits.beside_texts_per_s
         begins_s = max(self._free_at_s, now_s - limits.burst_s)
         self._free_at_s = begins_s + size / per_s
         return max(0.0, begins_s - now_s)

@@ -50,3 +50,6 @@ class BlobNetwork(Protocol):
 
     def serve(self, shelf: ChunkShelf | None, /) -> None:
         """Serve these chunks to peers from now on; None: nothing any more."""
+
+    def give_way(self) -> None:
+        """Somebody talks here: send files more slowly for a moment."""

@@ -96,9 +96,9 @@ class BlobServer:
             for _ in range(2)
         )
 
-    def message_passed(self) -> None:
-        """The node got or sent a message: files give way for a while."""
-        self._pace.message_passed()
+    def give_way(self) -> None:
+        """Somebody talks here: files are sent more slowly for a moment."""
+        self._pace.give_way()
 
     def start(self) -> None:
         """Call before the host starts."""

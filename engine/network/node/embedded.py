@@ -330,7 +330,12 @@ class EmbeddedNode:
         return HostStores(self.hosts, self._settings.sharding)
 
     def blobs(self) -> HostBlobs:
-        return HostBlobs(self.hosts, self.serve_chunks)
+        return HostBlobs(self.hosts, self.serve_chunks, give_way=self.slow_files_down)
+
+    def slow_files_down(self) -> None:
+        """For a moment: somebody talks here."""
+        if self._services is not None:
+            self._services.slow_files_down()
 
     def serve_chunks(self, shelf: "ChunkShelf | None") -> None:
         self._shelf = shelf

@@ -389,7 +389,12 @@ class RoleTransport:
         return HostStores(self._hosts, self._settings.relay.sharding)
 
     def blobs(self) -> HostBlobs:
-        return HostBlobs(self._hosts, self._relay.serve_chunks, preferred=self._service_node_peers)
+        return HostBlobs(
+            self._hosts,
+            self._relay.serve_chunks,
+            give_way=self._relay.slow_files_down,
+            preferred=self._service_node_peers,
+        )
 
     def _service_node_peers(self) -> frozenset[PeerId]:
         """Those of the user and of groups, whose addresses name them."""

@@ -169,8 +169,6 @@ class NodeServices:
         """
         if self._settings.lightpush is not None:
             self._note(data)
-        if self._blobs is not None:
-            self._blobs.message_passed()
         pushed = 0
         if self._filter is not None:
             pushed = self._filter.push(topic, message.content_topic, data)
@@ -190,6 +188,11 @@ class NodeServices:
         """Of the files on this device.  A node that keeps chunks of others serves only those."""
         if self._blobs is not None:
             self._blobs.shelf = shelf
+
+    def slow_files_down(self) -> None:
+        """For a moment: somebody talks here."""
+        if self._blobs is not None:
+            self._blobs.give_way()
 
     def _blob_server(self, keeper: "ChunkKeeper | None") -> "BlobServer | None":
         if self._settings.blobs is None:

@@ -200,6 +200,8 @@ class Files:
                 if may_be_old or is_blob != (key in self._book.blobs):
                     self._news.set()
                 if isinstance(event, MessageAdded):
+                    if self._network is not None:
+                        self._network.give_way()
                     self.look_at((message,))
             case MessageRemoved() | ConversationRemoved() | TimelineChanged():
                 self._news.set()

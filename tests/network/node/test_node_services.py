@@ -17,7 +17,6 @@ from engine.core.errors import ConfigError, TransportError
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import HistoryQuery, StoreQueryRequest
-from engine.network.blobs.pace import FilePace
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
@@ -229,24 +228,6 @@ async def test_what_the_node_itself_says_is_pushed_and_archived_too(tmp_path: Pa
             light.service, StoreQueryRequest(request_id="1", include_data=True)
         )
         assert [entry.message.payload for entry in page.messages if entry.message] == [b"1 "]
-
-
-async def test_files_give_way_to_what_passes_the_node(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passed: list[FilePace] = []
-
-    def note(pace: FilePace) -> None:
-        passed.append(pace)
-
-    monkeypatch.setattr(FilePace, "message_passed", note)
-    async with served(tmp_path) as net:
-        await net.service.node.publish(fresh(1))
-        assert len(passed) == 1
-        await net.light.filter.subscribe(net.light.service, SHARD, [TOPIC])
-        await net.leaf.node.publish(fresh(2))
-        await net.light.until_pushed(1)
-        assert len(passed) == 2
 
 
 async def test_without_anybody_else_the_archive_is_enough(tmp_path: Path) -> None:
