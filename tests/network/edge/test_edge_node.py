@@ -26,6 +26,7 @@ from engine.runtime.maintenance import connection_view
 from tests.network.edge.edge_net import QUICK, TOPIC, EdgeNet, addresses, message
 from tests.network.edge.faulty_nodes import peerless
 from tests.network.libp2p.tls_proxy import LOCALHOST, certificate, tls_proxy
+from tests.patience import PATIENCE_S
 from ui.connection_words import reason_words
 
 IMPATIENT = replace(QUICK, request_timeout_s=1.0, hedge_s=0.5)
@@ -236,7 +237,8 @@ async def test_a_message_that_a_node_pushes_back_is_accepted_whatever_it_answers
         lone = await net.scripted_node()
         lone.push_status = PushStatus.NO_PEERS
         lone.echoes = True
-        alice, heard_by_alice = await net.edge(addresses(lone.host))
+        pace = replace(QUICK, echo_s=PATIENCE_S)
+        alice, heard_by_alice = await net.edge(addresses(lone.host), pace=pace)
         await heard_by_alice.until_peers(1)
         seen = len(heard_by_alice.told)
         if echo_first:
@@ -449,7 +451,8 @@ async def test_a_hundred_topics_are_subscribed_in_requests_that_nodes_take() -> 
 
 async def test_a_node_that_takes_few_requests_gets_all_topics_and_messages_in_time() -> None:
     topics = [ContentTopic(f"/causerie/1/topic{number}/proto") for number in range(100)]
-    few = GateLimits(per_second=10, burst=1)
+    few = GateLimits(per_second=2, burst=1)
+    patient = replace(QUICK, busy_rest_s=0.52, rest_cap_s=1, publish_timeout_s=PATIENCE_S)
     services = ServiceSettings(
         filter=FilterSettings(service=replace(FilterSettings().service, gate=few)),
         lightpush=LightpushSettings(service=replace(LightpushSettings().service, gate=few)),
@@ -457,14 +460,14 @@ async def test_a_node_that_takes_few_requests_gets_all_topics_and_messages_in_ti
 
     async with EdgeNet() as net:
         node = await net.service_node(services=services)
-        alice, heard_by_alice = await net.edge([])
+        alice, heard_by_alice = await net.edge([], pace=patient)
         for topic in topics:
             alice.subscribe(topic, lambda _message, _hash: None)
         alice.add_service_nodes(addresses(node))
         await heard_by_alice.until_peers(1)
         assert alice.counters()["edge.subscribe_paced"] >= 1
-        for number in range(5):
-            assert (await alice.publish(message(number))).peers == 1
+        receipts = await asyncio.gather(*(alice.publish(message(number)) for number in range(3)))
+        assert [receipt.peers for receipt in receipts] == [1, 1, 1]
         assert alice.counters()["edge.lightpush_failed"] >= 1, "it was busy"
 
 
