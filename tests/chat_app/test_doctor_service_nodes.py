@@ -18,6 +18,7 @@ from engine.network.edge.check import Checked
 from engine.persistence.profile_directory import open_profile_directory
 from tests.network.edge.edge_net import EdgeNet
 from tests.network.edge.faulty_nodes import peerless
+from tests.patience import PATIENCE_S
 
 NOBODY = "12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
 
@@ -39,7 +40,7 @@ def serving(clusters: list[int]) -> Iterator[list[str]]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(PATIENCE_S)
     try:
         yield addresses
     finally:

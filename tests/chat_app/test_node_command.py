@@ -23,6 +23,7 @@ from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.limits import HostLimits, limits_for
 from engine.network.waku.filter.client import FilterAnswer, FilterClient
 from engine.network.waku.topics import Sharding
+from tests.patience import PATIENCE_S
 
 BAD: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
     (
@@ -79,14 +80,14 @@ def test_a_node_says_where_it_listens_and_serves_what_it_was_told(
             assert re.fullmatch(r"listening on /ip4/127\.0\.0\.1/tcp/\d+/p2p/\w+\n", plain)
             assert re.fullmatch(r"listening on /ip4/127\.0\.0\.1/tcp/\d+/ws/p2p/\w+\n", websocket)
             assert metrics is not None
-            with urllib.request.urlopen(metrics[1], timeout=60) as page:  # noqa: S310 - our own
+            with urllib.request.urlopen(metrics[1], timeout=PATIENCE_S) as page:  # noqa: S310 - our own
                 text = page.read().decode()
             assert "causerie_connected_peers 0\n" in text
             assert ("causerie_archive_messages" in text) == ("store" in services)
             assert ("causerie_kept_blob_chunks 0\n" in text) == ("blobs" in services)
         finally:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
     assert (place / "archive.db").exists() == ("store" in services)
     assert (place / "kept").exists() == ("blobs" in services)
 
@@ -165,7 +166,7 @@ def node_under(place: Path, soft: int, hard: int, *, devices: int) -> "subproces
 
 def test_too_few_open_files_for_so_many_devices_are_said_at_the_start(tmp_path: Path) -> None:
     with node_under(tmp_path / "node", 400, 500, devices=1_000) as process:
-        watchdog = Timer(60, process.kill)
+        watchdog = Timer(PATIENCE_S, process.kill)
         watchdog.start()
         out, said = process.communicate()
         watchdog.cancel()
@@ -186,4 +187,4 @@ def test_a_soft_limit_of_open_files_is_raised(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("listening on ")
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0

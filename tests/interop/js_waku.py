@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from scripts import interop
+from tests.patience import PATIENCE_S
 
 SCRIPT = Path(__file__).with_name("js_waku.mjs")
 RELIABLE = Path(__file__).with_name("js_reliable.mjs")
 LINE_LIMIT = 16 * 1024 * 1024
-ANSWER_TIMEOUT_S = 60
 
 Answer = dict[str, Any]
 
@@ -29,7 +29,7 @@ class JsWaku:
     async def ask(self, command: str, **fields: object) -> Answer:
         """One at a time.  Raises JsWakuError."""
         self._in.write(json.dumps({"do": command, **fields}).encode() + b"\n")
-        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+        async with asyncio.timeout(PATIENCE_S):
             line = await self._out.readline()
         assert line, "Node ended"
         answer = cast("Answer", json.loads(line))

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from tests.patience import PATIENCE_S
+
 LINE_LIMIT = 4 * 1024 * 1024
-ANSWER_TIMEOUT_S = 60
 
 Answer = dict[str, Any]
 
@@ -59,7 +60,7 @@ class PeerNode:
 
     async def _answer(self, number: int) -> Answer:
         self._waiting[number] = asyncio.get_running_loop().create_future()
-        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+        async with asyncio.timeout(PATIENCE_S):
             answer = await self._waiting[number]
         if "failed" in answer:
             raise PeerNodeError(answer["failed"])

@@ -36,6 +36,7 @@ from engine.persistence.archive_thread import ThreadedArchive
 from tests.interop.go_waku import GoWaku, Seen, go_waku
 from tests.interop.json_lines import PeerNodeError
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
+from tests.network.node.test_node_services import patient
 from tests.patience import PATIENCE_S
 
 SHARDING = Sharding()
@@ -77,7 +78,7 @@ async def service_node(place: Path) -> AsyncIterator[tuple[Loopback, Node, PeerI
     archive = await ThreadedArchive.open(place / "archive.db")
     try:
         async with Loopback() as loopback:
-            settings = replace(settings_of(90), services=all_services())
+            settings = replace(settings_of(90), services=patient(all_services()))
             service = await loopback.node(settings=settings, archive=archive)
             yield loopback, service, peer_id_in(service.node.addresses()[0])
     finally:

@@ -22,6 +22,7 @@ from engine.network.waku.topics import Sharding, parse_pubsub_topic
 from engine.persistence.archive_thread import ThreadedArchive
 from tests.interop.js_waku import JsWaku, js_waku
 from tests.network.node.loopback import TOPIC, Loopback, Node, settings_of
+from tests.network.node.test_node_services import patient
 from tests.patience import PATIENCE_S
 
 SHARDING = Sharding()
@@ -67,7 +68,7 @@ async def net_with(generation: str, place: Path) -> AsyncIterator[Net]:
     archive = await ThreadedArchive.open(place / "archive.db")
     try:
         async with Loopback() as loopback:
-            settings = replace(settings_of(90), services=all_services(), websocket_port=0)
+            settings = replace(settings_of(90), services=patient(all_services()), websocket_port=0)
             service = await loopback.node(settings=settings, archive=archive)
             leaf = await loopback.node(peers=service.node.addresses()[:1])
             await leaf.until_peers(1)

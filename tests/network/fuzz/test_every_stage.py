@@ -217,7 +217,7 @@ async def nothing_left(layer: str) -> AsyncIterator[TcpHost]:
         async with asyncio.timeout(PATIENCE_S):
             while host.connection_count():
                 await _turn()
-        assert sockets() == listening
+        assert sockets() <= listening  # fewer, if what other tests have left went meanwhile
         friend = TcpHost(b"f" * 32, [])
         await friend.start()
         await _patiently_connect(friend, host.addresses()[0])
@@ -230,7 +230,7 @@ async def nothing_left(layer: str) -> AsyncIterator[TcpHost]:
         await host.stop()
     await _turn()
     assert asyncio.all_tasks() == tasks
-    assert sockets() == before
+    assert sockets() <= before
     gc.collect()  # whatever was left unclosed warns now, and warnings are errors
 
 

@@ -40,6 +40,7 @@ from engine.network.waku.service.exchange import ExchangeLimits, ask
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings as ServedSettings
 from engine.network.waku.store.client import StoreClient
+from engine.network.waku.store.intake import IntakeSettings
 from engine.network.waku.store.server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive_thread import ThreadedArchive
@@ -123,13 +124,18 @@ async def light_node(address: str, *, key: bytes = b"L" * 32) -> AsyncIterator[L
         await host.stop()
 
 
+def patient(services: ServiceSettings) -> ServiceSettings:
+    """Whoever asks gets what was archived before, however slow the disk is."""
+    return structs.replace(services, intake=IntakeSettings(patience_s=PATIENCE_S))
+
+
 @asynccontextmanager
 async def served(place: Path, services: ServiceSettings | None = None) -> AsyncIterator[Served]:
     archive = await ThreadedArchive.open(place / "archive.db")
     try:
         async with Loopback() as net:
             settings = replace(
-                settings_of(90), services=services or all_services(), websocket_port=0
+                settings_of(90), services=patient(services or all_services()), websocket_port=0
             )
             service = await net.node(settings=settings, archive=archive)
             leaf = await net.node(peers=service.node.addresses()[:1])

@@ -18,7 +18,7 @@ from tests.runtime.history.history_stage import QUICK, Person, Row, StoreNode, u
 
 DAY_MS = 24 * 3_600_000
 HOUR_MS = 3_600_000
-IMPATIENT = replace(QUICK, first_byte_timeout_ms=500)
+IMPATIENT = replace(QUICK, first_byte_timeout_ms=1_000)
 
 
 async def gap_of(person: Person, group: ConversationId) -> GapView:
