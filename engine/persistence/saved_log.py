@@ -26,7 +26,7 @@ from msgspec import Struct
 from engine.core.ids import InstanceId, MessageId, ParticipantId
 from engine.core.packed_ids import PACKED_BYTES
 from engine.core.sds.log_ids import Buckets
-from engine.core.sds.log_table import Author, LogTable, Page
+from engine.core.sds.log_table import Author, LogPage, LogTable
 from engine.persistence.short_keys import instance_keys, participant_keys
 from engine.persistence.stored_ids import StoredId, stored_id, stored_place
 
@@ -443,7 +443,7 @@ def _authors_checksum(authors: Sequence[Author]) -> int:
     return crc32(msgspec.msgpack.encode(authors))
 
 
-def _packed(page: Page) -> _Page:
+def _packed(page: LogPage) -> _Page:
     lamports, authors, sequences, sizes = (
         _Column(column.typecode, column.tobytes())
         for column in (page.lamports, page.authors, page.sequences, page.sizes)
@@ -451,13 +451,13 @@ def _packed(page: Page) -> _Page:
     return _Page(page.ids, page.first_lamport, (lamports, authors, sequences, sizes))
 
 
-def _unpacked(page: _Page, rows: int) -> Page:
+def _unpacked(page: _Page, rows: int) -> LogPage:
     """Raises ValueError if a column has another length."""
     columns = [array(column.code, column.data) for column in page.columns]
     if len(page.ids) != rows * PACKED_BYTES or any(len(column) != rows for column in columns):
         raise ValueError("a page of a saved index has another length")
     lamports, authors, sequences, sizes = columns
-    return Page(
+    return LogPage(
         ids=page.ids,
         first_lamport=page.first_lamport,
         lamports=lamports,

@@ -48,7 +48,7 @@ _text_of = lru_cache(maxsize=4_096)(unpack_id)
 """Each claim asks for the newest ids of the same authors again."""
 
 
-class Page:
+class LogPage:
     """Rows that do not change any more."""
 
     __slots__ = ("authors", "first_lamport", "ids", "lamports", "sequences", "sizes", "texts")
@@ -81,7 +81,7 @@ class Page:
         authors: Sequence[int],
         sequences: Sequence[int],
         sizes: Sequence[int],
-    ) -> "Page":
+    ) -> "LogPage":
         texts: dict[int, MessageId] = {}
         packed = b"".join(ids if _all_packed(ids) else _packed(ids, texts))
         first = min(lamports)
@@ -162,7 +162,7 @@ class LogTable(Sequence[LogEntry]):
         self._empty(self.old.bucket_rows)
 
     def _empty(self, bucket_rows: int) -> None:
-        self.pages: list[Page] = []
+        self.pages: list[LogPage] = []
         """The oldest rows, ``page_rows`` in each."""
         self.first_young = 0
         """The number of the first row that is in no page."""
@@ -188,7 +188,7 @@ class LogTable(Sequence[LogEntry]):
         for author in authors:
             self._number_of(author)
 
-    def add_pages(self, pages: Sequence[Page], previous: Mapping[int, MessageId]) -> None:
+    def add_pages(self, pages: Sequence[LogPage], previous: Mapping[int, MessageId]) -> None:
         """Add pages that were kept, which ascend by position, before any row."""
         self.pages += pages
         self.previous.update(previous)
@@ -288,7 +288,7 @@ class LogTable(Sequence[LogEntry]):
             self.previous.update((row, item) for row, item in numbered if item is not None)
         if None in sequences:
             sequences = tuple(_NO_SEQUENCE if n is None else n for n in sequences)
-        self.pages.append(Page.of(ids, lamports, authors, sequences, sizes))
+        self.pages.append(LogPage.of(ids, lamports, authors, sequences, sizes))
         self.first_young += len(rows)
 
     def _add_young(self, rows: list[Row]) -> None:
@@ -358,7 +358,7 @@ class LogTable(Sequence[LogEntry]):
         end = self.page_rows
         ids = self.young_ids[:end]
         self.pages.append(
-            Page.of(
+            LogPage.of(
                 ids,
                 self._lamports[:end],
                 self._authors[:end],
