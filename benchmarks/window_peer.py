@@ -17,7 +17,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 
 from chat_app.compose import build_engine
-from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import profile_paths
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
@@ -69,7 +69,7 @@ class ShownWatch(QObject):
 
 async def main(directory: Path, name: str, link: str, count: int, *, record: bool) -> int:
     settings = Settings(storage=StorageSettings(key="file"))
-    wish = RecordWish(wanted=record, key=key_text(bytes(KEY_BYTES)) if record else None)
+    wish = RecordOptions(wanted=record, key=key_text(bytes(KEY_BYTES)) if record else None)
     recorder = make_recorder(profile_paths(directory=directory), settings, wish)
     engine = build_engine(open_profile_directory(directory), settings, recorder=recorder)
     await engine.start()

@@ -86,7 +86,7 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:
             )
         case _:
             from chat_app.autostart import start_command
-            from chat_app.delivery_recording import RecordWish
+            from chat_app.delivery_recording import RecordOptions
             from chat_app.window import WindowOptions, open_window
 
             return open_window(
@@ -97,7 +97,7 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:
                     start_command=start_command(asked.profile, asked.profile_dir),
                     port=asked.port,
                     faults=asked.faults,
-                    record=RecordWish(
+                    record=RecordOptions(
                         wanted=asked.record_delivery is not None,
                         directory=asked.record_delivery or None,
                         key=asked.record_delivery_key,

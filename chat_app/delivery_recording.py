@@ -25,7 +25,7 @@ FILES: Final = 4
 """Among which the space is shared, so that what goes when it is full is a part of it."""
 
 
-class RecordWish(Struct, frozen=True, kw_only=True):
+class RecordOptions(Struct, frozen=True, kw_only=True):
     """What the command line said; ``directory`` None: in the profile, ``key`` None: settings."""
 
     wanted: bool = False
@@ -37,13 +37,15 @@ def delivery_directory(paths: ProfilePaths) -> Path:
     return paths.directory / "delivery"
 
 
-def make_recorder(paths: ProfilePaths, settings: Settings, wish: RecordWish) -> Recorder | None:
+def make_recorder(
+    paths: ProfilePaths, settings: Settings, options: RecordOptions
+) -> Recorder | None:
     """None if nothing is to be recorded.  Raises ConfigError."""
     chosen = settings.delivery
-    if not (wish.wanted or wish.key is not None or chosen.record):
+    if not (options.wanted or options.key is not None or chosen.record):
         return None
-    directory = wish.directory or delivery_directory(paths)
-    key = parse_key(wish.key or chosen.key or _made_key(paths, directory))
+    directory = options.directory or delivery_directory(paths)
+    key = parse_key(options.key or chosen.key or _made_key(paths, directory))
     total = chosen.max_megabytes * MEGABYTE
     return Recorder(
         RecorderSettings(

@@ -1,4 +1,4 @@
-"""What is done about a start that failed: it is said in a window, and tried again if so wished.
+"""Reports a start that failed in a window, and tries again if the user asks for it.
 
 Somebody who pressed an icon sees no standard error, so whatever keeps the window from opening is
 shown where it would have been.  The command line gets its line and status 2 all the same, once

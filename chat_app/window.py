@@ -20,7 +20,7 @@ from PySide6.QtCore import QEvent, QObject
 
 from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
-from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
@@ -71,7 +71,7 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
     """What starts this profile with the session; empty: that is not offered."""
     port: int | None = None
     faults: FaultSpec | None = None
-    record: RecordWish = field(default_factory=RecordWish)
+    record: RecordOptions = field(default_factory=RecordOptions)
     measure_start_ns: int | None = None
 
 

@@ -42,7 +42,7 @@ def big(number: int) -> str:
 # --- fetching -------------------------------------------------------------------------------------
 
 
-def is_wished(history: HistoryView) -> bool:
+def is_requested(history: HistoryView) -> bool:
     """Somebody asked for it and wants to see how it goes."""
     return history.reason in {HistoryReason.USER, HistoryReason.EARLIER}
 
@@ -114,7 +114,7 @@ def percent_words(history: HistoryView) -> str:
 
 def quiet_line(history: HistoryView) -> str:
     """One quiet line for what goes on by itself; empty if there is nothing to say."""
-    if is_wished(history) or history.state is not HistoryState.RUNNING:
+    if is_requested(history) or history.state is not HistoryState.RUNNING:
         return ""
     new = big(history.arrived)
     if history.reason is HistoryReason.CONNECT:
@@ -130,7 +130,7 @@ def quiet_line(history: HistoryView) -> str:
 
 def earlier_words(history: HistoryView | None) -> str:
     """Above the beginning: what goes on there, or what came of it."""
-    if history is None or not is_wished(history):
+    if history is None or not is_requested(history):
         return ""
     why = sentence(history_problem_words(history.problem))
     match history.state:

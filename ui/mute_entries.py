@@ -20,7 +20,7 @@ from ui.translate import tr
 HOUR_MS: Final = 3_600_000
 
 
-class MuteWish(Struct, frozen=True, kw_only=True):
+class MuteChoice(Struct, frozen=True, kw_only=True):
     muted: bool
     for_ms: int | None = None
     """None: until the user ends it."""
@@ -53,14 +53,14 @@ def mute_words(conversation: ConversationView, now: datetime) -> str:
 class MuteEntries:
     """A submenu while the conversation is not muted, a line to unmute it while it is."""
 
-    def __init__(self, menu: QMenu, wished: Callable[[MuteWish], None]) -> None:
+    def __init__(self, menu: QMenu, chosen: Callable[[MuteChoice], None]) -> None:
         self.durations = menu.addMenu(tr("Mute"))
         for words, for_ms in durations():
             action = self.durations.addAction(words)
-            wish = MuteWish(muted=True, for_ms=for_ms)
-            action.triggered.connect(partial(_say, wished, wish))
+            choice = MuteChoice(muted=True, for_ms=for_ms)
+            action.triggered.connect(partial(_say, chosen, choice))
         self.unmute = menu.addAction(tr("Unmute"))
-        self.unmute.triggered.connect(partial(_say, wished, MuteWish(muted=False)))
+        self.unmute.triggered.connect(partial(_say, chosen, MuteChoice(muted=False)))
         self.dress()
 
     def show_muted(self, conversation: ConversationView, now: datetime) -> None:
@@ -79,5 +79,5 @@ class MuteEntries:
         self.unmute.setIcon(icon("bell", theme.ink2, size))
 
 
-def _say(wished: Callable[[MuteWish], None], wish: MuteWish, _checked: bool = False) -> None:
-    wished(wish)
+def _say(chosen: Callable[[MuteChoice], None], choice: MuteChoice, _checked: bool = False) -> None:
+    chosen(choice)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.settings import DEFAULTS, Settings, load_settings
 from chat_app.settings_file import change_setting, write_default
@@ -26,8 +26,8 @@ def _settings(paths: ProfilePaths) -> Settings:
 
 
 def test_it_is_off_by_default(paths: ProfilePaths) -> None:
-    assert make_recorder(paths, DEFAULTS, RecordWish()) is None
-    assert make_recorder(paths, _settings(paths), RecordWish()) is None
+    assert make_recorder(paths, DEFAULTS, RecordOptions()) is None
+    assert make_recorder(paths, _settings(paths), RecordOptions()) is None
     assert _settings(paths).delivery.key == ""
 
 
@@ -35,13 +35,13 @@ def test_a_key_is_made_once_kept_and_told(
     paths: ProfilePaths, capsys: pytest.CaptureFixture[str]
 ) -> None:
     change_setting(paths.settings_file, "delivery", "record", value=True)
-    recorder = make_recorder(paths, _settings(paths), RecordWish())
+    recorder = make_recorder(paths, _settings(paths), RecordOptions())
     assert recorder is not None
     assert recorder.directory == paths.directory / "delivery"
     key = _settings(paths).delivery.key
     parse_key(key)
     assert key in capsys.readouterr().err
-    assert make_recorder(paths, _settings(paths), RecordWish()) is not None
+    assert make_recorder(paths, _settings(paths), RecordOptions()) is not None
     assert _settings(paths).delivery.key == key
     assert capsys.readouterr().err == ""
 
@@ -50,7 +50,7 @@ def test_the_command_line_names_directory_and_key(
     paths: ProfilePaths, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     key = key_text(bytes(32))
-    wish = RecordWish(wanted=True, directory=tmp_path / "elsewhere", key=key)
+    wish = RecordOptions(wanted=True, directory=tmp_path / "elsewhere", key=key)
     recorder = make_recorder(paths, _settings(paths), wish)
     assert recorder is not None
     assert recorder.directory == tmp_path / "elsewhere"

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from chat_app.compose import Overrides, build_engine
-from chat_app.delivery_recording import RecordWish, make_recorder
+from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import profile_paths
 from chat_app.settings import DeliverySettings, NetworkSettings, Settings, StorageSettings
 from engine.core.faults import parse_fault_spec
@@ -148,7 +148,7 @@ async def main(
             profile,
             settings,
             Overrides(faults=parse_fault_spec(faults) if faults else None),
-            recorder=make_recorder(profile_paths(directory=directory), settings, RecordWish()),
+            recorder=make_recorder(profile_paths(directory=directory), settings, RecordOptions()),
         )
         engine.subscribe(on_event)
         await engine.start()

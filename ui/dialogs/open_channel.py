@@ -33,7 +33,7 @@ _FORMATS: Final = (OpenFormat.AUTO, OpenFormat.TEXT, OpenFormat.TOY_CHAT)
 _PACES: Final = (OpenPace.JS_WAKU, OpenPace.CAUSERIE)
 
 
-class ChannelWish(Struct, frozen=True, kw_only=True):
+class ChannelChoice(Struct, frozen=True, kw_only=True):
     """What the sheet asks for."""
 
     name: ChannelName
@@ -48,7 +48,7 @@ class OpenChannel(Sheet):
 
     def __init__(
         self,
-        join: Callable[[ChannelWish], Awaitable[None]],
+        join: Callable[[ChannelChoice], Awaitable[None]],
         tasks: Tasks,
         *,
         cluster_id: int,
@@ -146,12 +146,12 @@ class OpenChannel(Sheet):
         needed = (self.content_topic, self.cluster, self.nick)
         self.confirm.setEnabled(all(field.text().strip() for field in needed))
 
-    def _wish(self) -> ChannelWish | None:
+    def _choice(self) -> ChannelChoice | None:
         """None if cluster or shard is not a number."""
         cluster, shard = self.cluster.text().strip(), self.shard.text().strip()
         if not cluster.isdecimal() or (shard and not shard.isdecimal()):
             return None
-        return ChannelWish(
+        return ChannelChoice(
             name=ChannelName(
                 channel_id=ChannelId(self.channel_id.text().strip()),
                 content_topic=ContentTopic(self.content_topic.text().strip()),
@@ -165,15 +165,15 @@ class OpenChannel(Sheet):
         )
 
     def _submit(self) -> None:
-        wish = self._wish()
-        if wish is None:
+        choice = self._choice()
+        if choice is None:
             say_problem(self.problem, tr("Cluster and shard are numbers."))
             return
         self.confirm.setEnabled(False)
 
         async def work() -> None:
             try:
-                await self._join(wish)
+                await self._join(choice)
             except ChatError as error:
                 say_problem(self.problem, error_words(error))
                 self.confirm.setEnabled(True)

@@ -80,12 +80,12 @@ class HealthSign(QWidget):
 
 
 class StoreRow(Card):
-    test_wished = Signal(str)
+    test_requested = Signal(str)
     """A multiaddr, as in all of these."""
-    keep_wished = Signal(str)
-    remove_wished = Signal(str)
-    use_wished = Signal(str, bool)
-    move_wished = Signal(str, int)
+    keep_requested = Signal(str)
+    remove_requested = Signal(str)
+    use_requested = Signal(str, bool)
+    move_requested = Signal(str, int)
     """So many places down, or up if negative."""
 
     def __init__(self, store: StoreView) -> None:
@@ -111,9 +111,9 @@ class StoreRow(Card):
         )
         self._build_menu()
         self._lay_out()
-        self.test.clicked.connect(lambda: self.test_wished.emit(self.store.multiaddr))
-        self.keep.clicked.connect(lambda: self.keep_wished.emit(self.store.multiaddr))
-        self.use.clicked.connect(lambda on: self.use_wished.emit(self.store.multiaddr, on))
+        self.test.clicked.connect(lambda: self.test_requested.emit(self.store.multiaddr))
+        self.keep.clicked.connect(lambda: self.keep_requested.emit(self.store.multiaddr))
+        self.use.clicked.connect(lambda on: self.use_requested.emit(self.store.multiaddr, on))
         theme_changed.connect(self._dress)
         self._dress()
 
@@ -127,7 +127,7 @@ class StoreRow(Card):
         menu.addSeparator()
         menu.addAction(tr("Copy address")).triggered.connect(self._copy)
         self.remove = menu.addAction(tr("Remove") + "\tDel")
-        self.remove.triggered.connect(lambda: self.remove_wished.emit(self.store.multiaddr))
+        self.remove.triggered.connect(lambda: self.remove_requested.emit(self.store.multiaddr))
         self.more.setMenu(menu)
 
     def _lay_out(self) -> None:
@@ -227,7 +227,7 @@ class StoreRow(Card):
             case Qt.Key.Key_Down if alt and own:
                 self._move(1)
             case Qt.Key.Key_Delete if own:
-                self.remove_wished.emit(self.store.multiaddr)
+                self.remove_requested.emit(self.store.multiaddr)
             case Qt.Key.Key_Up:
                 self.focusPreviousChild()
             case Qt.Key.Key_Down:
@@ -237,7 +237,7 @@ class StoreRow(Card):
 
     def _move(self, by: int) -> None:
         if 1 <= self._number + by <= self._of:
-            self.move_wished.emit(self.store.multiaddr, by)
+            self.move_requested.emit(self.store.multiaddr, by)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.store.multiaddr)

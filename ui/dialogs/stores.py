@@ -199,11 +199,11 @@ class Stores(Sheet):
 
     def _new_row(self, store: StoreView) -> StoreRow:
         row = StoreRow(store)
-        row.test_wished.connect(self._test)
-        row.keep_wished.connect(self._keep)
-        row.remove_wished.connect(self._remove)
-        row.use_wished.connect(self._use)
-        row.move_wished.connect(self._move)
+        row.test_requested.connect(self._test)
+        row.keep_requested.connect(self._keep)
+        row.remove_requested.connect(self._remove)
+        row.use_requested.connect(self._use)
+        row.move_requested.connect(self._move)
         return row
 
     def _forget(self, key: tuple[StoreOrigin, str]) -> None:
@@ -228,7 +228,7 @@ class Stores(Sheet):
         for before, after in pairwise(chain):
             QWidget.setTabOrder(before, after)
 
-    # --- wishes -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def _command(self, work: Callable[[], Coroutine[object, object, None]], purpose: str) -> None:
         async def alone() -> None:

@@ -156,9 +156,9 @@ class LeftPanel(Area):
             (tr("New group"), "plus", self.new_group_requested, "plain"),
             (tr("Join with an invitation"), "join", self.join_requested, "plain"),
         )
-        for words, icon_name, wish, kind in starts:
+        for words, icon_name, start, kind in starts:
             button = Button(words, kind=kind, size="big", icon_name=icon_name)
-            button.clicked.connect(wish)
+            button.clicked.connect(start)
             begin.addWidget(button)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from engine.core.ids import ConversationId
 from engine.events import ConversationView
 from ui.icons import icon
-from ui.mute_entries import MuteEntries, MuteWish
+from ui.mute_entries import MuteChoice, MuteEntries
 from ui.theme import current_theme
 from ui.translate import tr
 
@@ -18,7 +18,7 @@ from ui.translate import tr
 class RowCommands(Struct, frozen=True):
     open: Callable[[ConversationId], None]
     pin: Callable[[ConversationId, bool], None]
-    mute: Callable[[ConversationId, MuteWish], None]
+    mute: Callable[[ConversationId, MuteChoice], None]
     archive: Callable[[ConversationId, bool], None]
     mark_unread: Callable[[ConversationId, bool], None]
 
@@ -61,7 +61,7 @@ class RowMenu(QMenu):
             "archive",
             lambda: commands.archive(this, not marks.archived),
         )
-        self.mute = MuteEntries(self, lambda wish: commands.mute(this, wish))
+        self.mute = MuteEntries(self, lambda choice: commands.mute(this, choice))
         self.mute.show_muted(conversation, now)
         self.setAccessibleName(tr("What can be done with it"))
 

@@ -18,7 +18,7 @@ from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, Text
 from ui.conversation_words import present_members
 from ui.foreign_text import one_line
-from ui.mute_entries import MuteWish, durations, mute_words
+from ui.mute_entries import MuteChoice, durations, mute_words
 from ui.people import face_of
 from ui.side.panel import SidePanel, WhoRow
 from ui.side.shared import SharedFiles
@@ -67,7 +67,7 @@ class GroupPanel(SidePanel):
     """A participant id."""
     invite_requested = Signal()
     mute_requested = Signal(object)
-    """A ``MuteWish``."""
+    """A ``MuteChoice``."""
     leave_requested = Signal()
 
     def __init__(self, shared: SharedFiles, now: Callable[[], datetime]) -> None:
@@ -85,8 +85,8 @@ class GroupPanel(SidePanel):
         self.mute_menu.setAccessibleName(tr("Mute"))
         for words, for_ms in durations():
             action = self.mute_menu.addAction(words)
-            wish = MuteWish(muted=True, for_ms=for_ms)
-            action.triggered.connect(partial(self._wish_mute, wish))
+            choice = MuteChoice(muted=True, for_ms=for_ms)
+            action.triggered.connect(partial(self._choose_mute, choice))
         self.members_title = self.add_section("")
         self._members = QVBoxLayout()
         self._members.setSpacing(0)
@@ -184,9 +184,9 @@ class GroupPanel(SidePanel):
 
     def _ask_mute(self) -> None:
         if self._muted:
-            self.mute_requested.emit(MuteWish(muted=False))
+            self.mute_requested.emit(MuteChoice(muted=False))
         else:
             self.mute_menu.popup(self.mute.mapToGlobal(self.mute.rect().bottomLeft()))
 
-    def _wish_mute(self, wish: MuteWish, _checked: bool = False) -> None:
-        self.mute_requested.emit(wish)
+    def _choose_mute(self, choice: MuteChoice, _checked: bool = False) -> None:
+        self.mute_requested.emit(choice)

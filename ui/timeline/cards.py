@@ -12,7 +12,7 @@ from PySide6.QtGui import QFontMetricsF
 
 from engine.core.ids import UnixMs
 from engine.history_views import HistoryState, HistoryView
-from ui.history_words import earlier_words, is_wished
+from ui.history_words import earlier_words, is_requested
 from ui.theme import Theme
 from ui.timeline.buttons import ICON, WITH_SIGN, RowButton, advance, button_words, strong
 from ui.timeline.geometry import Geometry
@@ -171,7 +171,7 @@ class Cards(Struct, frozen=True, kw_only=True):
         )
 
     def _earlier_buttons(self, history: HistoryView | None) -> tuple[RowButton, ...]:
-        if history is not None and not history.is_over and is_wished(history):
+        if history is not None and not history.is_over and is_requested(history):
             stuck = history.state is HistoryState.WAITING and history.problem is not None
             return (RowButton.STORES,) if stuck else ()
         if earlier_words(history) and history is not None:

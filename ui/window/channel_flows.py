@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QWidget
 from engine.api import ChatEngine
 from engine.events import ConversationView
 from ui.dialogs.open_channel import (
+    ChannelChoice,
     ChannelDetails,
-    ChannelWish,
     OpenChannel,
     leave_channel_confirm,
 )
@@ -37,14 +37,14 @@ class ChannelFlows(QObject):
     def open_channel(self) -> None:
         joined: list[ConversationId] = []
 
-        async def join(wish: ChannelWish) -> None:
+        async def join(choice: ChannelChoice) -> None:
             joined.append(
                 await self._engine.open_channels.join(
-                    wish.name,
-                    label=wish.label,
-                    nick=wish.nick,
-                    format_=wish.format,
-                    pace=wish.pace,
+                    choice.name,
+                    label=choice.label,
+                    nick=choice.nick,
+                    format_=choice.format,
+                    pace=choice.pace,
                 )
             )
 

@@ -14,7 +14,7 @@ from ui.controls import Area, Button, IconButton, Text, set_tip
 from ui.history_words import (
     history_details,
     history_title,
-    is_wished,
+    is_requested,
     percent_words,
 )
 from ui.problem_words import history_problem_words, sentence
@@ -118,7 +118,7 @@ class HistoryBar(Area):
     def show_history(self, history: HistoryView | None) -> None:
         """What goes on, or has just ended, in the open conversation."""
         self._history = history
-        if history is None or not is_wished(history):
+        if history is None or not is_requested(history):
             self.hide()
             return
         failed = history.state is HistoryState.FAILED

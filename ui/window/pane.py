@@ -18,7 +18,7 @@ from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
 from ui.emoji.window_emoji import WindowEmoji
 from ui.foreign_text import one_line
-from ui.mute_entries import MuteWish
+from ui.mute_entries import MuteChoice
 from ui.people import Answer, cannot_write_words, faces_of, groups_with, lost_request
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
@@ -404,17 +404,17 @@ class ConversationPane(QWidget):
 
         self._tasks.spawn(work, purpose=tr("remember what was read"), retry=False)
 
-    def _mute_open(self, wish: MuteWish) -> None:
+    def _mute_open(self, choice: MuteChoice) -> None:
         if (open_id := self._open_id()) is not None:
-            self.mute(open_id, wish)
+            self.mute(open_id, choice)
 
-    def mute(self, conversation_id: ConversationId, wish: MuteWish) -> None:
+    def mute(self, conversation_id: ConversationId, choice: MuteChoice) -> None:
         """The open one or any other."""
 
         async def work() -> None:
-            await self._engine.set_muted(conversation_id, muted=wish.muted, for_ms=wish.for_ms)
+            await self._engine.set_muted(conversation_id, muted=choice.muted, for_ms=choice.for_ms)
 
-        purpose = tr("mute the conversation") if wish.muted else tr("unmute the conversation")
+        purpose = tr("mute the conversation") if choice.muted else tr("unmute the conversation")
         self._tasks.spawn(work, purpose=purpose)
 
     def _unmute_member(self, participant_id: ParticipantId) -> None:

@@ -1,4 +1,4 @@
-"""History in the open conversation: the wish for it, the bar, the quiet line, and the row on top.
+"""History in the open conversation: its request, the bar, the quiet line, and the row on top.
 
 The bar is made when it is first needed.  What the engine tells of other conversations than the open
 one is not shown: it is asked again when that one is opened.
@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId
 from engine.history_views import HistoryState, HistoryView
-from ui.history_words import history_title, is_wished, quiet_line
+from ui.history_words import history_title, is_requested, quiet_line
 from ui.tasks import Tasks
 from ui.timeline.view import TimelineView
 from ui.translate import tr
@@ -66,7 +66,7 @@ class PaneHistory(QObject):
             return
         before = self.bar.history if self.bar is not None and self.bar.isVisible() else None
         self._header.show_history(quiet_line(history))
-        if is_wished(history):
+        if is_requested(history):
             if history.state is not HistoryState.RUNNING or before is None or before.is_over:
                 self._timeline.offer_earlier(history)
             self._show_bar(history)
@@ -75,7 +75,7 @@ class PaneHistory(QObject):
 
     def _show_bar(self, history: HistoryView | None) -> None:
         if self.bar is None:
-            if history is None or not is_wished(history):
+            if history is None or not is_requested(history):
                 return
             self.bar = HistoryBar()
             self.bar.cancel_requested.connect(self._cancel)
@@ -85,7 +85,7 @@ class PaneHistory(QObject):
                 column.insertWidget(_BAR_PLACE, self.bar)
         self.bar.show_history(history)
 
-    # --- wishes -----------------------------------------------------------------------------------
+    # --- requests ---------------------------------------------------------------------------------
 
     def _fetch_days(self, days: int | None) -> None:
         open_id = self._open_id

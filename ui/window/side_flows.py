@@ -218,7 +218,7 @@ class SideFlows(QObject):
         panel.member_chosen.connect(self.show_person)
         panel.invite_requested.connect(lambda: self._with_group(self._flows.invite))
         panel.leave_requested.connect(lambda: self._with_group(self._flows.leave))
-        panel.mute_requested.connect(lambda wish: self._pane.mute(conversation_id, wish))
+        panel.mute_requested.connect(lambda choice: self._pane.mute(conversation_id, choice))
         return panel
 
     def _person_panel(
@@ -232,13 +232,13 @@ class SideFlows(QObject):
         panel.mute_member_requested.connect(self._mute_member)
         if conversation_id is not None:
             panel.write_requested.connect(lambda: self.open_requested.emit(conversation_id))
-            for wish, run in (
+            for asked, run in (
                 (panel.rename_requested, self._people.rename),
                 (panel.block_requested, self._people.block),
                 (panel.unblock_requested, self._people.unblock),
                 (panel.remove_requested, self._people.remove),
             ):
-                wish.connect(self._with(conversation_id, run))
+                asked.connect(self._with(conversation_id, run))
         return panel
 
     def _with(

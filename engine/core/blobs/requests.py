@@ -21,7 +21,7 @@ class GetChunks(Struct, frozen=True):
 class PutChunk(Struct, frozen=True, kw_only=True):
     sealed: bytes
     keep_days: int
-    """A wish."""
+    """What is asked for; the node may keep it for less."""
 
 
 class AskHoldings(Struct, frozen=True):

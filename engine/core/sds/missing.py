@@ -332,8 +332,8 @@ class MissingTable:
     def next_request(self) -> UnixMs | None:
         """When to request the next dependency."""
         first = self._turns.next_ms()
-        wished = next(iter(self._untold_again.values()), first)
-        return wished if first is None or wished is None else min(first, wished)
+        requested = next(iter(self._untold_again.values()), first)
+        return requested if first is None or requested is None else min(first, requested)
 
     def take_due(self, limit: int, step: Step) -> tuple[HistoryEntry, ...]:
         """Up to ``limit`` dependencies to request now; each is scheduled again."""

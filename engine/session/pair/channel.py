@@ -224,8 +224,8 @@ class PairChannel:
 
     def resend(self, message_id: MessageId, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Raises LocalProtocolError if the message is not ours or needs no resending."""
-        wish = ResendRequested(peer_id=self._peer_id, message_id=mvds_id_of_row(message_id))
-        transition = self._step(wish, builder, now_ms=now_ms)
+        request = ResendRequested(peer_id=self._peer_id, message_id=mvds_id_of_row(message_id))
+        transition = self._step(request, builder, now_ms=now_ms)
         self.projector.tried_again(message_id, builder)
         self._translate(transition, builder, now_ms=now_ms)
 
