@@ -13,6 +13,7 @@ import logging
 import os
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from jeepney import DBusAddress, Message, new_method_call
@@ -185,32 +186,26 @@ class DBusNotifications:
 
     async def _show(self, bus: SessionBus, wanted: DesktopNotification) -> None:
         can = await self._what_it_can(bus)
-        owner = self._owner
         asked = bus.ask(notify_call(wanted, can, replaces_id=self._ids.get(wanted.key, 0)))
+        # By a callback, so that it is known before the next signal is heard.
+        asked.add_done_callback(partial(self._shown_as, wanted.key, self._owner))
         done, _ = await asyncio.wait({asked}, timeout=self.answer_s)
         if not done:
-            asked.add_done_callback(lambda late: self._shown_late(wanted.key, late, owner))
             raise BusError("org.freedesktop.DBus.Error.NoReply", "no answer")
-        self._remember(wanted.key, asked.result())
+        _id_in(asked.result())
 
-    def _remember(self, key: str, body: tuple[object, ...]) -> None:
-        number = body[0] if body else 0
-        if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
-            raise BusError("org.freedesktop.DBus.Error.InvalidArgs", "no id")
-        for other in [other for other, known in self._ids.items() if known == number]:
-            del self._ids[other]
-        self._ids[key] = number
-
-    def _shown_late(
-        self, key: str, answer: "asyncio.Future[tuple[object, ...]]", owner: str
-    ) -> None:
-        """It is on the screen after all: kept, so that it can be updated and withdrawn."""
+    def _shown_as(self, key: str, owner: str, answer: "asyncio.Future[tuple[object, ...]]") -> None:
+        """Even if nobody waits any more: what is on the screen must be withdrawn some day."""
         if answer.cancelled() or answer.exception() is not None or owner != self._owner:
             return
-        self.counters.add("notification.answer_came_late")
-        self._rests_until_s = 0.0
+        if key not in self._under_way:
+            self.counters.add("notification.answer_came_late")
+            self._rests_until_s = 0.0
         with contextlib.suppress(BusError):
-            self._remember(key, answer.result())
+            number = _id_in(answer.result())
+            for other in [other for other, known in self._ids.items() if known == number]:
+                del self._ids[other]
+            self._ids[key] = number
 
     async def _withdraw(self, bus: SessionBus, key: str) -> None:
         number = self._ids.pop(key, None)
@@ -261,6 +256,14 @@ class DBusNotifications:
             case _:
                 self.counters.add("notification.signal_malformed")
                 return None
+
+
+def _id_in(body: tuple[object, ...]) -> int:
+    """Raises BusError if the answer to ``Notify`` has none."""
+    number = body[0] if body else 0
+    if not isinstance(number, int) or isinstance(number, bool) or number <= 0:
+        raise BusError("org.freedesktop.DBus.Error.InvalidArgs", "no id")
+    return number
 
 
 def _answer_to(action: str, key: str) -> NotificationAnswer | None:

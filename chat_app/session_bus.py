@@ -186,14 +186,14 @@ class SessionBus:
     def _take(self, message: Message) -> None:
         kind, fields = message.header.message_type, message.header.fields
         if kind is MessageType.signal:
-            self.on_signal(
-                BusSignal(
-                    sender=str(fields.get(HeaderFields.sender, "")),
-                    interface=str(fields.get(HeaderFields.interface, "")),
-                    member=str(fields.get(HeaderFields.member, "")),
-                    body=message.body,
-                )
+            signal = BusSignal(
+                sender=str(fields.get(HeaderFields.sender, "")),
+                interface=str(fields.get(HeaderFields.interface, "")),
+                member=str(fields.get(HeaderFields.member, "")),
+                body=message.body,
             )
+            # After whoever waits for an answer that came before it.
+            asyncio.get_running_loop().call_soon(self.on_signal, signal)
             return
         future = self._waiting.pop(fields.get(HeaderFields.reply_serial, 0), None)
         if future is None or future.done():

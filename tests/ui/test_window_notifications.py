@@ -8,8 +8,15 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QMenu
 
 from engine.core.errors import StorageError, StorageFault
-from engine.core.ids import ConversationId
-from engine.events import ConversationRemoved, MessageAdded
+from engine.core.ids import ConversationId, MessageId
+from engine.events import (
+    AnnotationKind,
+    AnnotationView,
+    ConversationRemoved,
+    MessageAdded,
+    MessageView,
+    ReactionReceived,
+)
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import Stage, play, stage, turn, until
 from tests.ui.heard_notifications import HeardPort, listen_to
@@ -93,6 +100,45 @@ def test_only_what_is_not_in_view_is_told_and_what_is_read_is_withdrawn() -> Non
     play(scenario)
 
 
+def test_what_is_looked_at_or_muted_has_no_notification_even_if_it_is_not_read() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine, opening=group) as it:
+            heard = listen_to(it.window)
+            row = engine.receive(other, "Maya", "hello")
+            await until(lambda: list(heard.on_screen) == [other])
+            it.window.open_conversation(other)
+            assert heard.on_screen == {}
+            it.window.open_conversation(group)
+            reaction = annotation(row)
+            engine.tell(ReactionReceived(conversation_id=other, annotation=reaction))
+            await until(lambda: list(heard.on_screen) == [other])
+            engine.change(other, muted=True)
+            assert heard.on_screen == {}
+            mention = replace(engine.row(other, member("Maya"), "@Ines", 1), mentions_me=True)
+            engine.tell(MessageAdded(message=mention, notify=True))
+            await until(lambda: list(heard.on_screen) == [other])
+            engine.change(other, unread=2)
+            assert list(heard.on_screen) == [other], "a mention comes through"
+
+    play(scenario)
+
+
+def annotation(target: MessageView) -> AnnotationView:
+    return AnnotationView(
+        kind=AnnotationKind.REACTION,
+        message_id=MessageId("reaction"),
+        target_id=target.message_id,
+        target_text=target.text,
+        sender_id=target.sender_id,
+        sender_name=target.sender_name,
+        is_own=False,
+        sent_ms=target.sent_ms,
+        emoji="🎉",
+    )
+
+
 def test_a_conversation_that_is_gone_takes_its_notification_along() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
@@ -140,7 +186,7 @@ def test_a_click_opens_at_the_first_message_that_was_told_of() -> None:
         async with stage(engine, opening=other) as it:
             heard = listen_to(it.window)
             wanted: list[object] = []
-            it.window.desktop.open_requested.connect(lambda _group, at: wanted.append(at))
+            it.window.desktop.opened.connect(lambda _group, at: wanted.append(at))
             first = engine.receive(group, "Maya", "first")
             engine.receive(group, "Maya", "second")
             it.window.hide()

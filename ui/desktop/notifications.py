@@ -13,7 +13,7 @@ from typing import Final, assert_never
 from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QImage, QPainter
 
-from engine.core.ids import ConversationId, Position
+from engine.core.ids import Position
 from engine.events import AnnotationView, ConversationView, MessageView
 from ui.avatar import draw_avatar
 from ui.conversation_words import is_group
@@ -131,19 +131,14 @@ class Notifications(QObject):
         self._tell(conversation.conversation_id)
 
     def changed(self, conversation: ConversationView) -> None:
-        """It may have been read, here or in another way."""
+        """It may have been read, here or in another way, or muted."""
         told = self._told.get(conversation.conversation_id)
         if told is None:
             return
+        is_muted_now = conversation.muted and not told.conversation.muted
         told.conversation = conversation
-        if told.is_read(conversation):
+        if told.is_read(conversation) or is_muted_now:
             self.withdraw(conversation.conversation_id)
-
-    def seen(self, conversation_id: ConversationId) -> None:
-        """It is before the user's eyes: reactions need no reading."""
-        told = self._told.get(conversation_id)
-        if told is not None and told.last is None:
-            self.withdraw(conversation_id)
 
     def withdraw(self, conversation_id: str) -> None:
         if self._told.pop(conversation_id, None) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QObject, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QFont, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QFont, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QMenu, QSystemTrayIcon
 
 from ui.badge import badge_text
@@ -19,6 +19,8 @@ from ui.translate import tr
 
 _SIDES: Final = (16, 22, 24, 32, 48, 64)
 _MOST_COUNTED: Final = 99
+_COUNT: Final = QColor("#A8201A")
+"""The panel has colours of its own, whatever the window's are."""
 _SHOWN_MS: Final = 8_000
 _OPENING: Final = frozenset(
     {QSystemTrayIcon.ActivationReason.Trigger, QSystemTrayIcon.ActivationReason.DoubleClick}
@@ -45,9 +47,9 @@ def badged_icon(number: int) -> QIcon:
 
 
 def _draw_count(pixmap: QPixmap, text: str) -> None:
-    theme, side = current_theme(), float(pixmap.width())
+    side = float(pixmap.width())
     height = side * 0.62
-    font = QFont(theme.type.micro.strong())
+    font = QFont(current_theme().type.micro.strong())
     font.setPixelSize(max(1, round(height * (0.86 if len(text) == 1 else 0.72))))
     painter = QPainter(pixmap)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -55,9 +57,9 @@ def _draw_count(pixmap: QPixmap, text: str) -> None:
     width = max(height, painter.fontMetrics().horizontalAdvance(text) + height * 0.35)
     box = QRectF(side - min(width, side), side - height, min(width, side), height)
     painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(theme.danger)
+    painter.setBrush(_COUNT)
     painter.drawRoundedRect(box, height / 2, height / 2)
-    painter.setPen(theme.surface)
+    painter.setPen(Qt.GlobalColor.white)
     painter.drawText(box.translated(QPointF(0, side / 64)), Qt.AlignmentFlag.AlignCenter, text)
     painter.end()
 

@@ -51,8 +51,8 @@ class DesktopParts(Struct, frozen=True, kw_only=True):
 
 
 class Desktop(QObject):
-    open_requested = Signal(str, object)
-    """Conversation id, and the ``Position`` at which to open it, or None."""
+    opened = Signal(str, object)
+    """By a notification: conversation id, and the ``Position`` that is shown, or None."""
     choices_changed = Signal()
     """There is a tray, or it was said what closing means."""
 
@@ -70,6 +70,8 @@ class Desktop(QObject):
         self.notifications.marked_read.connect(self._mark_read)
         self.quiet.changed.connect(self._show_quiet)
         parts.model.totals_changed.connect(self._show_unread)
+        if isinstance(app := QApplication.instance(), QApplication):
+            app.focusWindowChanged.connect(self.look)
 
     def begin(self, port: NotificationPort, make_tray: TrayMaker | None = None) -> None:
         """``make_tray``: None for no icon, whatever the desktop has."""
@@ -149,6 +151,12 @@ class Desktop(QObject):
             return False
         return True
 
+    def look(self) -> None:
+        """What is before the user's eyes needs no notification."""
+        pane = self._window.pane
+        if pane.conversation is not None and pane.isVisible() and pane.isActiveWindow():
+            self.notifications.withdraw(pane.conversation.conversation_id)
+
     # --- what is shown outside --------------------------------------------------------------------
 
     def _call(self) -> None:
@@ -189,7 +197,10 @@ class Desktop(QObject):
         if self._known(conversation_id) is None:
             self._say(tr("The conversation of that notification is not here any more."))
         else:
-            self.open_requested.emit(conversation_id, position)
+            self._window.open_conversation(conversation_id)
+            if position is not None and self._window.pane.is_open(conversation_id):
+                self._window.pane.timeline.go_to(position)
+            self.opened.emit(conversation_id, position)
 
     def _mark_read(self, conversation_id: ConversationId, position: Position | None) -> None:
         if self._known(conversation_id) is None or position is None:

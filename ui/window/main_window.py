@@ -258,7 +258,6 @@ class MainWindow(QMainWindow):
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self._show_connection)
-        self.desktop.open_requested.connect(self._open_at)
         self.body.mode_changed.connect(self._show_mode)
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
@@ -439,6 +438,7 @@ class MainWindow(QMainWindow):
         self.pages.setCurrentWidget(self.body)
         self.body.show_main(True)
         self._show_unread_elsewhere()
+        self.desktop.look()
 
     def _open_when_known(self, conversation_id: ConversationId) -> None:
         """Its event may come after the command's answer."""
@@ -593,8 +593,3 @@ class MainWindow(QMainWindow):
                 self.pane.open(conversation)
 
         self.notices.raise_notice(unreadable_page(text, again))
-
-    def _open_at(self, conversation_id: ConversationId, position: Position | None) -> None:
-        self.open_conversation(conversation_id)
-        if position is not None and self.pane.is_open(conversation_id):
-            self.pane.timeline.go_to(position)

@@ -49,6 +49,18 @@ _CONFIGURATION: Final = """<!DOCTYPE busconfig PUBLIC
 """
 
 
+_WATCHER_INTERFACE: Final = """<!DOCTYPE node PUBLIC
+ "-//freedesktop//DTD D-BUS Object Introspection 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/introspect.dtd">
+<node>
+  <interface name="org.kde.StatusNotifierWatcher">
+    <method name="RegisterStatusNotifierItem"><arg type="s" direction="in"/></method>
+    <property name="IsStatusNotifierHostRegistered" type="b" access="read"/>
+  </interface>
+</node>
+"""
+
+
 @asynccontextmanager
 async def private_bus(place: Path) -> AsyncIterator[str]:
     """Its address.  ``place``: a directory with a short path."""
@@ -68,6 +80,59 @@ async def private_bus(place: Path) -> AsyncIterator[str]:
             yield (await asyncio.to_thread(daemon.stdout.readline)).strip()
         finally:
             daemon.kill()
+
+
+class Watcher:
+    """As much of a panel's ``StatusNotifierWatcher`` as Qt asks for."""
+
+    NAME: Final = "org.kde.StatusNotifierWatcher"
+
+    def __init__(self, connection: DBusConnection) -> None:
+        self._connection = connection
+        self._changed = asyncio.Event()
+        self.calls: list[str] = []
+        self._task = asyncio.create_task(self._serve())
+
+    @classmethod
+    async def start(cls, address: str) -> "Watcher":
+        connection = await open_dbus_connection(address)
+        watcher = cls(connection)
+        await connection.send(new_method_call(BUS, "RequestName", "su", (cls.NAME, 0)))
+        await watcher.until(lambda: "RequestName" in watcher.calls)
+        return watcher
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self._connection.close()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while not condition():
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def _serve(self) -> None:
+        while True:
+            message = await self._connection.receive()
+            if message.header.message_type is MessageType.method_return:
+                self.calls.append("RequestName")
+            if message.header.message_type is MessageType.method_call:
+                self.calls.append(str(message.header.fields[HeaderFields.member]))
+                await self._connection.send(self._answer(message))
+            self._changed.set()
+
+    def _answer(self, call: Message) -> Message:
+        match self.calls[-1]:
+            case "Get":
+                return new_method_return(call, "v", (("b", True),))
+            case "GetAll":
+                properties = {"IsStatusNotifierHostRegistered": ("b", True)}
+                return new_method_return(call, "a{sv}", (properties,))
+            case "Introspect":
+                return new_method_return(call, "s", (_WATCHER_INTERFACE,))
+            case _:
+                return new_method_return(call)
 
 
 class Shown(Struct, frozen=True, kw_only=True):
@@ -94,6 +159,8 @@ class NotificationServer:
         self._changed = asyncio.Event()
         self._kept_back: list[tuple[Message, str | None, tuple[object, ...]]] = []
         self.refuses = False
+        self.says_instead: tuple[str | None, tuple[object, ...]] | None = None
+        """Its answer to ``Notify``, instead of an id."""
         self.mute = False
         self.calls: list[str] = []
         self.shown: list[Shown] = []
@@ -172,7 +239,8 @@ class NotificationServer:
             case "GetCapabilities":
                 return "as", (self._capabilities,)
             case "Notify":
-                return "u", (self._show(body),)
+                number = self._show(body)
+                return self.says_instead or ("u", (number,))
             case "CloseNotification":
                 self.on_screen.pop(body[0], None)
                 self.closed.append(body[0])

@@ -268,6 +268,20 @@ async def test_errors_cost_the_notification_and_nothing_else(bus: str) -> None:
     await server.stop()
 
 
+@pytest.mark.parametrize("answer", [("s", ("one",)), ("u", (0,)), ("b", (True,)), (None, ())])
+async def test_an_answer_without_an_id_is_none(
+    bus: str, answer: tuple[str | None, tuple[object, ...]]
+) -> None:
+    server = await NotificationServer.start(bus)
+    server.says_instead = answer
+    async with told(bus) as it:
+        await it.show(a_notification())
+        assert it.counted("not_shown_InvalidArgs") == 1
+        await it.withdraw("group")
+        assert server.closed == []
+    await server.stop()
+
+
 async def test_a_server_that_never_answers_holds_up_nobody_and_is_left_alone(bus: str) -> None:
     server = await NotificationServer.start(bus)
     async with told(bus, rest_s=3_600) as it:
