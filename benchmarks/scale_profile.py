@@ -122,6 +122,7 @@ def make_profile(place: Path, groups: int, texts: int) -> list[ConversationId]:
     """``texts`` in all.  Returns the groups, from a finished profile if there is one."""
     done = place / DONE
     if done.exists():
+        _finish_index(place)
         return [ConversationId(line) for line in done.read_text().splitlines()]
     shutil.rmtree(place, ignore_errors=True)
     clock = Clock(time.time_ns() // 1_000_000 - (texts + 4 * groups + 60) * STEP_MS)
@@ -137,8 +138,17 @@ def make_profile(place: Path, groups: int, texts: int) -> list[ConversationId]:
         ines.flush()
         made.append(talk.group)
     store.close()
+    _finish_index(place)
     done.write_text("\n".join(made))
     return made
+
+
+def _finish_index(place: Path) -> None:
+    """What the program does in the background, in the first minutes with an old profile."""
+    store = open_store(open_profile_directory(place), force_key_file=True).store
+    while (indexed := store.searching.index_some(old=True)).is_more or indexed.old_left:
+        pass
+    store.close()
 
 
 if __name__ == "__main__":

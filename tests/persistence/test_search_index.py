@@ -86,6 +86,8 @@ def test_in_whichever_order_messages_come(
     assert sum(rows for *_, rows in there) == len(order)
     for (first, least, most, _), (following, *_) in itertools.pairwise(there):
         assert first <= least <= most < following
+    if order in (ORDERS["forwards"], ORDERS["backwards"]):
+        assert sorted(rows for *_, rows in there)[1:] == [8] * (len(there) - 1), "none was divided"
 
 
 @pytest.mark.usefixtures("small")

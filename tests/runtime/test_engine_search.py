@@ -1,13 +1,17 @@
 """The search of running engines: what was said, edited, deleted, sent as a file, and by whom."""
 
 import asyncio
+from contextlib import closing
+from pathlib import Path
 from typing import TypedDict, Unpack
 
 import pytest
 
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId
 from engine.core.records import ChannelName
-from engine.events import MessageAdded, MessageChanged, NoticeRaised, SearchMadeAgain
+from engine.events import MessageAdded, MessageChanged, NoticeRaised, SearchIndexed, SearchMadeAgain
+from engine.network.memory import MemoryNetwork
+from engine.persistence import search_index
 from engine.persistence.database import open_database
 from tests.patience import PATIENCE_S
 from tests.runtime.conftest import KEY, MakePerson, Person
@@ -137,3 +141,32 @@ async def test_a_damaged_index_is_said_and_made_again(talk: Talk) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while await texts(alice, "word") != ["word"]:  # noqa: ASYNC110 - it is asked, not told
             await asyncio.sleep(0)
+
+
+async def test_an_old_profile_is_indexed_after_a_start_and_can_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "SLICE_ROWS", 4)
+    before = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    group = await before.engine.groups.create("Friends")
+    for number in range(20):
+        await before.engine.timeline.send_text(group, f"word {number}")
+    await before.engine.stop()
+    with closing(open_database(before.database, KEY)) as old:
+        old.execute("UPDATE search_state SET form = 'of an earlier program'")
+    alice = Person("Alice", tmp_path, MemoryNetwork())
+    alice.endless = True
+    await alice.start()
+    alice.engine.search.set_indexing(active=False)
+    assert alice.store is not None
+    alice.store.endless = False
+    paused = await alice.until(lambda event: isinstance(event, SearchIndexed) and event.is_paused)
+    assert isinstance(paused, SearchIndexed)
+    assert paused.left == paused.total >= 20
+    assert await texts(alice, "word") == []
+    await alice.engine.timeline.send_text(group, "a new word")
+    assert await texts(alice, "word") == ["a new word"]
+    alice.engine.search.set_indexing(active=True)
+    await alice.until(lambda event: isinstance(event, SearchIndexed) and not event.left)
+    assert len(await texts(alice, "word")) == 21
+    await alice.engine.stop()

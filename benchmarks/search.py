@@ -1,0 +1,206 @@
+"""Searching a million messages: how long it takes, how large the index is, what it costs to keep.
+
+The profiles are those of ``scale``, in copies, which are indexed as an old profile is.  Each text
+has its own number and the same words, so every question is either about one message or about all
+of them.  A search is what the window's thread does: a connection of its own, the newest 50.
+"""
+
+import os
+import shutil
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Event
+from typing import Final
+
+from benchmarks.report import Figure, Report
+from benchmarks.scale import MILLION, PATIENCE_S, PLACE, QUICK
+from benchmarks.scale_profile import STEP_MS, make_profile
+from benchmarks.scale_twin import group_of, read_messages
+from chat_app.compose import open_store, system_entropy, unix_now_ms
+from engine.answers import FOUND_SIZE
+from engine.core.counters import Counters
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.ports import ProfileStore, StoreWrite
+from engine.core.search import SearchQuery
+from engine.core.search_text import wanted
+from engine.crypto.identity import Identity
+from engine.network.waku.message_hash import message_hash
+from engine.network.waku.topics import Sharding
+from engine.persistence.database import open_database
+from engine.persistence.key import obtain_database_key
+from engine.persistence.profile_directory import open_profile_directory
+from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.session.contract import Session
+from engine.session.group.factory import GroupFactory
+from engine.session.inputs import MessageArrived
+
+GROUPS: Final = 200
+RUNS: Final = 40
+RECEIVED: Final = 2_000
+TOGETHER: Final = 100
+FIND_BAR_MS: Final = 30.0
+SIZE_BAR: Final = 1.0
+INTAKE_BAR: Final = 1.05
+TEXT_BYTES: Final = 80
+
+
+def run(quick: bool) -> Report:
+    report = Report(name="search")
+    texts = QUICK if quick else MILLION
+    for groups in (1, GROUPS):
+        name = "one group" if groups == 1 else f"{groups} groups"
+        made = make_profile(PLACE / f"{groups}-{texts}", groups, texts)
+        with tempfile.TemporaryDirectory(dir=PLACE) as copies:
+            place = Path(copies) / "profile"
+            shutil.copytree(PLACE / f"{groups}-{texts}", place)
+            report.figures += _indexed(place, name, texts)
+            report.figures += _found(place, name, texts)
+            if groups == 1:
+                report.figures += _received(place, made[0], Path(copies) / "said")
+    return report
+
+
+def _store(place: Path) -> ProfileStore:
+    return open_store(open_profile_directory(place), force_key_file=True).store
+
+
+def _indexed(place: Path, name: str, texts: int) -> list[Figure]:
+    directory = open_profile_directory(place)
+    key = obtain_database_key(directory, force_key_file=True).key
+    connection = open_database(directory.database, key)
+    searching = SqliteProfileStore(connection).searching
+    searching.rebuild()
+    size = _used_bytes(connection)
+    spent: list[float] = []
+    began = time.process_time()
+    while True:
+        before = time.perf_counter()
+        indexed = searching.index_some(old=True)
+        spent.append(1_000 * (time.perf_counter() - before))
+        if not (indexed.is_more or indexed.old_left):
+            break
+    each = 1_000_000 * (time.process_time() - began) / texts
+    grown = _used_bytes(connection) - size
+    connection.close()
+    return [
+        _figure(f"{name}: index per byte of text", [grown / (TEXT_BYTES * texts)], "", SIZE_BAR),
+        _figure(f"{name}: to index a message, processor time", [each], "µs"),
+        _figure(f"{name}: a slice of an old profile", spent, "ms"),
+    ]
+
+
+def _used_bytes(connection: sqlite3.Connection) -> int:
+    pages, free, size = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_count", "freelist_count", "page_size")
+    )
+    return (pages - free) * size
+
+
+def _found(place: Path, name: str, texts: int) -> list[Figure]:
+    store = _store(place)
+    reader = store.searching.reader()
+    if reader is None:
+        raise ValueError("a profile on disk")
+    now_ms, long_ago = unix_now_ms(), texts // 2 * STEP_MS
+    person = ParticipantId("nobody who wrote")
+    (one,) = store.searching.find(SearchQuery(wanted=wanted("people")), limit=1, stop=Event())
+    asked = {
+        "a word of every message": SearchQuery(wanted=wanted("people")),
+        "one letter": SearchQuery(wanted=wanted("p")),
+        "a word and a person": SearchQuery(wanted=wanted("people"), sender_id=one.sender_id),
+        "a word and nobody's": SearchQuery(wanted=wanted("people"), sender_id=person),
+        "a word, long ago": SearchQuery(
+            wanted=wanted("people"), until_ms=UnixMs(now_ms - long_ago)
+        ),
+        "a word, with a file": SearchQuery(wanted=wanted("people"), has_file=True),
+        "one message": SearchQuery(wanted=wanted(f"{texts // GROUPS // 3} people")),
+        "nothing": SearchQuery(wanted=wanted("zebra")),
+    }
+    figures: list[Figure] = []
+    for what, query in asked.items():
+        taken: list[float] = []
+        for _ in range(RUNS):
+            began = time.perf_counter()
+            reader.find(query, limit=FOUND_SIZE, stop=Event())
+            taken.append(1_000 * (time.perf_counter() - began))
+        taken.sort()
+        figures.append(
+            Figure(
+                figure=f"{name}: {what}, p95",
+                value=taken[int(0.95 * (RUNS - 1))],
+                unit="ms",
+                spread=(taken[0], taken[-1]),
+                bar=FIND_BAR_MS,
+            )
+        )
+    reader.close()
+    store.close()
+    return figures
+
+
+def _received(place: Path, group: ConversationId, said: Path) -> list[Figure]:
+    """What indexing adds to receiving, as history comes: a hundred messages a transaction."""
+    arguments = (str(place), group, str(RECEIVED), str(said))
+    twin = [sys.executable, "-m", "benchmarks.scale_twin", *arguments]
+    subprocess.run(twin, check=True, timeout=PATIENCE_S, stdout=sys.stderr, env=os.environ)  # noqa: S603
+    store = _store(place)
+    session = _session(store, group)
+    ratios: list[float] = []
+    each: list[float] = []
+    pending: list[StoreWrite] = []
+    spent = 0.0
+    for number, message in enumerate(read_messages(said), start=1):
+        topic = Sharding().pubsub_topic(message.content_topic)
+        began = time.process_time()
+        arrived = MessageArrived(message, message_hash(topic, message))
+        pending += session.handle(arrived, now_ms=unix_now_ms()).writes
+        if number % TOGETHER == 0:
+            store.apply(pending)
+            pending.clear()
+        spent += time.process_time() - began
+        if number % (5 * TOGETHER) == 0:
+            began = time.process_time()
+            while store.searching.index_some(old=False).is_more:
+                pass
+            added = time.process_time() - began
+            ratios.append((spent + added) / spent)
+            each.append(1_000_000 * spent / (5 * TOGETHER))
+            spent = 0.0
+    store.close()
+    return [
+        _figure("to receive a message, without the index, processor time", each, "µs"),
+        _figure("receive, with the index relative to without", ratios, "times", INTAKE_BAR),
+    ]
+
+
+def _session(store: ProfileStore, group: ConversationId) -> Session:
+    profile = store.profile()
+    if profile is None:
+        raise ValueError("nobody's profile")
+    factory = GroupFactory(
+        store=store,
+        identity=Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key),
+        profile=profile,
+        entropy=system_entropy(),
+        counters=Counters(),
+        now_ms=unix_now_ms,
+        online=lambda: True,
+    )
+    return factory.load(group_of(store, group))
+
+
+def _figure(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:
+    return Figure(
+        figure=name,
+        value=statistics.median(values),
+        unit=unit,
+        spread=(min(values), max(values)),
+        bar=bar,
+    )
