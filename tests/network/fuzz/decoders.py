@@ -347,7 +347,7 @@ def _open_client(wire: Wire) -> WebSocketPipe:
 
 # --- the table ------------------------------------------------------------------------------------
 
-_PIPE = "network.libp2p.websocket.bytes_received"
+_PIPE = "network.libp2p.pipe.bytes_received"
 
 
 def _plain(name: str, decode: Decode, module: str, largest: int = 64 * KIB) -> Decoder:
@@ -383,7 +383,7 @@ DECODERS: tuple[Decoder, ...] = (
     Decoder(
         name="secured frames",
         decode=_piped(_secured),
-        covers=("network.libp2p.handshake.bytes_received", "network.libp2p.noise.decrypt"),
+        covers=(_PIPE, "network.libp2p.noise.decrypt"),
     ),
     _plain("noise payload", decode_noise_payload, "codec.libp2p"),
     _plain("public key", decode_public_key, "codec.libp2p"),
@@ -504,7 +504,6 @@ NO_DECODERS: Mapping[str, str] = {
     "muxer.receive": "says what yamux and mplex do",
     "padding.pad": "writes",
     "peer_id_of_key": "a hash of a key that was decoded",
-    "pipe.bytes_received": "says what pipes do",
     "pipe.feed": "keeps",
     "port.take": "keeps what was decoded before",
     "push": "bytes that were decoded before",
