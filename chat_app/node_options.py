@@ -1,4 +1,4 @@
-"""What ``causerie node`` can be told on its command line besides profile, port and address."""
+"""The options of ``causerie node`` besides profile, port and address."""
 
 import argparse
 from typing import Final

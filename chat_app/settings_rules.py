@@ -1,4 +1,4 @@
-"""What a setting may be: each rule says it in words, and reads a value or says what is wrong.
+"""The rules of settings: each describes what is allowed, and reads a value or says what is wrong.
 
 A rule is given what TOML made of the file and trusts nothing about it: TOML's booleans are
 Python's, and Python's are integers, so types are compared exactly.

@@ -1,4 +1,4 @@
-"""What the window changes in the settings file: looks, notifications, privacy, recording.
+"""The settings that the window changes in the file: looks, notifications, privacy, recording.
 
 The window knows short strings under fixed keys (ui/settings.py); the file knows typed settings.
 A change that cannot be written is logged and lasts until the window closes.

@@ -1,4 +1,4 @@
-"""The window where the program could not start: why, and what one can do about it.
+"""The window shown when the program could not start: why, and what to do.
 
 There is no engine yet, and often no settings, so it needs neither.  Each action but two closes it
 and is the caller's to carry out; opening the folder and saving a report leave it as it is.  The

@@ -1,4 +1,4 @@
-"""On or off, and what turns while one waits."""
+"""A switch, on or off, and a spinner."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QPen, QShowEvent

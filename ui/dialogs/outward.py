@@ -1,4 +1,4 @@
-"""Whether one is found on the local network, and by what way one's connections leave.
+"""The settings for discovery on the local network, and for the proxy of all connections.
 
 A part of the network's page.  What is chosen here holds from the next start.
 """

@@ -1,4 +1,4 @@
-"""The page of the Stores: who is asked for what one missed, in which order, and how they do.
+"""The page of the Stores: which are asked for missed messages, in which order, how they perform.
 
 What is wrong with a Store stands here, beside it, and nowhere else.  An address is judged while one
 types.  Every command is the engine's; the list shown is always what the engine told last.

@@ -1,4 +1,4 @@
-"""What the second line of a conversation's row says, and the sentence a screen reader hears.
+"""The second line of a conversation's row, and the sentence a screen reader hears.
 
 The most urgent thing wins: not sent, then how far two people have come, then a draft, then somebody
 typing, then the last message.

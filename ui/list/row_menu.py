@@ -1,4 +1,4 @@
-"""What can be done with a conversation from its row: by the right button or the menu key."""
+"""The menu of a conversation's row, by the right button or the menu key."""
 
 from collections.abc import Callable
 from datetime import datetime

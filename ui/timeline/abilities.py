@@ -1,4 +1,4 @@
-"""What can be done with a message: the one place that menu, hover bar and keys ask.
+"""Decides what can be done with a message, for menu, hover bar and keys.
 
 A conversation may not take part in everything: an open channel carries plain texts only.
 """

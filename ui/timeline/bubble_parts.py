@@ -1,4 +1,4 @@
-"""What a bubble shows besides its text: "Forwarded", the quote above it and the reactions below.
+"""The parts of a bubble besides its text: "Forwarded", the quote above, the reactions below.
 
 Only sizes and words are decided here; ``paint_parts`` draws them.  All of it is foreign: a quote
 takes at most two lines, and what people react with at most a few rows of chips.

@@ -1,4 +1,4 @@
-"""The buttons in rows, and how wide words are: what all who measure and paint need."""
+"""The buttons in rows, and the width of words: shared by measuring and painting."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum, auto

@@ -1,4 +1,4 @@
-"""What has been read: the read marker, how many are unread below, and which late ones wait.
+"""Tracks what has been read: the read marker, the unread below, the late ones that wait.
 
 ``ReadTracker`` asks what is wholly in view and whether anybody looks; ``ReadState`` keeps count.
 The marker only moves forward; rows that wait for earlier ones do not move it, because their place

@@ -1,4 +1,4 @@
-"""What the timeline says: times, days, system lines, the gap, and a message read aloud.
+"""The timeline's sentences: times, days, system lines, the gap, and a message read aloud.
 
 Words only, no pixels.  Names and texts come from other people: here they are put on one line and
 freed of control characters before they meet words of ours.

@@ -1,4 +1,4 @@
-"""What is selected: a stretch of text from one message to another, and how it is copied.
+"""The selection: a stretch of text from one message to another, and how it is copied.
 
 Ends are (message, UTF-16 index), so that a selection survives what is put in or paged above it.
 Of several messages the copy keeps who said it and when; of one it is the bare text.

@@ -1,4 +1,4 @@
-"""Which pictures were sent together, and so are shown as one album.
+"""Decides which pictures were sent together and are shown as one album.
 
 On the wire each is a message of its own, so each has its own state, reactions and answers.  What
 stands together follows from the order of messages alone: pictures of one run, sent within a minute

@@ -1,4 +1,4 @@
-"""From files, a drop or the clipboard to what goes out with the next message.
+"""Attaches files, a drop or the clipboard to the next message.
 
 Reading and scaling happen off the loop, one file after another.  What cannot be sent says why where
 one writes, and nothing else changes.

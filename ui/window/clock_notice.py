@@ -1,4 +1,4 @@
-"""What the window tells of our clock: a quiet line, a banner with two actions, and their sheet.
+"""Notices about our clock: a quiet line, a banner with two actions, and their sheet.
 
 A quiet line stands in the strip as long as there is anything to say.  From five minutes on a
 banner says by how much and who says so; it can be closed, and comes back only for other news.

@@ -1,4 +1,4 @@
-"""The line above the composer while one answers a message or edits one, and how to stop that."""
+"""The line above the composer during a reply or an edit, with a button to cancel it."""
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent

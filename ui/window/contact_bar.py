@@ -1,4 +1,4 @@
-"""The bar above the composer while two people do not talk (yet): why, and what can be done.
+"""The bar above the composer while two people have not agreed to talk: why, and what to do.
 
 It can be reached by Tab and is read as a whole.  It never takes the focus to one of its buttons by
 itself: nobody should accept a stranger with the Enter that opened the conversation.

@@ -1,4 +1,4 @@
-"""What one sees while files are dragged over the conversation: where they go if one lets go."""
+"""The hint shown while files are dragged over the conversation: where they will go."""
 
 from PySide6.QtCore import QMimeData, QRectF, Qt, Signal
 from PySide6.QtGui import (

@@ -1,4 +1,4 @@
-"""A notice for every member who sends more than a day's quota: show what waits, or mute them.
+"""Notices about members beyond their daily quota: show what was set aside, or mute them.
 
 Told when it begins, or when the conversation is opened; gone once nothing is set aside, or once
 one of the two was chosen.

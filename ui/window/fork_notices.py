@@ -1,4 +1,4 @@
-"""A notice for everybody who told different people different things, and the sheet behind it.
+"""Notices about members who told different people different things, and their sheet.
 
 Told once for each author and conversation while the window is open: when it is found, or when the
 conversation is opened.

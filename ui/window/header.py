@@ -1,4 +1,4 @@
-"""The strip above a conversation: whose it is, who is in it, how whole it is, what can be done."""
+"""The header of a conversation: its name, its members, its gaps, and its menu."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The bar under the header while history is fetched that somebody asked for, and how that ended.
+"""The bar under the header while requested history is fetched, and how that ended.
 
 It says how much was looked at, how much of it was new and how fast, and can be stopped.  Its end is
 said in words and stays until one closes it; a failure leads to the Stores.  What is fetched by

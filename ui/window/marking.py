@@ -1,4 +1,4 @@
-"""Ctrl+B, Ctrl+I and Ctrl+Shift+X: put marks around what is selected, or take them away.
+"""Ctrl+B, Ctrl+I and Ctrl+Shift+X: put marks around the selection, or remove them.
 
 A style begins and ends at a word and in one line, so what is selected grows to whole words and each
 of its lines gets marks of its own, behind the signs of a quote or an entry.  Without a selection

@@ -1,4 +1,4 @@
-"""People mentioned while one writes: "@" offers the members, and what was taken is remembered.
+"""Mentions in the composer: "@" offers the members, and the chosen ones are remembered.
 
 A mention is sealed as a participant id with its place in the text.  So long as "@Name" stands in
 the text as it was completed, it means that person, also after a cut and paste.

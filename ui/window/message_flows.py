@@ -1,4 +1,4 @@
-"""What one can do about a message in more than one step: delete, forward, and look into it."""
+"""Flows about one message: delete it, forward it, look into it."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The quiet line under the header: whose messages are not shown here, and how to have them back.
+"""The quiet line under the header: who is muted here, and a button to show them again.
 
 Without it nobody could tell a conversation in which somebody is muted from a whole one.
 """

@@ -1,4 +1,4 @@
-"""The line above the composer of an open channel: what one must know before one writes."""
+"""The warning above the composer of an open channel: anybody can read it and write."""
 
 from PySide6.QtWidgets import QHBoxLayout
 

@@ -1,4 +1,4 @@
-"""Links of ours that other programs hand over: what each says is shown, one after another.
+"""``causerie:`` links from other programs: shows what each says, one after another.
 
 They wait while there is nobody yet to join or be met, and while another sheet is open.  A few may
 wait; more are somebody's mistake or malice, and are dropped.

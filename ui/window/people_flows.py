@@ -1,4 +1,4 @@
-"""The flows about people: add somebody, rename, compare, block, remove, and one's own profile."""
+"""Flows about people: add somebody, rename, compare, block, remove, and one's own profile."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Files that came with messages: decoded for the timeline, shown large, kept where one wants."""
+"""Received files: decodes them for the timeline, shows them large, saves them."""
 
 import asyncio
 from collections.abc import Callable, Sequence

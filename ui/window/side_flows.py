@@ -1,4 +1,4 @@
-"""Which panel stands beside the conversation, what it shows, and what its buttons do.
+"""Flows of the side panel: which one is open, what it shows, and what its buttons do.
 
 The panel follows the conversation that is open.  A person chosen in a group has a way back to it.
 What a panel tells of the newest messages is read once when it opens, and again after a message.

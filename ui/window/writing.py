@@ -1,4 +1,4 @@
-"""What is written in the composer, and what becomes of it: a message, an answer, or an edit.
+"""Turns the composer's text into a message, a reply or an edit.
 
 It leads texts to the engine through ``UnsentTexts``, so that none is lost, and keeps the draft of a
 new message apart while an old one is edited.  People whose names were completed are mentioned by

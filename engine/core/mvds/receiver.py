@@ -1,4 +1,4 @@
-"""What a payload does to the state: 2/MVDS, the receiving halves of both modes.
+"""Applies a received payload to the state: 2/MVDS, the receiving halves of both modes.
 
 Acknowledgements come first, then requests, offers, messages: an acknowledged message is not sent
 again for a request in the same payload.  All checks precede any change, so a payload that breaks a

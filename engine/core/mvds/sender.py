@@ -1,4 +1,4 @@
-"""When a payload goes and what is in it: 2/MVDS, Flow and Retransmission.
+"""Decides when a payload is sent and what is in it: 2/MVDS, Flow and Retransmission.
 
 At most one regular payload per peer and epoch holds all that waits: acknowledgements, new records,
 those due again, those brought forward.  A few payloads with only new things may go ahead of the

@@ -1,4 +1,4 @@
-"""The blobs of a profile on its disk: sealed chunks, and what is made of them or becomes them.
+"""The blobs of a profile on its disk: sealed chunks, and the files they are made from or become.
 
 A few threads of its own read, hash, seal and write, so neither the loop nor the thread of the
 database waits for a large file.  Peers are served from here.
