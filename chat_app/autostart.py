@@ -7,7 +7,6 @@ it there, too.  The ways of Windows and macOS were never run on these systems.
 
 import hashlib
 import os
-import plistlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,6 +92,8 @@ class LaunchAgent:
         self.file = directory / f"{entry_name(command)}.plist"
 
     def is_on(self) -> bool:
+        import plistlib  # noqa: PLC0415 - macOS only
+
         try:
             found = plistlib.loads(self.file.read_bytes())
         except (OSError, ValueError, plistlib.InvalidFileException):
@@ -100,6 +101,8 @@ class LaunchAgent:
         return isinstance(found, dict) and found.get("RunAtLoad") is True
 
     def switch(self, *, on: bool) -> None:
+        import plistlib  # noqa: PLC0415 - macOS only
+
         wanted = {
             "Label": entry_name(self._command),
             "ProgramArguments": list(self._command),

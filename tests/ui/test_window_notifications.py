@@ -179,6 +179,17 @@ def test_without_a_preview_nothing_of_the_text_is_left() -> None:
     play(scenario)
 
 
+def test_what_was_shown_with_its_text_is_not_shown_again_beside_what_is_not() -> None:
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge")
+    heard, notifications = HeardPort(), Notifications(pace_ms=3_600_000)
+    row = engine.row(group, member("Maya"), "a secret", 1)
+    notifications.tell(engine.views[group], row, show_text=True)
+    notifications.tell_reaction(engine.views[group], annotation(row), show_text=False)
+    notifications.use(heard)
+    assert heard.bodies() == ["New reaction from Maya"]
+
+
 def test_a_click_opens_at_the_first_message_that_was_told_of() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
@@ -281,7 +292,7 @@ def test_whoever_does_not_want_to_be_disturbed_is_not_until_that_ends() -> None:
             choose(quiet, end)
             engine.receive(group, "Maya", "after")
             await until(lambda: bool(heard.on_screen))
-            choose(quiet, "Until switched on")
+            choose(quiet, "Until switched off")
             assert entries(quiet) == ["Switch off"]
         async with stage(engine, stored=stored) as it:
             assert it.window.desktop.quiet.is_on(), "it is remembered"

@@ -188,7 +188,8 @@ class Desktop(QObject):
             menu.addAction(words).triggered.connect(self.quiet.end)
             return
         for words, for_ms in durations():
-            menu.addAction(words).triggered.connect(_beginning(self.quiet, for_ms))
+            said = words if for_ms is not None else tr("Until switched off")
+            menu.addAction(said).triggered.connect(_beginning(self.quiet, for_ms))
 
     # --- what is done with notifications ----------------------------------------------------------
 
