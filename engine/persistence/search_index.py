@@ -134,7 +134,7 @@ def index_some(connection: sqlite3.Connection, *, old: bool) -> Indexed:
         writer.add(rows)
         state.indexed_to = rows[-1].key
     elif is_due:
-        _index_due(connection, writer)
+        _index_due(connection, writer, state)
     else:
         span = (state.old_after, state.old_from, SLICE_ROWS)
         rows = _rows(connection.execute(_OLD_ROWS, span))[::-1]
@@ -154,9 +154,11 @@ def _is_due(connection: sqlite3.Connection) -> bool:
     return bool(row[0])
 
 
-def _index_due(connection: sqlite3.Connection, writer: "_IndexWriter") -> None:
+def _index_due(connection: sqlite3.Connection, writer: "_IndexWriter", state: SearchState) -> None:
     due: list[tuple[int]] = connection.execute(_DUE, (SLICE_ROWS,)).fetchall()
     for (key,) in due:
+        if state.old_after < key <= state.old_from:
+            continue  # Its turn comes.
         rows = _rows(connection.execute(_ONE_ROW, (key,)))
         if rows and rows[0].is_found:
             writer.add(rows)
@@ -188,9 +190,31 @@ class _IndexWriter:
         """Buckets that are full of one Lamport timestamp."""
 
     def add(self, rows: Sequence[_Row]) -> None:
-        for row in rows:
-            if row.is_found:
-                self._add(row, self._room_for(row.lamport))
+        found = [row for row in rows if row.is_found]
+        if found:
+            self._make_room_below(found)
+        for row in found:
+            self._add(row, self._room_for(row.lamport))
+
+    def _make_room_below(self, rows: Sequence[_Row]) -> None:
+        """Of an old profile earlier and earlier slices come, each of them forwards.
+
+        One that does not fit as a whole begins a bucket, which else would be divided within it.
+        """
+        lamports = [row.lamport for row in rows]
+        bucket = self._bucket_of(max(lamports)) if self._buckets else None
+        if (
+            bucket is not None
+            and bucket.rows + len(rows) > BUCKET_ROWS
+            and bucket.first_lamport <= min(lamports)
+            and max(lamports) < bucket.least_lamport
+        ):
+            self._begin_below(bucket)
+
+    def _begin_below(self, bucket: _Bucket) -> _Bucket:
+        first, bucket.first_lamport = bucket.first_lamport, bucket.least_lamport
+        self._touched[bucket.key] = bucket
+        return self._begin(first)
 
     def remove(self, key: int) -> None:
         self._write()
@@ -229,9 +253,7 @@ class _IndexWriter:
         if lamport > bucket.most_lamport:
             return self._begin(lamport)
         if lamport < bucket.least_lamport:
-            first, bucket.first_lamport = bucket.first_lamport, bucket.least_lamport
-            self._touched[bucket.key] = bucket
-            return self._begin(first)
+            return self._begin_below(bucket)
         self._divide(bucket, lamport)
         return self._bucket_of(lamport)
 

@@ -161,13 +161,17 @@ def test_an_old_profile_is_indexed_bit_by_bit_the_newest_first(
     assert store.searching.index_some(old=False).old_left == ROWS - 5
     store.searching.index_some(old=False)
     assert found(store, "word")[0] == "new"
-    assert found(store, "changed") == ["m0000"]
+    assert found(store, "changed") == [], "its turn comes"
     store.close()
-    store = SqliteProfileStore.open(database_path, key)
+    connection = open_database(database_path, key)
+    store = SqliteProfileStore(connection)
     left = [one.old_left for one in all_indexed(store)]
+    slices = [rows for *_, rows in buckets(connection)]
+    assert slices == [5] * (ROWS // 5 - 1) + [6], "whole slices: nothing was divided"
     assert left == sorted(left, reverse=True)
     assert left[-1] == 0
     assert found(store, "word") == ["new", *(f"m{n:04}" for n in range(ROWS - 1, 0, -1))]
+    assert found(store, "changed") == ["m0000"]
     store.close()
 
 
