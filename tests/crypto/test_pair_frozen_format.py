@@ -29,6 +29,7 @@ from engine.core.content import (
     ContactRequest,
     Content,
     Edit,
+    FilesHeld,
     Presence,
     ProfileUpdate,
     Reaction,
@@ -111,6 +112,7 @@ BODIES: dict[str, Body] = {
     "reaction": Reaction(target_id=MessageId("A" * 22), emoji="👍"),
     "edit": Edit(target_id=MessageId("A" * 22), text=Text(text="Bonsoir !")),
     "retraction": Retraction(target_id=MessageId("A" * 22)),
+    "files_held": FilesHeld((MessageId("A" * 22), MessageId("B" * 22))),
 }
 
 
