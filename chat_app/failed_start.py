@@ -16,7 +16,7 @@ import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import causes_of
@@ -32,7 +32,10 @@ from engine.core.errors import (
     TransportFault,
 )
 from ui.app import build_failed_start
-from ui.failed_start import FailedStart, StartAction
+from ui.failed_start import FailedStart, RecoveredRows, StartAction
+
+if TYPE_CHECKING:
+    from chat_app.recovering import RecoveredProfile
 
 UNSEEN: Final = frozenset({"offscreen", "minimal", "minimalegl", "vnc"})
 _LOG_LINES: Final = 200
@@ -63,7 +66,43 @@ def can_be_seen() -> bool:
 
 def ask_about(error: Exception, paths: ProfilePaths) -> StartAction:
     """Show a window until something is chosen."""
-    failed = failed_start(error, paths)
+    return _ask(failed_start(error, paths))
+
+
+def ask_about_recovered(made: "RecoveredProfile") -> StartAction:
+    """Likewise: what came over, and whether to open it."""
+    return _ask(recovered_start(made))
+
+
+def recovered_start(made: "RecoveredProfile") -> FailedStart:
+    rows = dict(made.found.rows)
+    named = {kind: rows.pop(kind, 0) for kind in ("conversation", "message", "contact", "file")}
+    return FailedStart(
+        error=None,
+        details=", ".join(f"{name}: {count}" for name, count in sorted(made.found.rows.items())),
+        folder=made.paths.directory,
+        actions=(StartAction.OPEN_RECOVERED,),
+        report=lambda: "\n".join(_recovered_report(made)) + "\n",
+        recovered=RecoveredRows(
+            profile=made.paths.name,
+            conversations=named["conversation"],
+            messages=named["message"],
+            people=named["contact"],
+            files=named["file"],
+            others=sum(rows.values()),
+            unreadable=made.found.unreadable,
+        ),
+    )
+
+
+def _recovered_report(made: "RecoveredProfile") -> Iterator[str]:
+    yield f"causerie {importlib.metadata.version('causerie')}"
+    yield f"recovered into {made.paths.directory}"
+    yield f"places that could not be read: {made.found.unreadable}"
+    yield from (f"  {name}: {count}" for name, count in sorted(made.found.rows.items()))
+
+
+def _ask(failed: FailedStart) -> StartAction:
     chosen = [StartAction.QUIT]
 
     async def ask() -> int:
@@ -107,12 +146,12 @@ def _actions(error: Exception) -> tuple[StartAction, ...]:
             return StartAction.TRY_AGAIN, StartAction.USE_DEFAULTS
         case TransportError(fault=TransportFault.CANNOT_LISTEN) if not _is_of_address(error):
             return StartAction.ANY_PORT, StartAction.TRY_AGAIN
-        case StorageError(fault=fault) if fault in _IN_VAIN:
-            return ()
-        case ChatError():
-            return (StartAction.TRY_AGAIN,)
+        case StorageError(fault=StorageFault.DAMAGED):
+            return StartAction.READ_WHAT_CAN_BE, StartAction.TRY_AGAIN
         case _:
-            return ()
+            is_in_vain = isinstance(error, StorageError) and error.fault in _IN_VAIN
+            may_pass = isinstance(error, ChatError) and not is_in_vain
+            return (StartAction.TRY_AGAIN,) if may_pass else ()
 
 
 def _is_of_address(error: Exception) -> bool:

@@ -24,7 +24,7 @@ from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
-from chat_app.failed_start import ask_about, can_be_seen, set_settings_aside
+from chat_app.failed_start import ask_about, ask_about_recovered, can_be_seen, set_settings_aside
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl
@@ -35,7 +35,7 @@ from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import WindowNetwork, store_problem
 from chat_app.window_settings import Announcing, WindowSettings
-from engine.core.errors import SettingsUnwritableError, TransportError, TransportFault
+from engine.core.errors import ChatError, SettingsUnwritableError, TransportError, TransportFault
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.errors import CarryOverStoppedError, ProfileInUseError
@@ -85,16 +85,38 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
     while True:
         try:
             options = _prepared(action, paths, options)
-            return _open_or_hand_over(paths, options)
+            return open_or_hand_over(paths, options)
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
             action = ask_about(error, paths)
             if action is StartAction.QUIT:
                 raise
+            if action is StartAction.READ_WHAT_CAN_BE:
+                opened = _recovered(paths)
+                if opened is None:
+                    raise
+                paths = opened
 
 
-def _open_or_hand_over(paths: ProfilePaths, options: WindowOptions) -> int:
+def _recovered(paths: ProfilePaths) -> ProfilePaths | None:
+    """The profile that was made of a damaged one; None: none was made, or it is not to be opened.
+
+    Why none could be made is said in a window, too.
+    """
+    from chat_app.recovering import recover_in_window  # noqa: PLC0415 - seldom wanted
+
+    try:
+        made = recover_in_window(paths)
+    except CarryOverStoppedError:
+        return None
+    except ChatError as error:
+        ask_about(error, paths)
+        return None
+    return made.paths if ask_about_recovered(made) is StartAction.OPEN_RECOVERED else None
+
+
+def open_or_hand_over(paths: ProfilePaths, options: WindowOptions) -> int:
     """The process that has the profile may be about to listen, or to end: wait for either."""
     until_s = time.monotonic() + _PATIENCE_S
     while True:

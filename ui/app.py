@@ -27,7 +27,7 @@ def build_failed_start(failed: FailedStart) -> FailedStartWindow:
     return FailedStartWindow(failed)
 
 
-def build_carrying_over(settings: UiSettings) -> CarryingOverWindow:
+def build_carrying_over(settings: UiSettings, *, is_recovery: bool = False) -> CarryingOverWindow:
     """Likewise; it needs no engine."""
     Looks(settings).apply()
-    return CarryingOverWindow()
+    return CarryingOverWindow(is_recovery=is_recovery)

@@ -21,24 +21,21 @@ class CarryingOverWindow(Area):
     closed = Signal()
     """By the user: to be stopped."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_recovery: bool = False) -> None:
+        """``is_recovery``: what a damaged profile still holds is copied."""
         super().__init__("canvas")
         self.setWindowTitle("Causerie")
         self.setWindowIcon(app_icon())
-        self.title = Text(
-            tr("Your messages are carried over to this version"),
-            face="heading",
-            strong=True,
-            wrap=True,
+        title = tr("Your messages are carried over to this version")
+        words = tr(
+            "This happens once and may take minutes. You may stop it: nothing is lost, and"
+            " the next start begins anew."
         )
-        self.words = Text(
-            tr(
-                "This happens once and may take minutes. You may stop it: nothing is lost, and"
-                " the next start begins anew."
-            ),
-            colour="ink2",
-            wrap=True,
-        )
+        if is_recovery:
+            title = tr("What can be read is copied")
+            words = tr("The damaged profile stays as it is. You may stop it.")
+        self.title = Text(title, face="heading", strong=True, wrap=True)
+        self.words = Text(words, colour="ink2", wrap=True)
         self.line = ProgressLine()
         self.line.setAccessibleName(tr("Messages carried over"))
         self.percent = Text(face="label", colour="ink2")

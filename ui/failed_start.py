@@ -35,7 +35,25 @@ class StartAction(StrEnum):
     USE_DEFAULTS = "use_defaults"
     """Set the settings file aside."""
     ANY_PORT = "any_port"
+    READ_WHAT_CAN_BE = "read_what_can_be"
+    """Copy it into a profile beside the damaged one."""
+    OPEN_RECOVERED = "open_recovered"
     QUIT = "quit"
+
+
+class RecoveredRows(Struct, frozen=True, kw_only=True):
+    """How much came over."""
+
+    profile: str
+    """The new one's name."""
+    conversations: int
+    messages: int
+    people: int
+    files: int
+    others: int
+    """Rows of all other kinds."""
+    unreadable: int
+    """Places that could not be read."""
 
 
 class FailedStart(Struct, frozen=True, kw_only=True):
@@ -47,6 +65,31 @@ class FailedStart(Struct, frozen=True, kw_only=True):
     actions: tuple[StartAction, ...] = (StartAction.TRY_AGAIN,)
     """Besides quitting, the likeliest to help first."""
     report: Callable[[], str]
+    recovered: RecoveredRows | None = None
+    """It did not fail: a new profile was made of a damaged one."""
+
+
+def recovered_words(rows: RecoveredRows) -> str:
+    came = tr("Came over: {conversations}, {messages}, {people}, {files}, {others}.").format(
+        conversations=tr("%n conversations", "%n conversation", rows.conversations),
+        messages=tr("%n messages", "%n message", rows.messages),
+        people=tr("%n people", "%n person", rows.people),
+        files=tr("%n files", "%n file", rows.files),
+        others=tr("%n other records", "%n other record", rows.others),
+    )
+    lost = tr(
+        "%n places could not be read; each held one row or more. Others may still have what is"
+        " missing, and it is asked for.",
+        "%n place could not be read; it held one row or more. Others may still have what is"
+        " missing, and it is asked for.",
+        rows.unreadable,
+    )
+    if not rows.unreadable:
+        lost = tr("Nothing that could be found was left out.")
+    where = tr("They are in the profile {name}; the damaged one stays as it is.").format(
+        name=one_line(rows.profile, 60)
+    )
+    return f"{came} {lost} {where}"
 
 
 def _action_words(action: StartAction) -> str:
@@ -57,11 +100,25 @@ def _action_words(action: StartAction) -> str:
             return tr("Use default settings")
         case StartAction.ANY_PORT:
             return tr("Use any free port")
+        case StartAction.READ_WHAT_CAN_BE:
+            return tr("Copy what can be read")
+        case StartAction.OPEN_RECOVERED:
+            return tr("Open the new profile")
         case StartAction.QUIT:
             return tr("Quit")
 
 
+def _title(failed: FailedStart) -> str:
+    if failed.recovered is not None:
+        return tr("What could be read was copied")
+    if isinstance(failed.error, SettingsError):
+        return tr("The settings cannot be used")
+    return tr("Causerie could not start")
+
+
 def _words(failed: FailedStart) -> str:
+    if failed.recovered is not None:
+        return recovered_words(failed.recovered)
     if failed.error is None:
         return tr("Something went wrong that should not. Please send a report to its makers.")
     said = error_words(failed.error)
@@ -79,6 +136,11 @@ def _words(failed: FailedStart) -> str:
         StorageFault.NOT_DECRYPTED,
     ):
         kept = tr("Nothing was changed. If you have a backup of this folder, put it back.")
+        if StartAction.READ_WHAT_CAN_BE in failed.actions:
+            copied = tr(
+                "Else what can be read is copied into a new profile; this one stays as it is."
+            )
+            kept = f"{kept} {copied}"
         return f"{said} {kept}"
     return said
 
@@ -93,13 +155,7 @@ class FailedStartWindow(Area):
         self._answered = False
         self.setWindowTitle("Causerie")
         self.setWindowIcon(app_icon())
-        is_settings = isinstance(failed.error, SettingsError)
-        self.title = Text(
-            tr("The settings cannot be used") if is_settings else tr("Causerie could not start"),
-            face="heading",
-            strong=True,
-            wrap=True,
-        )
+        self.title = Text(_title(failed), face="heading", strong=True, wrap=True)
         self.words = Text(_words(failed), colour="ink2", wrap=True)
         self.details = Text(
             one_line(failed.details, _LONGEST), face="caption", colour="ink3", wrap=True

@@ -35,6 +35,7 @@ from ui.app import build_failed_start
 from ui.failed_start import FailedStartWindow, StartAction
 
 pytestmark = pytest.mark.usefixtures("qapp")
+READ = StartAction.READ_WHAT_CAN_BE
 REPOSITORY = Path(__file__).parents[2]
 DEFAULTS, AGAIN, PORT = StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN, StartAction.ANY_PORT
 
@@ -56,7 +57,8 @@ def settings_error(flaw: SettingsFlaw) -> SettingsError:
         (settings_error(SettingsFlaw.READABLE), (AGAIN,), "is a secret"),
         (ProfileInUseError("ines", 7), (AGAIN,), '"ines" is in use by another program'),
         (DatabaseTooNewError("x"), (), "newer version of Causerie"),
-        (StorageError("x", StorageFault.DAMAGED), (AGAIN,), "If you have a backup"),
+        (StorageError("x", StorageFault.DAMAGED), (READ, AGAIN), "If you have a backup"),
+        (StorageError("x", StorageFault.DAMAGED), (READ, AGAIN), "copied into a new profile"),
         (StorageError("x", StorageFault.UNUSABLE, "/a: read-only"), (AGAIN,), "(/a: read-only)"),
         (StorageError("x", StorageFault.NO_KEY), (AGAIN,), "Unlock the system's keyring"),
         (

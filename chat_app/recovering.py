@@ -1,0 +1,106 @@
+"""Makes a profile of what can be read of a damaged one, beside it.
+
+The new profile has the key and the settings of the damaged one, which stays as it is and is opened
+by no other program meanwhile.  Files beyond the database (chunks, archive, records) are not copied:
+members and Stores have them.
+"""
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from chat_app.carrying_over import CarryingOver
+from chat_app.interrupts import Interrupts
+from chat_app.paths import ProfilePaths
+from chat_app.qt_loop import run_on_qt
+from engine.core.errors import StorageError, StorageFault
+from engine.persistence.carry_over import Progress
+from engine.persistence.key import obtain_database_key
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.recovery import Recovered, recover
+from ui.settings import UiSettings
+
+_MOST_OF_A_NAME: Final = 18
+"""Characters, so that with all that follows it is a name of a profile."""
+
+
+class RecoveredProfile(Struct, frozen=True, kw_only=True):
+    paths: ProfilePaths
+    found: Recovered
+
+
+def recovered_paths(paths: ProfilePaths, day: str) -> ProfilePaths:
+    """A name that nothing has; ``day``: such as 2026-11-24."""
+    name, number = f"{paths.name[:_MOST_OF_A_NAME]}-recovered-{day}", 1
+    first = name
+    while paths.directory.with_name(name).exists():
+        number += 1
+        name = f"{first}-{number}"
+    directory = paths.directory.with_name(name)
+    own_place = paths.settings_directory == paths.directory
+    settings = directory if own_place else paths.settings_directory.with_name(name)
+    return ProfilePaths(name=name, directory=directory, settings_directory=settings)
+
+
+def recover_profile(paths: ProfilePaths, progress: Progress, *, day: str) -> RecoveredProfile:
+    """Raises StorageError; nothing is left of the new profile then."""
+    old, there = ProfileDirectory(paths.directory), recovered_paths(paths, day)
+    new = open_profile_directory(there.directory)
+    try:
+        with ProfileLock(old), ProfileLock(new):
+            key = obtain_database_key(old)
+            _copy_key_and_settings(old, new, paths, there)
+            found = recover(old.database, new.database, key.key, progress)
+    except BaseException:
+        shutil.rmtree(there.directory, ignore_errors=True)
+        raise
+    return RecoveredProfile(paths=there, found=found)
+
+
+def _copy_key_and_settings(
+    old: ProfileDirectory, new: ProfileDirectory, paths: ProfilePaths, there: ProfilePaths
+) -> None:
+    try:
+        for source, target in (
+            (old.key_file, new.key_file),
+            (old.keyring_account, new.keyring_account),
+            (paths.settings_file, there.settings_file),
+        ):
+            if source.exists():
+                _copy(source, target)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        text = f"Cannot write {there.directory}: {reason}."
+        raise StorageError(text, StorageFault.UNUSABLE, f"{there.directory}: {reason}") from error
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(0o600)
+
+
+def recover_in_window(paths: ProfilePaths) -> RecoveredProfile:
+    """With a window that shows how far it is, and stops it when it is closed."""
+    made: list[RecoveredProfile] = []
+
+    async def run() -> int:
+        with Interrupts() as interrupts:
+            shown = CarryingOver(UiSettings(), interrupts, is_recovery=True)
+            try:
+                made.append(
+                    await asyncio.to_thread(
+                        recover_profile, paths, shown.progress, day=time.strftime("%Y-%m-%d")
+                    )
+                )
+            finally:
+                shown.end()
+        return 0
+
+    run_on_qt(run)
+    return made[0]
