@@ -30,10 +30,9 @@ from engine.crypto.sealed import content_topic_of
 from engine.events import OwnClockView
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.earlier_profile import earlier_profile
-from engine.persistence.errors import ProfileInUseError
 from engine.persistence.key import obtain_database_key
-from engine.persistence.lock import ProfileLock
-from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.lock import is_held
+from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.clock_watch import JUDGED_KEY, read_judged
 from engine.runtime.engine import PORT_KEY
@@ -69,12 +68,12 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
     if not paths.directory.is_dir():
         raise ConfigError(f"there is no profile in {paths.directory}")
     settings = load_settings(paths.settings_file)
-    directory = open_profile_directory(paths.directory)
+    directory = ProfileDirectory(paths.directory)  # To be looked at, also where nothing is written.
     findings = Findings()
     findings.sections["profile"] = {
         "name": paths.name,
         "directory": str(paths.directory),
-        "running": _is_running(directory),
+        "running": is_held(directory),
     }
     _database(directory, findings, settings)
     _service_nodes(settings, findings)
@@ -83,14 +82,6 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
     text = json.dumps(_as_object(findings), indent=2) if as_json else "\n".join(_page(findings))
     sys.stdout.write(text + "\n")
     return 1 if findings.attention else 0
-
-
-def _is_running(directory: ProfileDirectory) -> bool:
-    try:
-        ProfileLock(directory).release()
-    except ProfileInUseError:
-        return True
-    return False
 
 
 def _database(directory: ProfileDirectory, findings: Findings, settings: Settings) -> None:

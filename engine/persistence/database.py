@@ -9,13 +9,14 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.persistence.carry_over import Progress, carry_over, forget_unfinished, unheard
 from engine.persistence.connection import connect, create_private
 from engine.persistence.errors import translated
 from engine.persistence.key import KEY_BYTES
 from engine.persistence.schema import check_version, is_to_be_copied, migrate
 
+_NO_SIDE_FILES: Final = frozenset({StorageFault.NOT_OPENED, StorageFault.READ_ONLY})
 _DURABILITY_PRAGMAS: Final = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
@@ -64,7 +65,7 @@ def open_readonly(path: Path, key: bytes) -> sqlite3.Connection:
     """
     if not path.is_file():
         raise StorageError(f"There is no database at {path}.")
-    connection = connect(f"{path.absolute().as_uri()}?mode=ro", key, uri=True)
+    connection = _connect_readonly(path, key)
     try:
         with translated(f"read {path}"):
             check_version(connection, must_be_current=True)
@@ -72,6 +73,19 @@ def open_readonly(path: Path, key: bytes) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _connect_readonly(path: Path, key: bytes) -> sqlite3.Connection:
+    """Where SQLite cannot make its side files, nobody writes, and what is in the file is all."""
+    address = path.absolute().as_uri()
+    try:
+        return connect(f"{address}?mode=ro", key, uri=True)
+    except StorageError as error:
+        wal = path.with_name(f"{path.name}-wal")
+        is_all = not wal.exists() or not wal.stat().st_size
+        if error.fault not in _NO_SIDE_FILES or not is_all:
+            raise
+        return connect(f"{address}?immutable=1", key, uri=True)
 
 
 def damaged_pages(connection: sqlite3.Connection) -> list[str]:

@@ -31,6 +31,21 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def is_held(directory: ProfileDirectory) -> bool:
+    """Whether a process has the profile open.  Writes nothing, so it can be asked anywhere."""
+    try:
+        descriptor = os.open(directory.lock_file, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        _try_lock(descriptor)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 class ProfileLock:
     """Held from construction until ``release`` or the end of the process.
 

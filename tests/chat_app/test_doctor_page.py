@@ -138,3 +138,28 @@ async def test_the_offset_in_force_is_on_the_page(
     assert clock["in_force"] == "the others' time, 1 h behind this device's, set by hand"
     _, page = told(tmp_path / "ines", capsys)
     assert "the others' time, 1 h behind this device's, set by hand" in page
+
+
+async def test_a_profile_that_may_only_be_read_is_examined_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "ines"
+    ines = engine_at(place, MemoryNetwork())
+    await ines.start()
+    await ines.create_identity("Ines")
+    await ines.stop()
+
+    def seen() -> dict[str, tuple[int, int, int]]:
+        found = {str(path): path.stat() for path in place.rglob("*")}
+        return {name: (one.st_mode, one.st_size, one.st_mtime_ns) for name, one in found.items()}
+
+    for path in (*place.rglob("*"), place):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    before = seen()
+    status, text = told(place, capsys, "--json")
+    after = seen()
+    assert {name: after[name] for name in before} == before
+    assert status == 0
+    assert json.loads(text)["database"]["damaged_pages"] == 0
+    for path in (place, *place.rglob("*")):
+        path.chmod(0o700 if path.is_dir() else 0o600)

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.core.errors import StorageError
+from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import MessageId
 from engine.core.ports import PutGroup, SaveProfile, SaveValue
-from engine.persistence import mvds_tables, timeline_reads
+from engine.persistence import database, mvds_tables, timeline_reads
+from engine.persistence.connection import connect
 from engine.persistence.database import damaged_pages, open_database, open_readonly
 from engine.persistence.errors import (
     DatabaseTooNewError,
@@ -344,3 +345,22 @@ def test_ordinals_stay_exact_across_many_blocks(sqlite_store: SqliteProfileStore
         page = sqlite_store.page_after(GROUP, at(n, ""), limit=1)
         assert page.older_count == n
         assert page.messages[0].record.position.message_id == MessageId(f"m{n}")
+
+
+def test_where_no_side_file_can_be_made_it_is_read_all_the_same(
+    saved: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk that may only be read SQLite refuses so; whoever runs tests may write anywhere."""
+
+    def refusing(address: str, key: bytes, *, uri: bool) -> sqlite3.Connection:
+        if "mode=ro" in address:
+            raise StorageError("x", StorageFault.NOT_OPENED)
+        return connect(address, key, uri=uri)
+
+    monkeypatch.setattr(database, "connect", refusing)
+    db = open_readonly(saved, key)
+    assert damaged_pages(db) == []
+    db.close()
+    saved.with_name(f"{saved.name}-wal").write_bytes(b"not all is in the file")
+    with pytest.raises(StorageError):
+        open_readonly(saved, key)

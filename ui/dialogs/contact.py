@@ -12,7 +12,7 @@ from engine.events import ContactView, ConversationView
 from ui.controls import Card, Text
 from ui.dialogs.confirm import Confirm, unsent_words
 from ui.dialogs.group import selectable
-from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.people import digit_groups, short_name
@@ -137,9 +137,9 @@ class RenamePerson(Sheet):
         self._rename = rename
         self._tasks = tasks
         self.name = QLineEdit(one_line(contact.local_name, MAX_NAME_CHARACTERS))
-        self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.name.setPlaceholderText(own_name)
         self.problem = problem_line()
+        limit_name(self.name, self.problem)
         self.body.addWidget(field_label(tr("Name on this device"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)

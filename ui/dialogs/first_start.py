@@ -19,14 +19,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.events import IdentityView
 from ui.avatar import draw_avatar
 from ui.connection_words import key_words
 from ui.controls import Area, Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
-from ui.dialogs.sheet import field_label, problem_line, say_problem
+from ui.dialogs.sheet import field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
@@ -165,8 +164,8 @@ class NameStep(Step):
         )
         self.avatar = _BigAvatar(88)
         self.name = QLineEdit()
-        self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.problem = problem_line()
+        limit_name(self.name, self.problem)
         self.next = Button(tr("Next"), kind="primary", size="big")
         self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addSpacing(8)

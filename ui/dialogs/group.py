@@ -16,14 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
 from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, ElidedText, Pill, Text
 from ui.conversation_words import present_members
-from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.qr import QrCode
@@ -52,9 +51,9 @@ class CreateGroup(Sheet):
         self._create = create
         self._tasks = tasks
         self.name = QLineEdit()
-        self.name.setMaxLength(MAX_NAME_CHARACTERS)
         self.name.setPlaceholderText(tr("For example Tide Gauge"))
         self.problem = problem_line()
+        limit_name(self.name, self.problem)
         self.body.addWidget(field_label(tr("Name of the group"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)

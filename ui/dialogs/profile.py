@@ -10,14 +10,13 @@ from pathlib import Path
 from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine.api import MAX_NAME_CHARACTERS
 from engine.core.errors import ChatError
 from engine.events import IdentityView
 from ui.avatar import Avatar
 from ui.connection_words import key_words
 from ui.controls import Button, Text
 from ui.dialogs.group import selectable
-from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.pictures import PictureError, picture_from_file
 from ui.tasks import Tasks
@@ -92,7 +91,7 @@ class Profile(Sheet):
         row.addLayout(buttons)
         row.addStretch(1)
         self.body.addLayout(row)
-        self.name.setMaxLength(MAX_NAME_CHARACTERS)
+        limit_name(self.name, self.problem)
         self.body.addWidget(field_label(tr("Name"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)

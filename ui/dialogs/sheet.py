@@ -8,8 +8,17 @@ import asyncio
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QBoxLayout, QDialog, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
+from engine.api import MAX_NAME_CHARACTERS
 from ui.controls import Button, ButtonKind, Text
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -157,3 +166,16 @@ def say_problem(line: Text, text: str) -> None:
     line.setText(text)
     line.setAccessibleName(text)
     line.setVisible(bool(text))
+
+
+def limit_name(field: QLineEdit, problem: Text) -> None:
+    """As long as a name may be; what is cut off, of something pasted too, is said."""
+    field.setMaxLength(MAX_NAME_CHARACTERS)
+    words = tr(
+        "A name has at most %n characters; the rest was left out.",
+        "A name has at most %n character; the rest was left out.",
+        MAX_NAME_CHARACTERS,
+    )
+    # After the field's own signals, which take back what was said before.
+    queued = Qt.ConnectionType.QueuedConnection
+    field.inputRejected.connect(lambda: say_problem(problem, words), queued)

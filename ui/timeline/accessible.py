@@ -28,6 +28,9 @@ from ui.timeline.rows import Row, RowKey, message_of, row_key
 from ui.timeline.scene import Scene
 from ui.translate import tr
 
+_MOST_NAMED = 8
+"""Of those who hold a message, in a tool tip."""
+
 
 class Speech:
     """Puts what the scene shows into words, people by their names."""
@@ -59,6 +62,16 @@ class Speech:
 
     def delivery(self, delivery: DeliveryView) -> str:
         return delivery_words(delivery, self._scene.others, self._names, pair=self._scene.is_pair)
+
+    def holders(self, delivery: DeliveryView) -> str:
+        """Who surely has it, by name; of two, the words say it already."""
+        if self._scene.is_pair or not delivery.held_by:
+            return ""
+        named = [self._names(who) for who in delivery.held_by[:_MOST_NAMED]]
+        words = tr("It is with {names}.")
+        if more := len(delivery.held_by) - len(named):
+            words = tr("It is with {names} and %n more.", "It is with {names} and %n more.", more)
+        return words.format(names=", ".join(named))
 
 
 class RowAccessible(QAccessibleInterface):

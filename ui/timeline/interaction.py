@@ -170,13 +170,19 @@ class TimelineInteraction:
         parts = []
         if hit.message.delivery is not None:
             parts.append(self._speech.delivery(hit.message.delivery))
+            parts.append(self._speech.holders(hit.message.delivery))
         if hit.message.held:
             parts.append(tr("Held: its time has not come."))
         if hit.message.waiting:
             parts.append(tr("Waiting for earlier messages."))
         if hit.message.late:
             parts.append(tr("Arrived late."))
-        return ". ".join([copied_time(hit.message.sent_ms), " ".join(parts)]).rstrip(" .") + "."
+        return (
+            ". ".join([copied_time(hit.message.sent_ms), " ".join(filter(None, parts))]).rstrip(
+                " ."
+            )
+            + "."
+        )
 
     # about messages -----------------------------------------------------------------------------
 
