@@ -251,7 +251,7 @@ def look():
             window.buttons.get(StartAction(sys.argv[2]), quits).click()
         if isinstance(window, MainWindow) and window.isVisible():
             print("open")
-            window.close()
+            window.close_at_once()
 
 timer.timeout.connect(look)
 application = QApplication([])
