@@ -121,12 +121,16 @@ def test_a_mention_is_told_although_muted_and_a_reaction_is_told_unless_muted() 
             row = engine.receive(group, "Maya", "hello")
             reaction = ReactionReceived(conversation_id=group, annotation=annotation(row))
             engine.tell(reaction)
+            told = "Maya: hello\nMaya reacted 🎉 to: hello"
+            await until(lambda: heard.on_screen[group].body == told)
             engine.change(group, muted=True)
+            assert heard.on_screen == {}
             engine.tell(reaction)
             mention = replace(engine.row(group, member("Maya"), "@Ines come", 1), mentions_me=True)
             engine.tell(MessageAdded(message=mention, notify=True))
             engine.tell(MessageAdded(message=replace(mention, mentions_me=False), notify=True))
-            last = "Maya: hello\nMaya reacted 🎉 to: hello\nMaya: @Ines come"
-            await until(lambda: heard.on_screen[group].body == last)
+            await until(lambda: group in heard.on_screen)
+            assert heard.on_screen[group].body == "Maya: @Ines come"
+            assert heard.on_screen[group].title == "Tide Gauge"
 
     play(scenario)
