@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import ConfigError, StorageError
-from engine.core.ids import ConversationId, UnixMs, WakuHash
+from engine.core.ids import ConversationId, DeliveryState, UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
     ClockJudged,
@@ -108,6 +108,15 @@ def is_acknowledged(text: str) -> Callable[[EngineEvent], bool]:
         and event.message.text == text
         and event.message.delivery is not None
         and bool(event.message.delivery.held_by)
+    )
+
+
+def is_out(text: str) -> Callable[[EngineEvent], bool]:
+    return lambda event: (
+        isinstance(event, MessageChanged)
+        and event.message.text == text
+        and event.message.delivery is not None
+        and event.message.delivery.state is not DeliveryState.SAVED
     )
 
 
@@ -259,7 +268,7 @@ def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
         await alice.listen(group)
         bob.transport.set_online(False)
         await alice.engine.timeline.send_text(group, "unacknowledged")
-        await alice.until_published(1)
+        await alice.until(is_out("unacknowledged"))
         runner = alice.engine.runner(group)
         due_ms = runner.next_deadline()
         assert due_ms is not None
