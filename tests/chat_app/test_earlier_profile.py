@@ -3,10 +3,10 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,10 +23,12 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.schema import APPLICATION_ID, SCHEMA_VERSION
+from tests.patience import PATIENCE_S
 from tests.persistence.old_profile import make_old_database, texts
 
 REPOSITORY = Path(__file__).parents[2]
-TODAY = time.strftime("%Y-%m-%d")
+DAY = "2026-11-24"
+ON_A_DAY = re.compile(r"causerie\.db\.before-\d{4}-\d\d-\d\d")
 WRITTEN = ["first", "last"]
 
 # A start that dies before or after one of its steps.
@@ -92,7 +94,7 @@ def doctor(directory: ProfileDirectory) -> Sequence[str]:
 def test_it_is_kept_under_the_days_name_and_a_new_one_begins(old: ProfileDirectory) -> None:
     key_file = old.key_file.read_bytes()
     assert start(old, value="new") is None
-    kept = old.database.with_name(f"causerie.db.before-{TODAY}")
+    (kept,) = (path for path in old.path.iterdir() if ON_A_DAY.fullmatch(path.name))
     assert earlier_profile(old) == kept
     assert databases(old) == ["causerie.db", kept.name]
     assert texts(kept, key_of(old)) == WRITTEN
@@ -112,7 +114,7 @@ def test_wherever_a_start_dies_the_next_one_finds_one_whole_profile(
         [sys.executable, "-c", DYING, str(tmp_path), module, name, when],
         cwd=REPOSITORY,
         check=False,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert died.returncode == -signal.SIGKILL
     assert start(directory, value="new") is None
@@ -152,10 +154,10 @@ def test_while_somebody_reads_it_it_stays_where_it_is(tmp_path: Path) -> None:
         reader = open_readonly(directory.database, key_of(directory))
     reader.execute("SELECT * FROM message").fetchall()
     with pytest.raises(StorageError, match=r"Another process reads .*causerie\.db\. Close it"):
-        keep_aside(directory, key_of(directory), day=TODAY)
+        keep_aside(directory, key_of(directory), day=DAY)
     assert earlier_profile(directory) is None
     reader.close()
-    keep_aside(directory, key_of(directory), day=TODAY)
+    keep_aside(directory, key_of(directory), day=DAY)
     assert earlier_profile(directory) is not None
 
 
@@ -169,7 +171,7 @@ def test_a_disk_that_refuses_is_named_and_the_profile_stays(
 
     with monkeypatch.context() as then:
         then.setattr(Path, "rename", refuses)
-        with pytest.raises(StorageError, match=rf"causerie\.db\.before-{TODAY}: Read-only file"):
+        with pytest.raises(StorageError, match=rf"{ON_A_DAY.pattern}: Read-only file"):
             start(directory)
     assert databases(directory) == ["causerie.db"]
     assert texts(directory.database, key_of(directory)) == WRITTEN

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from tests.patience import PATIENCE_S
+
 LATE = {
     "zeroconf",
     "ifaddr",
@@ -23,5 +25,5 @@ def test_the_window_appears_without_what_it_does_not_show_yet() -> None:
     others = LATE | NEVER
     imports = "import sys, chat_app.window, chat_app.autostart"
     program = f"{imports}; sys.exit(len({others} & set(sys.modules)))"
-    found = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
+    found = subprocess.run([sys.executable, "-c", program], check=False, timeout=PATIENCE_S)
     assert found.returncode == 0
