@@ -31,6 +31,7 @@ from engine.core.errors import (
 from engine.persistence.errors import DatabaseTooNewError, ProfileInUseError
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
+from tests.patience import PATIENCE_S
 from ui.app import build_failed_start
 from ui.failed_start import FailedStartWindow, StartAction
 
@@ -242,13 +243,19 @@ from ui.window.main_window import MainWindow
 
 chat_app.failed_start.UNSEEN = frozenset()
 timer = QTimer(interval=50)
+answered = []
+
+def answer(window):
+    if window.title.text() not in answered:
+        answered.append(window.title.text())
+        print("failed:", window.title.text())
+        quits = window.buttons[StartAction.QUIT]
+        window.buttons.get(StartAction(sys.argv[2]), quits).click()
 
 def look():
     for window in QApplication.topLevelWidgets():
         if isinstance(window, FailedStartWindow) and window.isVisible():
-            print("failed:", window.title.text())
-            quits = window.buttons[StartAction.QUIT]
-            window.buttons.get(StartAction(sys.argv[2]), quits).click()
+            answer(window)
         if isinstance(window, MainWindow) and window.isVisible():
             print("open")
             window.close_at_once()
@@ -274,7 +281,7 @@ def run_pressing(*arguments: str) -> subprocess.CompletedProcess[str]:
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
 
 
