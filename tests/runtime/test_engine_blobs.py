@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -469,12 +470,14 @@ class SmallDisk:
     def __init__(self, place: Path, room: int) -> None:
         self.place = place
         self.room = room
+        self._turn = threading.Lock()
 
     def write(self, path: Path, data: bytes) -> None:
         if path.parent == self.place:
-            self.room -= 1
-            if self.room < 0:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            with self._turn:
+                if not self.room:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                self.room -= 1
         write_durably(path, data)
 
 
