@@ -357,6 +357,10 @@ async def about_messages(window: MainWindow) -> None:
     pane.ask_emoji()
     pane.writing.cancel()
     await sheet_picture(window, lambda: pane.info_requested.emit(asked.message_id), "info.png")
+    window.side.toggle()
+    await picture(window, Appearance.LIGHT, "panel-light.png")
+    await picture(window, Appearance.DARK, "panel-dark.png")
+    window.side.close()
 
 
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
