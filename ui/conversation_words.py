@@ -52,6 +52,12 @@ def present_members(conversation: ConversationView) -> tuple[MemberView, ...]:
     return tuple(member for member in conversation.members if not member.has_left)
 
 
+def is_alone(conversation: ConversationView) -> bool:
+    """In a group that nobody else is in."""
+    is_open = conversation.open_channel is not None
+    return is_group(conversation) and not is_open and len(present_members(conversation)) <= 1
+
+
 def is_group(conversation: ConversationView) -> bool:
     """Whether several may talk in it: a group or an open channel."""
     return conversation.contact is None

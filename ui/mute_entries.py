@@ -9,10 +9,10 @@ from functools import partial
 from typing import Final
 
 from msgspec import Struct
-from PySide6.QtWidgets import QMenu
 
 from engine.events import ConversationView
 from ui.icons import icon
+from ui.menu import Menu
 from ui.theme import current_theme
 from ui.times import moment, time_and_date
 from ui.translate import tr
@@ -53,8 +53,8 @@ def mute_words(conversation: ConversationView, now: datetime) -> str:
 class MuteEntries:
     """A submenu while the conversation is not muted, a line to unmute it while it is."""
 
-    def __init__(self, menu: QMenu, chosen: Callable[[MuteChoice], None]) -> None:
-        self.durations = menu.addMenu(tr("Mute"))
+    def __init__(self, menu: Menu, chosen: Callable[[MuteChoice], None]) -> None:
+        self.durations = menu.submenu(tr("Mute"))
         for words, for_ms in durations():
             action = self.durations.addAction(words)
             choice = MuteChoice(muted=True, for_ms=for_ms)

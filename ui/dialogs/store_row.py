@@ -17,13 +17,14 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.history_views import StoreHealth, StoreOrigin, StoreTestView, StoreView
 from ui.controls import Button, Card, ElidedText, IconButton, Text, set_tip
 from ui.foreign_text import breaking
 from ui.history_words import short_address, store_state, store_statistics, test_words
 from ui.icons import draw_icon
+from ui.menu import Menu
 from ui.switch import Spinner, Switch
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
@@ -118,7 +119,7 @@ class StoreRow(Card):
         self._dress()
 
     def _build_menu(self) -> None:
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAccessibleName(tr("What can be done with this Store"))
         self.up = menu.addAction(tr("Move up") + "\tAlt+Up")
         self.up.triggered.connect(lambda: self._move(-1))

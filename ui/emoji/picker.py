@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QApplication,
     QButtonGroup,
     QHBoxLayout,
-    QMenu,
     QSizePolicy,
     QToolButton,
     QVBoxLayout,
@@ -27,6 +26,7 @@ from ui.emoji.fonts import draw_emoji, emoji_table, has_emoji_font
 from ui.emoji.grid import CELL, Cell, EmojiGrid, cell_of
 from ui.emoji.table import SKIN_TONES
 from ui.emoji.used import UsedEmoji
+from ui.menu import Menu
 from ui.settings import UiSettings
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
@@ -153,7 +153,7 @@ class _ToneButton(QToolButton):
         super().__init__()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAccessibleName(tr("Skin tone"))
         for tone in range(len(SKIN_TONES)):
             action = menu.addAction(_hand(tone), tone_words(tone))

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from msgspec import Struct
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.core.ids import ConversationId
 from engine.events import ConversationView
 from ui.icons import icon
+from ui.menu import Menu
 from ui.mute_entries import MuteChoice, MuteEntries
 from ui.theme import current_theme
 from ui.translate import tr
@@ -31,7 +32,7 @@ class RowMarks(Struct, frozen=True, kw_only=True):
     unread: bool
 
 
-class RowMenu(QMenu):
+class RowMenu(Menu):
     def __init__(
         self,
         conversation: ConversationView,

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ui.icons import icon
+from ui.menu import Menu
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
 
-class StartMenu(QMenu):
+class StartMenu(Menu):
     """The keys are bound by the window; here they are only shown."""
 
     def __init__(

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
@@ -18,6 +18,7 @@ from ui.avatar import Avatar
 from ui.controls import Button, ColourRole, Text
 from ui.conversation_words import present_members
 from ui.foreign_text import one_line
+from ui.menu import Menu
 from ui.mute_entries import MuteChoice, durations, mute_words
 from ui.people import face_of
 from ui.side.panel import SidePanel, WhoRow
@@ -81,7 +82,7 @@ class GroupPanel(SidePanel):
         self.body.addWidget(self.head)
         self.invite = self.add_action(tr("Invite people"), "join", self.invite_requested.emit)
         self.mute = self.add_action(tr("Mute"), "bell-off", self._ask_mute)
-        self.mute_menu = QMenu(self)
+        self.mute_menu = Menu(self)
         self.mute_menu.setAccessibleName(tr("Mute"))
         for words, for_ms in durations():
             action = self.mute_menu.addAction(words)

@@ -10,6 +10,7 @@ from ui.theme.current import Theme, current_theme, set_theme, system_mode, theme
 from ui.theme.metrics import (
     MAX_TEXT_PERCENT,
     MIN_TEXT_PERCENT,
+    SHADOW_REACH,
     Metrics,
     Radius,
     Spacing,
@@ -20,6 +21,7 @@ from ui.theme.typography import Typeface, TypeScale
 __all__ = [
     "MAX_TEXT_PERCENT",
     "MIN_TEXT_PERCENT",
+    "SHADOW_REACH",
     "Colours",
     "Metrics",
     "Radius",

@@ -34,6 +34,8 @@ class Radius(IntEnum):
     DIALOG = 18
 
 
+SHADOW_REACH = 6
+"""How far the shadow of what floats is to be seen around it."""
 GROUP_AVATAR_RADIUS = 0.28
 """Of the side."""
 

@@ -7,7 +7,7 @@ what it is and never how it looks.  Whatever is drawn by hand reads the theme it
 from PySide6.QtGui import QColor
 
 from ui.theme.colours import Colours
-from ui.theme.metrics import Metrics, Radius, Spacing
+from ui.theme.metrics import SHADOW_REACH, Metrics, Radius, Spacing
 from ui.theme.typography import Typeface, TypeScale
 
 
@@ -96,7 +96,11 @@ QPlainTextEdit[kind="message"] {{
 }}
 QPlainTextEdit[kind="message"]:focus {{ border-color: {_hex(c.focus)}; }}
 QPlainTextEdit[kind="message"]:disabled {{ border-color: {_hex(c.line)}; }}
-QLineEdit:focus, QPlainTextEdit[kind="field"]:focus {{ border: 2px solid {_hex(c.focus)}; }}
+QLineEdit:focus {{ border: 2px solid {_hex(c.focus)}; padding: 0 {m.gap(10) - 1}px; }}
+QPlainTextEdit[kind="field"]:focus {{
+  border: 2px solid {_hex(c.focus)};
+  padding: {m.gap(Spacing.SMALL) - 1}px {m.gap(Spacing.SNUG) - 1}px;
+}}
 QLineEdit[kind="search"] {{
   {_px(type_.label)}; background: {_hex(c.surface2)}; border-color: {_hex(c.line)};
   border-radius: {m.gap(Radius.SEARCH)}px; min-height: {m.scaled(32)}px;
@@ -120,8 +124,9 @@ def _floating(c: Colours, type_: TypeScale, m: Metrics) -> str:
     return f"""
 QMenu {{
   background: {_hex(c.surface)}; color: {_hex(c.ink)}; border: 1px solid {_hex(c.line)};
-  padding: {m.gap(Spacing.SMALL)}px; {_px(type_.label)};
+  padding: {m.gap(Spacing.SMALL)}px; border-radius: {m.gap(Radius.ROW)}px; {_px(type_.label)};
 }}
+QMenu[floats="yes"] {{ margin: {SHADOW_REACH}px; }}
 QMenu::item {{
   padding: {m.gap(Spacing.SMALL)}px {m.gap(Spacing.EDGE)}px {m.gap(Spacing.SMALL)}px
     {m.gap(Spacing.SNUG)}px;
@@ -136,6 +141,7 @@ QMenu::separator {{ height: 1px; background: {_hex(c.line)}; margin: {m.gap(4)}p
 QToolTip {{
   background: {_hex(c.surface)}; color: {_hex(c.ink)}; border: 1px solid {_hex(c.line2)};
   padding: {m.gap(Spacing.TINY)}px {m.gap(Spacing.SNUG)}px; {_px(type_.caption)};
+  border-radius: {m.gap(Radius.GROUPED)}px;
 }}
 """
 

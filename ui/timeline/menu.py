@@ -5,13 +5,14 @@ from functools import partial
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.events import MessageView, SpanKind
 from ui.controls import literal
 from ui.conversation_words import sender_words
 from ui.file_words import is_here as has_all_of
 from ui.glyphs import Glyph, glyph_of
+from ui.menu import Menu
 from ui.timeline.abilities import QUICK_REACTIONS, Abilities
 from ui.timeline.buttons import RowButton, button_words
 from ui.timeline.file_box import acts_of
@@ -19,7 +20,7 @@ from ui.timeline.requests import TimelineRequests
 from ui.translate import tr
 
 
-class MessageMenu(QMenu):
+class MessageMenu(Menu):
     """Leaves out what makes no sense for a message.
 
     ``copy_selection`` and ``copy_link`` are None without a selection and away from links; ``pair``:
@@ -94,7 +95,7 @@ class MessageMenu(QMenu):
     def _add_reactions(self) -> None:
         message, requests = self._message, self._requests
         mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
-        menu = self.addMenu(tr("React"))
+        menu = self.submenu(tr("React"))
         others = [emoji for emoji in mine if emoji not in QUICK_REACTIONS]
         for emoji in (*QUICK_REACTIONS, *others):
             action = menu.addAction(emoji, partial(requests.react, message, emoji))

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QIcon, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
 from ui.avatar import AvatarButton
@@ -14,15 +14,16 @@ from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
 from ui.controls import Area, Button, ElidedText, IconButton, set_tip
 from ui.conversation_words import (
+    is_alone,
     is_group,
     members_line,
     open_channel_line,
-    present_members,
     typing_line,
 )
 from ui.foreign_text import one_line
 from ui.history_words import choices
 from ui.icons import draw_icon, icon
+from ui.menu import Menu
 from ui.mute_entries import MuteEntries, mute_words
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
@@ -136,9 +137,9 @@ class ConversationHeader(Area):
         self.beads = BeadStrip()
         self.invite = Button(tr("Invite people"), icon_name="join")
         self.more = IconButton("more", tr("Group menu"))
-        self._group_menu = QMenu(self)
-        self._person_menu = QMenu(self)
-        self._channel_menu = QMenu(self)
+        self._group_menu = Menu(self)
+        self._person_menu = Menu(self)
+        self._channel_menu = Menu(self)
         self._icons: dict[QAction, str] = {}
         self._build_menus()
         self._lay_out()
@@ -170,7 +171,7 @@ class ConversationHeader(Area):
         self._remove_action = self._add(person, tr("Remove…"), "leave", self.remove_requested.emit)
         self.more.setMenu(group)
 
-    def _build_channel_menu(self, menu: QMenu) -> MuteEntries:
+    def _build_channel_menu(self, menu: Menu) -> MuteEntries:
         menu.setAccessibleName(tr("Menu of this channel"))
         self._add(menu, tr("About this channel…"), "info", self.channel_requested.emit)
         self._add_history(menu)
@@ -181,14 +182,14 @@ class ConversationHeader(Area):
         )
         return mute
 
-    def _add(self, menu: QMenu, words: str, icon_name: str, run: Callable[[], None]) -> QAction:
+    def _add(self, menu: Menu, words: str, icon_name: str, run: Callable[[], None]) -> QAction:
         action = menu.addAction(words)
         action.triggered.connect(lambda _checked=False: run())
         self._icons[action] = icon_name
         return action
 
-    def _add_history(self, menu: QMenu) -> None:
-        spans = menu.addMenu(tr("Fetch history"))
+    def _add_history(self, menu: Menu) -> None:
+        spans = menu.submenu(tr("Fetch history"))
         spans.setAccessibleName(tr("Fetch history from Stores"))
         self._icons[spans.menuAction()] = "again"
         for words, days in choices():
@@ -246,7 +247,7 @@ class ConversationHeader(Area):
         self._block_action.setText(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
         self._show_menu(conversation)
         is_open = conversation.open_channel is not None
-        self._is_alone = group and not is_open and len(present_members(conversation)) <= 1
+        self._is_alone = is_alone(conversation)
         if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
         self.beads.show_health(conversation, messages)

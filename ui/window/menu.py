@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ui.controls import plain_tip
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.icons import icon
+from ui.menu import Menu
 from ui.settings import PICTURES_BELOW_MB, Appearance, CloseToTray, UiSettings
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -26,7 +27,7 @@ def _appearances() -> tuple[tuple[Appearance, str], ...]:
     )
 
 
-class WindowMenu(QMenu):
+class WindowMenu(Menu):
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)
         self._window = window
@@ -64,7 +65,7 @@ class WindowMenu(QMenu):
         self.add_recording(settings, looks)
 
     def add_appearance(self, settings: UiSettings, chosen: Callable[[Appearance], None]) -> None:
-        menu = self.addMenu(tr("Appearance"))
+        menu = self.submenu(tr("Appearance"))
         self._icons[menu.menuAction()] = "contrast"
         group = QActionGroup(menu)
         for choice, words in _appearances():
@@ -76,7 +77,7 @@ class WindowMenu(QMenu):
         self._dress()
 
     def add_text_size(self, step: Callable[[int], None]) -> None:
-        menu = self.addMenu(tr("Text size"))
+        menu = self.submenu(tr("Text size"))
         self._icons[menu.menuAction()] = "text-size"
         for words, keys, change in (
             (tr("Larger"), ("Ctrl++", "Ctrl+="), 1),
