@@ -5,6 +5,7 @@ markup.  Every button carries an accessible name.
 """
 
 import html
+from textwrap import wrap
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
@@ -31,6 +32,8 @@ from PySide6.QtWidgets import (
 from ui.icons import draw_icon, icon
 from ui.theme import Radius, Theme, Typeface, current_theme, theme_changed
 
+_TIP_CHARACTERS = 60
+"""In a line of a tool tip."""
 ColourRole = Literal[
     "canvas", "panel", "surface", "surface2", "header", "ink", "ink2", "ink3", "accent",
     "accentInk", "accentSoft", "onAccent", "danger", "dangerBg", "warn", "warnBg", "ok", "late",
@@ -53,8 +56,14 @@ def face_of(theme: Theme, role: TypeRole) -> Typeface:
 
 
 def plain_tip(text: str) -> str:
-    """A tool tip that wraps and in which nothing is read as markup."""
-    return f"<qt>{html.escape(text)}</qt>" if text else ""
+    """A tool tip in which nothing is read as markup.
+
+    Its lines are broken here: Qt would break even three words.
+    """
+    if not text:
+        return ""
+    lines = [part for line in text.split("\n") for part in wrap(line, _TIP_CHARACTERS) or [""]]
+    return f"<div style='white-space:pre'>{html.escape(chr(10).join(lines))}</div>"
 
 
 def set_tip(widget: QWidget, text: str) -> None:
@@ -310,6 +319,11 @@ class Button(QPushButton):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not pressed_by_enter(self, event):
             super().keyPressEvent(event)
+
+    def inset(self) -> int:
+        """From its edge to its words."""
+        self.ensurePolished()
+        return (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self.text())) // 2
 
     def rename(self, text: str) -> None:
         # Qt leaves hardly any room between an icon and the words.

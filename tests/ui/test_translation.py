@@ -40,7 +40,7 @@ WRITTEN = {
 }
 
 
-NO_WORDS = re.compile(r"\b[0-9a-f]{4}\b|</?qt>|/(dns4|ip4)/\S+")
+NO_WORDS = re.compile(r"\b[0-9a-f]{4}\b|</?div[^>]*>|/(dns4|ip4)/\S+")
 """Fingerprints, the sign of a tool tip, addresses."""
 
 

@@ -9,8 +9,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLineEdit,
-    QMenu,
-    QPlainTextEdit,
     QScrollArea,
     QVBoxLayout,
     QWidget,
@@ -25,9 +23,10 @@ from ui.conversation_words import present_members
 from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
+from ui.lines_field import LinesField
+from ui.menu import Menu
 from ui.qr import QrCode
 from ui.tasks import Tasks
-from ui.theme import current_theme
 from ui.translate import tr
 
 _SAID_COPIED_MS = 2500
@@ -100,12 +99,9 @@ class InviteLink(Sheet):
         words = tr("Code of the invitation to {name}, to be scanned").format(name=name)
         self.code = QrCode(link, words, side=_QR_SIDE)
         self.body.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
-        self.link = QPlainTextEdit(link)
+        self.link = LinesField(4, link)
         self.link.setReadOnly(True)
-        self.link.setProperty("kind", "field")
-        self.link.setTabChangesFocus(True)
         self.link.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.link.setFixedHeight(current_theme().metrics.scaled(96))
         self.body.addWidget(field_label(tr("Invitation link"), self.link))
         self.body.addWidget(self.link)
         warning = Text(
@@ -168,7 +164,7 @@ class Breakable(Text):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(tr("Copy"), lambda: QGuiApplication.clipboard().setText(self._plain))
         menu.popup(event.globalPos())
@@ -279,7 +275,7 @@ class MemberRow(QWidget):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.mute_button.isHidden():
             return
-        menu = QMenu(self)
+        menu = Menu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.mute_button.text(), self._toggle)
         menu.popup(event.globalPos())

@@ -12,16 +12,17 @@ from typing import Generic, Protocol, TypeVar
 from msgspec import Struct
 from PySide6.QtCore import QMimeData, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QTextOption
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.core.errors import InviteError
 from ui.controls import Card
 from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import field_label, problem_line, say_problem
 from ui.error_words import error_words
+from ui.lines_field import LinesField
 from ui.people import misplaced_link_words
-from ui.theme import current_theme
 
+_LINES = 3
 MAX_LINK_CHARACTERS = 16 * 1024
 _SCHEME = "causerie:"
 _LINK = re.compile(rf"{_SCHEME}(?:contact|join)/[\w-]+", re.ASCII)
@@ -45,7 +46,7 @@ class ShowsPreview(Protocol[P_contra]):
     def show_preview(self, preview: P_contra, /) -> None: ...
 
 
-class LinkField(QPlainTextEdit):
+class LinkField(LinesField):
     """Several lines high, but a link has only one: Enter means done."""
 
     entered = Signal()
@@ -53,14 +54,10 @@ class LinkField(QPlainTextEdit):
     """Pasted or dropped here; the code reader takes it, and the text stays as it is."""
 
     def __init__(self, placeholder: str) -> None:
-        super().__init__()
+        super().__init__(_LINES)
         self.takes_pictures = False
         self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.setProperty("kind", "field")
-        self.setTabChangesFocus(True)
         self.setPlaceholderText(placeholder)
-        self.setFixedHeight(current_theme().metrics.scaled(72))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def links(self) -> tuple[str, ...]:
         """What may be the link: all of it, broken into lines or not, or what is among words."""

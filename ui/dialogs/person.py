@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QKeySequence,
     QTextOption,
 )
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.answers import ContactPreview
 from engine.core.contacts import CONTACT_PREFIX
@@ -31,11 +31,11 @@ from ui.dialogs.pasted_picture import holds_picture
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
+from ui.lines_field import LinesField
 from ui.people import adding_words, known_words, only_opens
 from ui.qr import QrCode
 from ui.segments import Segments
 from ui.tasks import Tasks
-from ui.theme import current_theme
 from ui.translate import tr
 
 _QR_SIDE = 264
@@ -58,10 +58,6 @@ class OwnLink(Struct, frozen=True, kw_only=True):
     link: str = ""
     expires: str = ""
     problem: str = ""
-
-
-def _two_lines(field: QPlainTextEdit) -> int:
-    return 2 * field.fontMetrics().lineSpacing() + current_theme().metrics.gap(22)
 
 
 class PersonCard(Card):
@@ -130,7 +126,7 @@ class MyLink(QWidget):
         self._own = own
         self.code: QrCode | None = None
         self.copy_button = Button(tr("Copy link"), icon_name="copy")
-        self.text = QPlainTextEdit(own.link)
+        self.text = LinesField(2, own.link)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)
@@ -144,10 +140,7 @@ class MyLink(QWidget):
         layout.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
         layout.addWidget(field_label(tr("Your contact link"), self.text))
         self.text.setReadOnly(True)
-        self.text.setProperty("kind", "field")
-        self.text.setTabChangesFocus(True)
         self.text.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        self.text.setFixedHeight(_two_lines(self.text))
         layout.addWidget(self.text)
         words = tr(
             "Whoever has it can ask to talk to you; you decide. It expires on {expires}."

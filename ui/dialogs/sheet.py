@@ -1,30 +1,90 @@
 """The frame of every dialog: title, words, content, buttons; opened, never executed.
 
-``exec()`` inside a coroutine would stop every task of the program, so a sheet opens and its answer
-is awaited.  Closing it in any way answers no.
+It lies inside the window it belongs to, on a veil that keeps everything else from the mouse, the
+keys and the shortcuts.  ``exec()`` inside a coroutine would stop every task of the program, so a
+sheet opens and its answer is awaited.  Closing it in any way answers no.
 """
 
 import asyncio
 
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import (
+    QApplication,
     QBoxLayout,
     QDialog,
+    QFrame,
     QHBoxLayout,
     QLineEdit,
+    QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from engine.api import MAX_NAME_CHARACTERS
 from ui.controls import Button, ButtonKind, Text
-from ui.theme import current_theme, theme_changed
+from ui.shadow import draw_shadow
+from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
 
 _WIDTH = 440
 _EDGE = 24
+_MARGIN = 12
+"""Between a sheet and the edge of its window."""
+_VEIL = 0.35
+
+
+class _Veil(QWidget):
+    """Over all of a window but the sheet that lies on it."""
+
+    def __init__(self, window: QWidget, sheet: "Sheet") -> None:
+        super().__init__(window)
+        self._window = window
+        self._sheet = sheet
+        window.installEventFilter(self)
+        sheet.destroyed.connect(self.deleteLater)
+        self.setGeometry(window.rect())
+        self.show()
+        self.raise_()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window and event.type() == QEvent.Type.Resize:
+            self.setGeometry(self._window.rect())
+        return False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if isValid(self._sheet):
+            self._sheet.refit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = current_theme(), QPainter(self)
+        dark = QColor(Qt.GlobalColor.black)
+        dark.setAlphaF(_VEIL)
+        painter.fillRect(self.rect(), dark)
+        if isValid(self._sheet) and self._sheet.isVisible():
+            around = QRectF(self._sheet.geometry())
+            draw_shadow(painter, around, theme.metrics.gap(Radius.DIALOG), theme)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        event.accept()
 
 
 class Sheet(QDialog):
@@ -34,7 +94,24 @@ class Sheet(QDialog):
         self.setWindowModality(Qt.WindowModality.WindowModal)
         self.setWindowTitle(title)
         self.setAccessibleName(title)
-        self._whole = QVBoxLayout(self)
+        self._host = None if parent is None else parent.window()
+        self._veil: _Veil | None = None
+        self._focus_before: QWidget | None = None
+        self._focus_wanted: QWidget | None = None
+        self._page = QWidget()
+        self._page.installEventFilter(self)
+        self._scrolled = QScrollArea()
+        self._scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        self._scrolled.setWidgetResizable(True)
+        self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._whole = QVBoxLayout(self._page)
+        self._scrolled.setWidget(self._page)
+        self._scrolled.viewport().setAutoFillBackground(False)
+        self._page.setAutoFillBackground(False)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(self._scrolled)
         self._whole.setContentsMargins(_EDGE, 22, _EDGE, 20)
         self._whole.setSpacing(0)
         self.title = Text(title, face="title", strong=True, wrap=True)
@@ -58,6 +135,8 @@ class Sheet(QDialog):
         if left:
             self.footer.insertWidget(0, button)
             self.footer.insertStretch(1, 1)
+            if kind == "ghost":  # Its words, not its unseen edge, stand below the text.
+                self.footer.insertSpacing(0, -button.inset())
         else:
             self.footer.addWidget(button)
         return button
@@ -82,33 +161,132 @@ class Sheet(QDialog):
         self.open()
         return await answer
 
-    def setVisible(self, visible: bool) -> None:
-        """As high as it needs, and where it belongs, before it is there.
+    # --- where it lies ----------------------------------------------------------------------------
 
-        A window manager may lose it otherwise, or put it into the screen's corner when it grows.
-        """
-        if visible and not self.isVisible():
+    def room(self) -> QSize:
+        """What it may take: its window, or the screen where it is a window of its own."""
+        if self._host is not None and self._lies_inside():
+            room = self._host.size()
+        else:
+            room = self.screen().availableGeometry().size()
+        return room - QSize(2 * _MARGIN, 2 * _MARGIN)
+
+    def _lies_inside(self) -> bool:
+        return self._veil is not None or (self._host is not None and self._host.isVisible())
+
+    def setVisible(self, visible: bool) -> None:
+        """As high as it needs, and where it belongs, before it is there."""
+        appears = visible and not self.isVisible()
+        if appears:
+            self._lie_down()
             self._fit_footer()
             self._fit_height()
             self._centre()
         super().setVisible(visible)
+        if appears and self._veil is not None:
+            self._take_focus()
 
-    def event(self, event: QEvent) -> bool:
+    def _lie_down(self) -> None:
+        if self._host is None or not self._lies_inside() or self._veil is not None:
+            return
+        self._focus_before = _last_focused(self._host)
+        self._focus_wanted = _last_focused(self)  # Qt forgets it with the parent.
+        self._veil = _Veil(self._host, self)
+        self.setParent(self._veil, Qt.WindowType.Widget)
+
+    def refit(self) -> None:
+        """Its window has another size."""
+        self._fit()
+        self._fit_height()
+        self._centre()
+
+    def done(self, result: int) -> None:
+        super().done(result)
+        if self._veil is None or self._host is None:
+            return
+        self._veil.hide()
+        before = self._focus_before
+        if before is not None and isValid(before) and before.isVisible():
+            before.setFocus()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt never shrinks a dialog, and makes one too small whose texts wrap."""
-        handled = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest and self.isVisible():
             self._fit_height()
-        return handled
+        return super().eventFilter(watched, event)
+
+    def needed_height(self) -> int:
+        """Of all its words at its width."""
+        self._whole.activate()
+        return self._whole.totalHeightForWidth(self.width())
 
     def _fit_height(self) -> None:
-        self._whole.activate()
-        height = self._whole.totalHeightForWidth(self.width())
-        room = self.screen().availableGeometry().height()
-        height = min(max(height, self.minimumHeight()), room)
+        height = min(max(self.needed_height(), self.minimumHeight()), self.room().height())
         if height != self.height():
             self.resize(self.width(), height)
             if self.isVisible():
-                self._stay_on_screen()
+                self._stay_inside()
+
+    def _centre(self) -> None:
+        """In the middle of its window."""
+        if self._veil is not None:
+            self.move(self._veil.rect().center() - self.rect().center())
+            self._stay_inside()
+            self._veil.update()
+
+    def _stay_inside(self) -> None:
+        if self._veil is None:
+            return
+        frame, room = self.geometry(), self._veil.rect()
+        left = max(min(frame.x(), room.right() - frame.width()), room.left())
+        top = max(min(frame.y(), room.bottom() - frame.height()), room.top())
+        self.move(left, top)
+        self._veil.update()
+
+    # --- keys -------------------------------------------------------------------------------------
+
+    def _take_focus(self) -> None:
+        focused = QApplication.focusWidget()
+        if focused is not None and self.isAncestorOf(focused):
+            return
+        wanted = self._focus_wanted
+        if wanted is not None and wanted.isVisibleTo(self):
+            wanted.setFocus()
+        else:
+            self.focusNextPrevChild(True)
+
+    def focusNextPrevChild(self, forward: bool, /) -> bool:
+        """Tab stays inside."""
+        if self._veil is None:
+            return super().focusNextPrevChild(forward)
+        focused = QApplication.focusWidget()
+        inside = focused is not None and self.isAncestorOf(focused)
+        start: QWidget = focused if focused is not None and inside else self
+        widget = start
+        while True:
+            step = widget.nextInFocusChain() if forward else widget.previousInFocusChain()
+            if step is None or step is start:
+                return True
+            widget = step
+            if self._can_focus(widget):
+                reasons = Qt.FocusReason
+                widget.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
+                self._scrolled.ensureWidgetVisible(widget)
+                return True
+
+    def _can_focus(self, widget: QWidget) -> bool:
+        by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        usable = widget.isEnabled() and widget.isVisibleTo(self) and widget.focusProxy() is None
+        return bool(by_tab) and usable and self.isAncestorOf(widget)
+
+    def event(self, event: QEvent) -> bool:
+        """No shortcut of the window below does anything while it lies there."""
+        if event.type() == QEvent.Type.ShortcutOverride and self._veil is not None:
+            event.accept()
+            return True
+        return super().event(event)
+
+    # --- looks ------------------------------------------------------------------------------------
 
     def _fit_footer(self) -> None:
         """Buttons that do not fit side by side stand in a column, the last one on top."""
@@ -119,33 +297,30 @@ class Sheet(QDialog):
                 if self.footer.indexOf(button) >= 0:
                     button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
-    def _centre(self) -> None:
-        """In the middle of its window, and wholly on that window's screen."""
-        parent = self.parentWidget()
-        if parent is not None:
-            middle = parent.window().frameGeometry().center()
-            self.move(middle - self.rect().center())
-            self._stay_on_screen()
-
-    def _stay_on_screen(self) -> None:
-        frame, room = self.frameGeometry(), self.screen().availableGeometry()
-        left = max(min(frame.x(), room.right() - frame.width()), room.left())
-        top = max(min(frame.y(), room.bottom() - frame.height()), room.top())
-        if (left, top) != (frame.x(), frame.y()):
-            self.move(left, top)
-
     def paintEvent(self, event: QPaintEvent) -> None:
-        QPainter(self).fillRect(self.rect(), current_theme().surface)
+        theme, painter = current_theme(), QPainter(self)
+        if self._veil is None:
+            painter.fillRect(self.rect(), theme.surface)
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(theme.line, 1))
+        painter.setBrush(theme.surface)
+        radius = theme.metrics.gap(Radius.DIALOG)
+        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(box, radius, radius)
 
     def _fit(self) -> None:
         width = current_theme().metrics.scaled(_WIDTH)
-        parent = self.parentWidget()
-        if parent is not None:
-            # Not wider than a narrow window, unless its letters are large.
-            width = min(width, max(280, int(width * 0.75), parent.window().width() - 24))
-        width = min(width, self.screen().availableGeometry().width() - 24)
+        if self._host is not None and self._lies_inside():
+            width = min(width, self._host.width() - 2 * _MARGIN)
+        width = min(width, self.screen().availableGeometry().width() - 2 * _MARGIN)
         self.setFixedWidth(width)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+
+
+def _last_focused(sheet: QWidget) -> QWidget | None:
+    """What was given the focus before anything could have it."""
+    return sheet.focusWidget()
 
 
 def field_label(text: str, buddy: QWidget) -> Text:

@@ -29,10 +29,7 @@ from ui.theme import current_theme
 from ui.translate import tr
 
 _WIDTH = 660
-_LEAST_WIDTH = 300
 _LEAST_HEIGHT = 130
-_MARGIN = 60
-"""Of the screen's height: for a title bar and a little more."""
 
 
 def _words() -> str:
@@ -150,10 +147,7 @@ class Stores(Sheet):
     def _fit(self) -> None:
         """Wider than other sheets, but never wider than the window."""
         width = current_theme().metrics.scaled(_WIDTH)
-        parent = self.parentWidget()
-        if parent is not None:
-            width = min(width, max(_LEAST_WIDTH, parent.window().width() - 24))
-        self.setFixedWidth(min(width, self.screen().availableGeometry().width() - 24))
+        self.setFixedWidth(min(width, self.room().width()))
 
     # --- what there is ----------------------------------------------------------------------------
 
@@ -374,7 +368,7 @@ class Stores(Sheet):
         wanted = max(self._list.totalHeightForWidth(width), self._list.sizeHint().height() // 4)
         self._whole.activate()
         others = self._whole.totalHeightForWidth(self.width()) - self.area.height()
-        room = self.screen().availableGeometry().height() - _MARGIN
+        room = self.room().height()
         height = max(min(wanted, room - others), min(wanted, _LEAST_HEIGHT))
         if height != self.area.height():
             self.area.setFixedHeight(height)
