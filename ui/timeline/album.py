@@ -23,7 +23,7 @@ from ui.translate import tr
 _TWO_COLUMNS = frozenset({2, 4})
 _WIDTHS = {2: 340.0, 3: 420.0}
 _BETWEEN = 3
-_RADIUS = 9
+TILE_RADIUS = 9
 _SHADE = 0.62
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
@@ -98,7 +98,7 @@ class AlbumPainter:
     def _picture(self, tile: Tile) -> None:
         p, theme, rect = self._draw.painter, self._draw.theme, tile.rect
         shape = QPainterPath()
-        shape.addRoundedRect(rect, _RADIUS, _RADIUS)
+        shape.addRoundedRect(rect, TILE_RADIUS, TILE_RADIUS)
         p.setPen(QPen(theme.line, 1))
         p.setBrush(theme.surface2)
         p.drawPath(shape)

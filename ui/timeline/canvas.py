@@ -247,7 +247,7 @@ class TimelineCanvas(QObject):
             rows.avatar(kept.message, float(round(kept.y)))
         ring = None if scene.focus_key is None else scene.rect(scene.focus_key)
         if ring is not None and self._area.hasFocus():
-            rows.focus(ring)
+            rows.focus(scene.row(scene.focus_key), ring)
         self._paint_day_pill(rows)
         painter.end()
 

@@ -43,11 +43,17 @@ class Geometry(Struct, frozen=True, kw_only=True):
         return QRectF(self.bubble_left, y, self.right - self.bubble_left, height)
 
 
+def column_edge(width: float, *, narrow: bool, theme: Theme) -> float:
+    """How far the column stands from each side: what is above and below it does the same."""
+    side = theme.metrics.gap(Spacing.MEDIUM if narrow else Spacing.EDGE)
+    return float(int((width - min(width, MAX_COLUMN + 2 * side)) / 2))
+
+
 def geometry_for(width: float, *, narrow: bool, theme: Theme) -> Geometry:
     metrics = theme.metrics
     side = metrics.gap(Spacing.MEDIUM if narrow else Spacing.EDGE)
     column = min(width, MAX_COLUMN + 2 * side)
-    edge = float(int((width - column) / 2))
+    edge = column_edge(width, narrow=narrow, theme=theme)
     avatar = metrics.scaled(28 if narrow else 36)
     gap = metrics.gap(Spacing.SNUG if narrow else Spacing.MEDIUM)
     left, right = edge + side, edge + column - side

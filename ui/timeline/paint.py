@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 from engine.events import MessageView
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.theme import Theme
-from ui.timeline.album import AlbumPainter
+from ui.timeline.album import TILE_RADIUS, AlbumPainter
 from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
@@ -293,11 +293,18 @@ class RowPainter:
         p.drawLine(QPointF(box.rect.right() + 10, y), QPointF(g.right, y))
         self._draw.text(box.rect, box.words, strong(theme.type.caption), theme.accentInk)
 
-    def focus(self, rect: QRectF) -> None:
+    def focus(self, row: Row | None, rect: QRectF) -> None:
         """The ring around a row; painted after all rows, since neighbours are closer than it."""
-        radius = min(self._g.radius, rect.height() / 2)
+        even = min(self._g.radius, rect.height() / 2)
+        corners = (even, even, even, even)
+        if isinstance(row, MessageRow):
+            is_tile = row.album or row.album_of
+            corners = (TILE_RADIUS,) * 4 if is_tile else self._corners(row)
         p, width = self._p, self._theme.focus_width
         p.setPen(QPen(self._theme.focus, width))
         p.setBrush(Qt.BrushStyle.NoBrush)
         grow = 2 + width / 2
-        p.drawRoundedRect(rect.adjusted(-grow, -grow, grow, grow), radius + grow, radius + grow)
+        around = rect.adjusted(-grow, -grow, grow, grow)
+        p.translate(around.topLeft())
+        p.drawPath(rounded(around.width(), around.height(), *(c + grow for c in corners)))
+        p.translate(-around.topLeft())

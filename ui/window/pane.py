@@ -16,13 +16,18 @@ from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS
+from ui.conversation_words import is_alone
 from ui.emoji.window_emoji import WindowEmoji
 from ui.foreign_text import one_line
 from ui.mute_entries import MuteChoice
 from ui.people import Answer, cannot_write_words, faces_of, groups_with, lost_request
 from ui.tasks import Tasks
+from ui.theme import current_theme
+from ui.timeline.geometry import NARROW_WINDOW, column_edge
+from ui.timeline.rows import is_system
 from ui.timeline.view import TimelineView
 from ui.translate import tr
+from ui.window.alone_hint import AloneHint
 from ui.window.attaching import Attaching
 from ui.window.attachment_bar import AttachmentBar
 from ui.window.composer import Composer
@@ -116,6 +121,8 @@ class ConversationPane(QWidget):
         self._conversation: ConversationView | None = None
         self._gap: GapView | None = None
         self._recent = Recent()
+        self._edges: tuple[int, int] | None = None
+        """How far what stands above and below the timeline is from both sides."""
         self.header = ConversationHeader(now)
         self.timeline = TimelineView(
             lambda: engine.timeline,
@@ -154,22 +161,28 @@ class ConversationPane(QWidget):
             parent=self,
         )
         self.setAcceptDrops(True)
+        self.alone_hint = AloneHint(self)
         self.drop_hint = DropHint(self)
         self.drop_hint.dropped.connect(self.attaching.take_mime)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
         self.finding = FindBar(engine, tasks, self._open_id)
+        above: tuple[QWidget, ...] = (self.header, self.finding, self.muted_bar)
+        below: tuple[QWidget, ...] = (
+            self.contact_bar,
+            self.composer_bar,
+            self.attachment_bar,
+            self.open_bar,
+            self.composer,
+        )
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.header)
-        layout.addWidget(self.finding)
-        layout.addWidget(self.muted_bar)
+        self._strips = (*above, *below)
+        for strip in above:
+            layout.addWidget(strip)
         layout.addWidget(self.timeline, 1)
-        layout.addWidget(self.contact_bar)
-        layout.addWidget(self.composer_bar)
-        layout.addWidget(self.attachment_bar)
-        layout.addWidget(self.open_bar)
-        layout.addWidget(self.composer)
+        for strip in below:
+            layout.addWidget(strip)
         self.history = PaneHistory(engine, tasks, self.header, self.timeline, self)
         self._header_soon = QTimer(self)
         self._header_soon.setSingleShot(True)
@@ -189,6 +202,9 @@ class ConversationPane(QWidget):
         self.header.beads.missing_chosen.connect(self._go_to_gap)
         self.header.focus_left.connect(self.composer.box.setFocus)
         self.header.unblock_requested.connect(lambda: self._answer(Answer.UNBLOCK))
+        self.timeline.canvas.rows_placed.connect(self._share_axis)
+        self.alone_hint.invite_requested.connect(self.header.invite_requested)
+        self.history.bar_made.connect(self._share_axis_anew)
         self.contact_bar.answered.connect(self._answer)
         self.contact_bar.fitted.connect(self._share_room)
         self.timeline.visibleUpTo.connect(self._mark_read)
@@ -275,6 +291,7 @@ class ConversationPane(QWidget):
         self.finding.forget()
         self.writing.forget()
         self._recent.clear()
+        self._show_alone()
         self.history.leave()
         self.contact_bar.show_standing(None)
         self.open_bar.show_channel(None)
@@ -520,6 +537,17 @@ class ConversationPane(QWidget):
     def _show_header(self) -> None:
         if self._conversation is not None:
             self.header.show_conversation(self._conversation, self._recent.last())
+            self._show_alone()
+
+    def _show_alone(self) -> None:
+        """Until one has written something: then it would stand over it."""
+        conversation, said = self._conversation, self._recent.last()
+        wanted = (
+            conversation is not None
+            and is_alone(conversation)
+            and all(is_system(message) for message in said)
+        )
+        self.alone_hint.show_in(self.timeline.geometry(), wanted=wanted)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Letters that nothing else here wants are the beginning of a message."""
@@ -538,7 +566,25 @@ class ConversationPane(QWidget):
             event.acceptProposedAction()
             self.attaching.take_mime(event.mimeData())
 
+    def _share_axis_anew(self) -> None:
+        self._edges = None
+        self._share_axis()
+
+    def _share_axis(self) -> None:
+        """What stands above and below the timeline begins and ends where its column does."""
+        viewport, narrow = self.timeline.viewport(), self.window().width() < NARROW_WINDOW
+        bar = self.timeline.width() - viewport.width()
+        edge = int(column_edge(viewport.width(), narrow=narrow, theme=current_theme()))
+        edges = edge, edge + min(edge, bar)
+        if edges == self._edges:
+            return
+        self._edges = edges
+        shown = (*self._strips, *([self.history.bar] if self.history.bar is not None else []))
+        for strip in shown:
+            strip.setContentsMargins(edges[0], 0, edges[1], 0)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self.drop_hint.setGeometry(self.rect())
+        self._show_alone()
         self.composer.set_room(self.height())

@@ -25,6 +25,7 @@ _BAR_PLACE = 1
 
 class PaneHistory(QObject):
     stores_requested = Signal()
+    bar_made = Signal()
 
     def __init__(
         self,
@@ -83,6 +84,7 @@ class PaneHistory(QObject):
             column = self._pane.layout()
             if isinstance(column, QVBoxLayout):
                 column.insertWidget(_BAR_PLACE, self.bar)
+            self.bar_made.emit()
         self.bar.show_history(history)
 
     # --- requests ---------------------------------------------------------------------------------
