@@ -77,6 +77,8 @@ class Menu(QMenu):
         if above is None or isinstance(self.parentWidget(), QMenu):
             return place.topLeft()
         window = above.window().geometry()
+        if not window.contains(place.topLeft()):
+            return place.topLeft()  # Of an icon beside the clock, for one.
         right = window.right() - _FROM_EDGE
         left = max(window.left(), right - place.width())
         return QPoint(min(place.left(), left), place.top())

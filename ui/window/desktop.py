@@ -24,6 +24,7 @@ from ui.desktop.tray import Tray, TrayMaker
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.list.model import ConversationModel
+from ui.menu import Menu
 from ui.mute_entries import durations, until_words
 from ui.settings import CloseToTray, UiSettings
 from ui.tasks import Tasks
@@ -78,7 +79,7 @@ class Desktop(QObject):
         self.notifications.use(port)
         if make_tray is None or not self._parts.settings.tray:
             return
-        menu = QMenu(self._window)
+        menu = Menu(self._window)
         menu.addAction(tr("Open Causerie")).triggered.connect(self._come)
         self.add_quiet_menu(menu)
         menu.addSeparator()
@@ -167,8 +168,8 @@ class Desktop(QObject):
         if self.tray is not None:
             self.tray.show_unread(sum(map(_counted, self._parts.model.conversations())))
 
-    def add_quiet_menu(self, menu: QMenu) -> QMenu:
-        quiet = menu.addMenu(tr("Do not disturb"))
+    def add_quiet_menu(self, menu: Menu) -> QMenu:
+        quiet = menu.submenu(tr("Do not disturb"))
         self.quiet_menus.append(quiet)
         self._fill_quiet(quiet)
         return quiet
@@ -179,7 +180,7 @@ class Desktop(QObject):
         if self.quiet.is_on():
             self.notifications.withdraw_all()
 
-    def _fill_quiet(self, menu: QMenu) -> None:
+    def _fill_quiet(self, menu: Menu) -> None:
         menu.clear()
         if self.quiet.is_on():
             until_ms = self.quiet.until_ms()
