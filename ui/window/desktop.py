@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication
 
 from engine.api import ChatEngine
 from engine.core.errors import ChatError, ConfigError
@@ -64,7 +64,7 @@ class Desktop(QObject):
         self.tray: Tray | None = None
         self.quiet = DoNotDisturb(parts.settings, parts.context.now, self)
         self.notifications = Notifications(self, is_quiet=self.quiet.is_on)
-        self.quiet_menus: list[QMenu] = []
+        self.quiet_menus: list[Menu] = []
         self.notifications.told.connect(self._call)
         self.notifications.opened.connect(self._opened)
         self.notifications.replied.connect(self._replied)
@@ -168,7 +168,7 @@ class Desktop(QObject):
         if self.tray is not None:
             self.tray.show_unread(sum(map(_counted, self._parts.model.conversations())))
 
-    def add_quiet_menu(self, menu: Menu) -> QMenu:
+    def add_quiet_menu(self, menu: Menu) -> Menu:
         quiet = menu.submenu(tr("Do not disturb"))
         self.quiet_menus.append(quiet)
         self._fill_quiet(quiet)
