@@ -100,18 +100,18 @@ class Sheet(QDialog):
         self._focus_wanted: QWidget | None = None
         self._page = QWidget()
         self._page.installEventFilter(self)
-        self._scrolled = QScrollArea()
-        self._scrolled.setFrameShape(QFrame.Shape.NoFrame)
-        self._scrolled.setWidgetResizable(True)
-        self._scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._frame = QScrollArea()
+        self._frame.setFrameShape(QFrame.Shape.NoFrame)
+        self._frame.setWidgetResizable(True)
+        self._frame.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._frame.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._whole = QVBoxLayout(self._page)
-        self._scrolled.setWidget(self._page)
-        self._scrolled.viewport().setAutoFillBackground(False)
+        self._frame.setWidget(self._page)
+        self._frame.viewport().setAutoFillBackground(False)
         self._page.setAutoFillBackground(False)
         around = QVBoxLayout(self)
         around.setContentsMargins(0, 0, 0, 0)
-        around.addWidget(self._scrolled)
+        around.addWidget(self._frame)
         self._whole.setContentsMargins(_EDGE, 22, _EDGE, 20)
         self._whole.setSpacing(0)
         self.title = Text(title, face="title", strong=True, wrap=True)
@@ -271,7 +271,7 @@ class Sheet(QDialog):
             if self._can_focus(widget):
                 reasons = Qt.FocusReason
                 widget.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-                self._scrolled.ensureWidgetVisible(widget)
+                self._frame.ensureWidgetVisible(widget)
                 return True
 
     def _can_focus(self, widget: QWidget) -> bool:
