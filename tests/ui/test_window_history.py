@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QProgressBar
+from PySide6.QtWidgets import QMenu, QProgressBar
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.history.queries import End
@@ -239,7 +239,6 @@ def test_a_failure_names_the_reason_and_leads_to_the_stores() -> None:
             bar = bar_of(it)
             assert "came furthest: it cannot be reached." in bar.details.text()
             assert "312 new messages came." in bar.details.text()
-            assert QApplication.activeModalWidget() is None
             bar.stores.click()
             await until(lambda: it.window.flows.sheet is not None)
             sheet = it.window.flows.sheet

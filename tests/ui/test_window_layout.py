@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.problems import ConnectionReason
@@ -84,7 +84,7 @@ def test_everything_from_the_first_key_to_a_sent_message_without_a_mouse() -> No
         async with stage(engine) as it:
             it.press(Key.Key_N, CTRL)
             await until(lambda: it.window.flows.sheet is not None)
-            await until(lambda: QApplication.activeModalWidget() is it.window.flows.sheet)
+            await until(lambda: isinstance(QApplication.focusWidget(), QLineEdit))
             it.write("Tide Gauge")
             it.press(Key.Key_Return)
             await until(lambda: it.window.pane.conversation is not None)

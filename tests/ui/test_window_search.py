@@ -3,7 +3,6 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QApplication
 
 from engine.events import SearchIndexed
 from tests.ui.driving import Key, Stage, group_stage, play, stage, until
@@ -22,7 +21,7 @@ SHIFT = Qt.KeyboardModifier.ShiftModifier
 async def opened(it: Stage, words: str = "") -> SearchSheet:
     it.press(Key.Key_K, CTRL)
     sheet = await sheet_of(it.window, SearchSheet)
-    await until(lambda: QApplication.activeModalWidget() is sheet)
+    await until(sheet.line.hasFocus)
     if words:
         it.write(words, on=sheet.line)
     return sheet

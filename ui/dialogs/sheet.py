@@ -96,6 +96,7 @@ class Sheet(QDialog):
         self.setAccessibleName(title)
         self._host = None if parent is None else parent.window()
         self._veil: _Veil | None = None
+        self._widest = 0
         self._focus_before: QWidget | None = None
         self._focus_wanted: QWidget | None = None
         self._page = QWidget()
@@ -189,6 +190,7 @@ class Sheet(QDialog):
     def _lie_down(self) -> None:
         if self._host is None or not self._lies_inside() or self._veil is not None:
             return
+        self._widest = self.width()
         self._focus_before = _last_focused(self._host)
         self._focus_wanted = _last_focused(self)  # Qt forgets it with the parent.
         self._veil = _Veil(self._host, self)
@@ -196,7 +198,7 @@ class Sheet(QDialog):
 
     def refit(self) -> None:
         """Its window has another size."""
-        self._fit()
+        self.setFixedWidth(min(self._widest, self.room().width()))
         self._fit_height()
         self._centre()
 
