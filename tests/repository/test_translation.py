@@ -27,6 +27,8 @@ NOT_FOR_PEOPLE = {
     # Keys, which Qt reads.
     *("\tAlt+Up", "\tAlt+Down", "\tDel", "Return", "Up", "Down", "PgUp", "PgDown", "Home", "End"),
     *("Escape", "Del", "Menu"),
+    # For Qt's rich text.
+    "<div style='white-space:pre'>",
     # For developers.
     *("ui: ", "task: ", "a window needs a QApplication", "page not loaded: %s", " failed"),
 }

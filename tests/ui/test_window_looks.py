@@ -12,6 +12,7 @@ from tests.ui.seeing import add_person, sheet_of
 from ui.controls import plain_tip
 from ui.dialogs.group import CreateGroup, InviteLink
 from ui.menu import Menu
+from ui.theme import ThemeMode, set_theme
 from ui.timeline.geometry import geometry_for
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -107,7 +108,8 @@ def test_menus_open_towards_the_inside_of_their_window() -> None:
     play(scenario)
 
 
-def test_corners_of_a_menu_let_through_what_lies_behind() -> None:
+def test_corners_of_a_menu_let_through_what_lies_behind(qapp: QApplication) -> None:
+    set_theme(qapp, ThemeMode.LIGHT)
     window = QWidget()
     menu = Menu(window)
     menu.addAction(QAction("About this group", menu))

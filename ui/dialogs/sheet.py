@@ -7,7 +7,7 @@ sheet opens and its answer is awaited.  Closing it in any way answers no.
 
 import asyncio
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QKeyEvent,
@@ -48,7 +48,9 @@ _VEIL = 0.35
 class _Veil(QWidget):
     """Over all of a window but the sheet that lies on it."""
 
-    def __init__(self, window: QWidget, sheet: "Sheet") -> None:
+    resized = Signal()
+
+    def __init__(self, window: QWidget, sheet: QDialog) -> None:
         super().__init__(window)
         self._window = window
         self._sheet = sheet
@@ -65,8 +67,7 @@ class _Veil(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        if isValid(self._sheet):
-            self._sheet.refit()
+        self.resized.emit()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
@@ -194,9 +195,10 @@ class Sheet(QDialog):
         self._focus_before = _last_focused(self._host)
         self._focus_wanted = _last_focused(self)  # Qt forgets it with the parent.
         self._veil = _Veil(self._host, self)
+        self._veil.resized.connect(self._refit)
         self.setParent(self._veil, Qt.WindowType.Widget)
 
-    def refit(self) -> None:
+    def _refit(self) -> None:
         """Its window has another size."""
         self.setFixedWidth(min(self._widest, self.room().width()))
         self._fit_height()
