@@ -12,6 +12,7 @@ from msgspec import Struct
 from PySide6.QtCore import QDate, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QComboBox,
     QDateEdit,
     QHBoxLayout,
@@ -138,7 +139,7 @@ class SearchSheet(Sheet):
         self.list.verticalScrollBar().valueChanged.connect(self._scrolled)
         self.line.setFocus()
 
-    def _lay_out(self) -> None:
+    def _make_filters(self) -> QBoxLayout:
         self.person = _Choice()
         self.person.setAccessibleName(tr("Written by"))
         self.person.addItem(tr("Anybody"))
@@ -153,11 +154,23 @@ class SearchSheet(Sheet):
             self.when.addItem(words)
         self.with_file = Button(tr("With a file"), icon_name="file")
         self.with_link = Button(tr("With a link"), icon_name="network")
-        row = QHBoxLayout()
-        row.setSpacing(6)
-        for widget in (self.person, self.when, self.with_file, self.with_link):
-            row.addWidget(widget)
-        row.addStretch(1)
+        filters = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        filters.setSpacing(6)
+        for pair in ((self.person, self.when), (self.with_file, self.with_link)):
+            half = QHBoxLayout()
+            half.setSpacing(6)
+            for widget in pair:
+                half.addWidget(widget)
+            half.addStretch(1)
+            filters.addLayout(half)
+        for button in (self.with_file, self.with_link):
+            button.setCheckable(True)
+            button.toggled.connect(self._ask)
+        self.person.currentIndexChanged.connect(self._ask)
+        self.when.currentIndexChanged.connect(self._choose_when)
+        return filters
+
+    def _make_between(self) -> None:
         day = self._now().date()
         today = QDate(day.year, day.month, day.day)
         self.since, self.until = QDateEdit(today), QDateEdit(today)
@@ -173,13 +186,12 @@ class SearchSheet(Sheet):
             between.addWidget(edit)
         between.addStretch(1)
         self._between.hide()
-        for button in (self.with_file, self.with_link):
-            button.setCheckable(True)
-            button.toggled.connect(self._ask)
-        self.person.currentIndexChanged.connect(self._ask)
-        self.when.currentIndexChanged.connect(self._choose_when)
+
+    def _lay_out(self) -> None:
+        filters = self._make_filters()
+        self._make_between()
         self.body.addWidget(self.line)
-        self.body.addLayout(row)
+        self.body.addLayout(filters)
         self.body.addWidget(self._between)
         self.body.addWidget(self.list)
         foot = QHBoxLayout()
@@ -192,6 +204,8 @@ class SearchSheet(Sheet):
         metrics = current_theme().metrics
         self.list.setFixedHeight(metrics.scaled(_ROW) * _ROWS_SHOWN)
         self.setFixedWidth(max(self.width(), self._room(metrics.scaled(_WIDTH))))
+        if self.width() < metrics.scaled(_WIDTH):
+            filters.setDirection(QBoxLayout.Direction.TopToBottom)
         self.add_close()
 
     def _room(self, wanted: int) -> int:
