@@ -72,7 +72,7 @@ from engine.session.transitions import (
 BATCH_MS = 4
 HAND_OVER_MS = 5
 STEPS_TO_SOCKET = 4
-"""Iterations of the loop from the network's queue to the socket: writer, muxer, cipher, pipe."""
+"""Turns of the loop from the network's queue to the socket (decision 15)."""
 MAX_JOBS_PER_BATCH = 128
 TOLD_TOGETHER = 24
 LOG_SLICE = 8_192
