@@ -4,7 +4,7 @@ All methods are synchronous and run on the one storage thread.  ``apply`` is one
 nothing, durable when it returns.  One contract suite runs on SQLite and on the tests' model of it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct
@@ -430,8 +430,13 @@ class ProfileStore(Protocol):
     @property
     def searching(self) -> SearchStore: ...
 
-    def apply(self, writes: Sequence[StoreWrite], /) -> None:
-        """Make all ``writes`` durable in one transaction, in order, or none of them."""
+    def apply(
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+    ) -> None:
+        """Make all ``writes`` durable in one transaction, in order, or none of them.
+
+        ``before_commit`` may read what they changed.  If it fails, nothing was written.
+        """
 
     def clear_removed(self) -> bool:
         """Delete a small part of what removed conversations left; True if there is more."""

@@ -151,18 +151,22 @@ class SqliteProfileStore:
             with translated(action):
                 yield
         except DatabaseUnreadableError:
-            if self._reopen is not None:
+            if self._reopen is not None and not self._connection.in_transaction:
                 fresh = self._reopen()
                 self._connection.close()
                 self._connection, self._pending = fresh, PendingRows(fresh)
             raise
 
-    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+    def apply(
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+    ) -> None:
         try:
             with self._doing("save"), transaction(self._connection):
                 for write in writes:
                     self._apply_one(write)
                 self._pending.write()
+                if before_commit is not None:
+                    before_commit()
         finally:
             self._pending.forget()
             self._found.clear()

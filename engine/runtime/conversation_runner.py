@@ -2,8 +2,8 @@
 
 Inputs wait in a bounded job queue and are handled in batches of a few milliseconds, deadlines
 first.  The storage thread makes a batch's writes durable in one transaction; only then are its
-sends performed and its events published.  Between batches other tasks of the loop run.  While
-messages from Stores are written, the next ones are handled.
+sends performed and its events published.  While a batch from Stores is committed, the next one is
+handled.  Between batches other tasks of the loop run.
 
 A StorageError ends the run, since memory is then ahead of the disk; the supervisor loads a new
 session from the store.  Every caller gets a result or an error.
@@ -54,9 +54,7 @@ from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, Write
 from engine.runtime.publish_queue import PublishQueue
 from engine.runtime.recorded_queries import record_batch, record_copy
 from engine.runtime.runner_context import RunnerContext
-from engine.runtime.views import (
-    Members,
-)
+from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord, Session
 from engine.session.inputs import CopiesAccepted, EnvelopeArrived, MessageArrived
 from engine.session.loading import read
@@ -380,9 +378,12 @@ class ConversationRunner:
                 continue
             if committing is not None:
                 await committing
-            committing = tasks.create_task(self._commit(session, batch), name="commit")
-            if not batch.fed:
-                await committing
+            commit = self._commit(session, batch, written := asyncio.Event())
+            if batch.fed:
+                committing = tasks.create_task(commit, name="commit")
+                await written.wait()
+            else:
+                await commit
 
     def _wait_s(self, session: Session) -> float | None:
         deadline_ms = session.next_deadline()
@@ -454,12 +455,19 @@ class ConversationRunner:
             case _:
                 return session.handle(input_, now_ms=self._context.clock.steady_ms())
 
-    async def _commit(self, session: Session, batch: CommitBatch) -> None:
+    async def _commit(self, session: Session, batch: CommitBatch, written: asyncio.Event) -> None:
+        """Make a batch durable, then act on it.
+
+        ``written`` is set once nothing but the transaction's commit is left for the storage thread:
+        while that encrypts and syncs, the interpreter is free.
+        """
         rows: Mapping[MessageId, StoredMessage] = {}
         is_crowded = False
-        touched = batch.touched()
-        if batch.writes or touched:
-            saved = await self._context.storage.run(self._write_and_read, batch, touched)
+        try:
+            saved = await self._save(batch, written)
+        finally:
+            written.set()
+        if saved is not None:
             rows, self._publisher.summary = saved.rows, saved.summary
             is_crowded = saved.is_crowded
             batch.hush(saved.counting)
@@ -499,10 +507,29 @@ class ConversationRunner:
         self._publisher.tell_concerned(notes, rows)
         self._publisher.tell_others(session, notes)
 
-    def _write_and_read(self, batch: CommitBatch, touched: Sequence[MessageId]) -> _Saved:
+    async def _save(self, batch: CommitBatch, written: asyncio.Event) -> _Saved | None:
+        touched = batch.touched()
+        if not batch.writes and not touched:
+            return None
+        loop = asyncio.get_running_loop()
+        return await self._context.storage.run(
+            self._write_and_read, batch, touched, lambda: loop.call_soon_threadsafe(written.set)
+        )
+
+    def _write_and_read(
+        self, batch: CommitBatch, touched: Sequence[MessageId], written: Callable[[], object]
+    ) -> _Saved:
+        saved: list[_Saved] = []
+
+        def read() -> None:
+            saved.append(self._read(batch, touched))
+            written()
+
+        self._context.store.apply(tuple(batch.writes), read)
+        return saved[0]
+
+    def _read(self, batch: CommitBatch, touched: Sequence[MessageId]) -> _Saved:
         store, conversation_id = self._context.store, self.conversation_id
-        if batch.writes:
-            store.apply(tuple(batch.writes))
         quoting = store.quoting(conversation_id, batch.quotable())
         also = store.targets(conversation_id, touched) + quoting
         return _Saved(

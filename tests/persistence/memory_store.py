@@ -3,7 +3,8 @@
 A batch is checked as a whole before anything changes, so it is applied completely or not at all.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -99,10 +100,20 @@ class MemoryProfileStore:
             for row in conversation.latest_page(MAX_PAGE_ROWS).messages:
                 yield conversation_id, row
 
-    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+    def apply(
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+    ) -> None:
         self._check(writes)
+        before = None if before_commit is None else deepcopy(vars(self))
         for write in writes:
             self._apply_one(write)
+        if before_commit is None or before is None:
+            return
+        try:
+            before_commit()
+        except BaseException:
+            vars(self).update(before)
+            raise
 
     def clear_removed(self) -> bool:
         """Nothing to do: removal is immediate."""

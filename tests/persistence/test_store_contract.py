@@ -180,6 +180,28 @@ def test_a_batch_that_fails_leaves_nothing_behind(with_group: ProfileStore) -> N
     with_group.apply([channel(logged(2, "b"))])
 
 
+def test_what_a_batch_changed_is_read_before_its_commit(with_group: ProfileStore) -> None:
+    read: list[tuple[int, str | None]] = []
+
+    def look() -> None:
+        read.append((with_group.latest_page(GROUP, limit=10).total, with_group.value("port")))
+
+    with_group.apply([SaveValue(key="port", value="1"), row(1, "a")], look)
+    assert read == [(1, "1")]
+
+
+def test_a_batch_whose_reading_fails_leaves_nothing_behind(with_group: ProfileStore) -> None:
+    def fail() -> None:
+        raise StorageError("The row cannot be read.")
+
+    with pytest.raises(StorageError, match="cannot be read"):
+        with_group.apply([SaveValue(key="port", value="1"), row(1, "a")], fail)
+    assert with_group.latest_page(GROUP, limit=10).total == 0
+    assert with_group.value("port") is None
+    with_group.apply([row(1, "a")])
+    assert with_group.latest_page(GROUP, limit=10).total == 1
+
+
 @pytest.mark.parametrize(
     "write",
     [

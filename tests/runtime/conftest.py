@@ -46,12 +46,14 @@ class BreakableStore(SqliteProfileStore):
             raise StorageError("The database is damaged.", StorageFault.DAMAGED)
         return self.endless or super().read_log(conversation_id, log, limit=limit)
 
-    def apply(self, writes: Sequence[StoreWrite], /) -> None:
+    def apply(
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+    ) -> None:
         if self.broken:
             raise StorageError("The disk is full.")
         if self.before_write is not None:
             self.before_write(writes)
-        super().apply(writes)
+        super().apply(writes, before_commit)
 
 
 class Person:

@@ -20,7 +20,6 @@ from engine.runtime.job_queue import JobInput
 from engine.session.inputs import HoldsFiles
 from tests.patience import PATIENCE_S
 from tests.runtime.blob_people import FilePerson, people, random_file
-from tests.runtime.conftest import BreakableStore
 from tests.runtime.test_engine_annotations import shown
 
 SIZE = CHUNK_BYTES + 9
@@ -110,22 +109,19 @@ async def test_a_disk_that_is_full_for_the_profile_too_is_said(
         await bob.until_state(sent, FileState.FAILED)
 
 
-async def test_a_file_whose_sending_is_given_up_too_late_is_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_whose_sending_is_given_up_too_late_is_here(tmp_path: Path) -> None:
     alice = FilePerson("Alice", tmp_path)
     path = random_file(tmp_path, SIZE)
     stored, may_go_on = threading.Event(), threading.Event()
-    apply = BreakableStore.apply
 
-    def slowly(store: BreakableStore, writes: Sequence[StoreWrite]) -> None:
+    def slowly(writes: Sequence[StoreWrite]) -> None:
         if path.name in repr(writes):
             stored.set()
             assert may_go_on.wait(PATIENCE_S)
-        apply(store, writes)
 
     async with people(alice) as group:
-        monkeypatch.setattr(BreakableStore, "apply", slowly)
+        assert alice.store is not None
+        alice.store.before_write = slowly
         sending = asyncio.create_task(alice.send(group, path))
         assert await asyncio.to_thread(stored.wait, PATIENCE_S)
         sending.cancel()

@@ -26,18 +26,16 @@ from tests.runtime.conftest import MakePerson, Person
 class SlowDisk:
     """Holds up whatever is to be written to a person's store until it is let go."""
 
-    def __init__(self, person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, person: Person) -> None:
         assert person.store is not None
         self.go = threading.Event()
         self.reached = threading.Event()
-        apply = person.store.apply
 
-        def slowly(writes: Sequence[StoreWrite], /) -> None:
+        def slowly(_writes: Sequence[StoreWrite]) -> None:
             self.reached.set()
             assert self.go.wait(PATIENCE_S)
-            apply(writes)
 
-        monkeypatch.setattr(person.store, "apply", slowly)
+        person.store.before_write = slowly
 
     async def wait_until_reached(self) -> None:
         assert await asyncio.to_thread(self.reached.wait, PATIENCE_S)
@@ -54,12 +52,10 @@ async def texts_of(person: Person, group: ConversationId) -> list[str]:
     return [m.text for m in page.messages if m.kind is MessageKind.TEXT]
 
 
-async def test_whoever_waits_when_the_engine_stops_is_told(
-    person: MakePerson, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_whoever_waits_when_the_engine_stops_is_told(person: MakePerson) -> None:
     alice = await person("Alice")
     group = await alice.engine.groups.create("Tide")
-    disk = SlowDisk(alice, monkeypatch)
+    disk = SlowDisk(alice)
     first = asyncio.create_task(alice.engine.timeline.send_text(group, "in hand"))
     await disk.wait_until_reached()
     waiting = [
@@ -162,12 +158,10 @@ async def test_a_listener_that_fails_harms_nobody_else(person: MakePerson) -> No
     assert alice.engine.counters()["engine.listener_failed"] > 0
 
 
-async def test_a_cancelled_command_is_not_done_and_harms_nobody(
-    person: MakePerson, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_command_is_not_done_and_harms_nobody(person: MakePerson) -> None:
     alice = await person("Alice")
     group = await alice.engine.groups.create("Tide")
-    disk = SlowDisk(alice, monkeypatch)
+    disk = SlowDisk(alice)
     first = asyncio.create_task(alice.engine.timeline.send_text(group, "one"))
     await disk.wait_until_reached()
     regretted = asyncio.create_task(alice.engine.timeline.send_text(group, "regretted"))

@@ -2,7 +2,7 @@
 
 There is one task per conversation; requests run beside it.  Fetched messages take the same path as
 live ones, which opens, checks and deduplicates them.  A page is handled while the one before it is
-written, and two at most are under way, so Stores are asked for no more than the session can
+committed, and two at most are under way, so Stores are asked for no more than the session can
 process.  Once a page is durable, the window's progress is saved, at most once a second.
 
 If many messages wait for missing dependencies, those are looked up before the window continues.
@@ -95,7 +95,7 @@ LONGEST_WAIT_S: Final = 60.0
 MAX_HASHES: Final = 10_000
 ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
 PAGES_UNDER_WAY: Final = 2
-"""One is written while the next is handled."""
+"""One is committed while the next is handled."""
 
 logger = logging.getLogger(__name__)
 
