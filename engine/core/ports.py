@@ -431,7 +431,7 @@ class ProfileStore(Protocol):
     def searching(self) -> SearchStore: ...
 
     def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
     ) -> None:
         """Make all ``writes`` durable in one transaction, in order, or none of them.
 

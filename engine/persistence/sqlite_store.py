@@ -158,7 +158,7 @@ class SqliteProfileStore:
             raise
 
     def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
     ) -> None:
         try:
             with self._doing("save"), transaction(self._connection):

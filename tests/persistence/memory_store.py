@@ -101,7 +101,7 @@ class MemoryProfileStore:
                 yield conversation_id, row
 
     def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
     ) -> None:
         self._check(writes)
         before = None if before_commit is None else deepcopy(vars(self))

@@ -177,12 +177,30 @@ def test_one_flipped_bit_is_found_wherever_it_is(
     db.close()
 
 
-def test_reading_a_damaged_page_is_a_storage_error(saved: Path, key: bytes) -> None:
+def damage_last_quarter(saved: Path) -> None:
+    """The schema lies before it."""
     data = bytearray(saved.read_bytes())
-    middle = len(data) // PAGE_BYTES * 3 // 4  # the schema lies before it
+    middle = len(data) // PAGE_BYTES * 3 // 4
     for offset in range(middle * PAGE_BYTES, len(data), PAGE_BYTES):
         data[offset + 100] ^= 0xFF
     saved.write_bytes(data)
+
+
+def test_a_damaged_page_read_before_a_commit_undoes_it_and_the_store_goes_on(
+    saved: Path, key: bytes
+) -> None:
+    damage_last_quarter(saved)
+    store = SqliteProfileStore.open(saved, key)
+    with pytest.raises(DatabaseUnreadableError, match="damaged"):
+        store.apply([SaveValue(key="port", value="1")], lambda: store.channel_state(GROUP))
+    assert store.value("port") is None
+    store.apply([SaveValue(key="port", value="2")])
+    assert store.value("port") == "2"
+    store.close()
+
+
+def test_reading_a_damaged_page_is_a_storage_error(saved: Path, key: bytes) -> None:
+    damage_last_quarter(saved)
     store = SqliteProfileStore.open(saved, key)
     with pytest.raises(DatabaseUnreadableError, match="damaged"):
         store.channel_state(GROUP)

@@ -47,7 +47,7 @@ class BreakableStore(SqliteProfileStore):
         return self.endless or super().read_log(conversation_id, log, limit=limit)
 
     def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], None] | None = None
+        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
     ) -> None:
         if self.broken:
             raise StorageError("The disk is full.")
