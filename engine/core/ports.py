@@ -423,6 +423,9 @@ StoreWrite: TypeAlias = (
     | ApplyHistory
 )
 
+BeforeCommit: TypeAlias = Callable[[], object] | None
+"""Called in the transaction, where it may read the changes.  If it fails, nothing was written."""
+
 
 class ProfileStore(Protocol):
     """Everything that a profile keeps.  Every method may raise StorageError."""
@@ -430,13 +433,8 @@ class ProfileStore(Protocol):
     @property
     def searching(self) -> SearchStore: ...
 
-    def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
-    ) -> None:
-        """Make all ``writes`` durable in one transaction, in order, or none of them.
-
-        ``before_commit`` may read what they changed.  If it fails, nothing was written.
-        """
+    def apply(self, writes: Sequence[StoreWrite], /, before_commit: BeforeCommit = None) -> None:
+        """Make all ``writes`` durable in one transaction, in order, or none of them."""
 
     def clear_removed(self) -> bool:
         """Delete a small part of what removed conversations left; True if there is more."""

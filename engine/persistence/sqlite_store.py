@@ -21,6 +21,7 @@ from engine.core.ports import (
     AddCounters,
     ApplyChannel,
     ApplyHistory,
+    BeforeCommit,
     ConversationSummary,
     HideMessage,
     PutAnnotation,
@@ -157,9 +158,7 @@ class SqliteProfileStore:
                 self._connection, self._pending = fresh, PendingRows(fresh)
             raise
 
-    def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
-    ) -> None:
+    def apply(self, writes: Sequence[StoreWrite], /, before_commit: BeforeCommit = None) -> None:
         try:
             with self._doing("save"), transaction(self._connection):
                 for write in writes:
@@ -508,11 +507,9 @@ class SqliteProfileStore:
     ) -> frozenset[MessageId]:
         with self._doing("read messages"):
             key = self._key(conversation_id)
-            return (
-                frozenset()
-                if key is None
-                else annotation_reads.counting(self._connection, key, positions)
-            )
+            if key is None:
+                return frozenset()
+            return annotation_reads.counting(self._connection, key, positions)
 
     def versions(
         self, conversation_id: ConversationId, message_id: MessageId, /

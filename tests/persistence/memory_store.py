@@ -3,7 +3,7 @@
 A batch is checked as a whole before anything changes, so it is applied completely or not at all.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import assert_never
 
@@ -17,6 +17,7 @@ from engine.core.ports import (
     AddCounters,
     ApplyChannel,
     ApplyHistory,
+    BeforeCommit,
     ConversationSummary,
     HideMessage,
     PutAnnotation,
@@ -100,9 +101,7 @@ class MemoryProfileStore:
             for row in conversation.latest_page(MAX_PAGE_ROWS).messages:
                 yield conversation_id, row
 
-    def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
-    ) -> None:
+    def apply(self, writes: Sequence[StoreWrite], /, before_commit: BeforeCommit = None) -> None:
         self._check(writes)
         before = None if before_commit is None else deepcopy(vars(self))
         for write in writes:

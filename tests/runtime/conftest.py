@@ -13,7 +13,7 @@ import pytest
 from engine.core.entropy import Entropy
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
-from engine.core.ports import StoreWrite
+from engine.core.ports import BeforeCommit, StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.log_table import LogTable
@@ -46,9 +46,7 @@ class BreakableStore(SqliteProfileStore):
             raise StorageError("The database is damaged.", StorageFault.DAMAGED)
         return self.endless or super().read_log(conversation_id, log, limit=limit)
 
-    def apply(
-        self, writes: Sequence[StoreWrite], /, before_commit: Callable[[], object] | None = None
-    ) -> None:
+    def apply(self, writes: Sequence[StoreWrite], /, before_commit: BeforeCommit = None) -> None:
         if self.broken:
             raise StorageError("The disk is full.")
         if self.before_write is not None:
