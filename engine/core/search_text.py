@@ -39,6 +39,13 @@ _ACCENTS: Final = (range(10, 37), range(200, 241))
 
 Not those of marks that make another letter, as in Japanese and Hindi.
 """
+_MARKS_IN_A_ROW: Final = 30
+"""As in UAX #15 (stream-safe text).  Sorting them takes the square of their number."""
+_TOO_MANY: Final = re.compile(rb"([^\0]{%d})[^\0]+" % _MARKS_IN_A_ROW)
+_MADE_OF_MARKS: Final = {
+    ord(one): unicodedata.normalize("NFKD", one) for one in "\u0f73\u0f75\u0f81\uff9e\uff9f"
+}
+"""Characters that only become marks when they are taken apart."""
 _JAMO: Final = "\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb"
 _TURNING: Final = dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)))
 """Marks that turn the reading direction of what follows."""
@@ -46,12 +53,25 @@ _CLUSTER: Final = re.compile(rf"[{_JAMO}]+|.", re.DOTALL)
 
 
 def folded(text: str) -> str:
-    """Without accents and case, and each letter in its plainest form."""
+    """Without accents and case, and each letter in its plainest form.
+
+    Of marks that follow one another only the first few count.
+    """
     if text.isascii():
         return text.lower()
-    apart = unicodedata.normalize("NFKD", text)
+    apart = unicodedata.normalize("NFKD", _with_few_marks(text))
     bare = "".join(one for one in apart if not _is_accent(one))
     return unicodedata.normalize("NFKC", bare.casefold())
+
+
+def _with_few_marks(text: str) -> str:
+    text = text.translate(_MADE_OF_MARKS)
+    classes = bytes(map(unicodedata.combining, text))
+    kept, at = list[str](), 0
+    for run in _TOO_MANY.finditer(classes):
+        kept.append(text[at : run.end(1)])
+        at = run.end()
+    return "".join((*kept, text[at:]))
 
 
 def _is_accent(one: str) -> bool:
@@ -131,33 +151,40 @@ class Excerpt(Struct, frozen=True, kw_only=True):
 
 def marked(text: str, asked: Wanted) -> tuple[tuple[int, int], ...]:
     """Where ``asked`` is found: beginnings of words, and runs; in order, without overlap."""
-    found: list[tuple[int, int]] = []
+    return tuple(_marks(text, asked))
+
+
+def _marks(text: str, asked: Wanted) -> Iterator[tuple[int, int]]:
     for chunk in _CHUNK.finditer(text):
-        for begin, end in _marked_in(chunk.group(), asked):
-            found.append((chunk.start() + begin, chunk.start() + end))
-    return tuple(_joined(found))
+        for begin, end in _joined(list(_marked_in(chunk.group(), asked))):
+            yield chunk.start() + begin, chunk.start() + end
 
 
 def excerpt(text: str, asked: Wanted) -> Excerpt:
     """The part of ``text`` in which most is found first."""
     line = " ".join(text.translate(_TURNING).split())
-    marks = marked(line, asked)
-    begin = 0
-    if marks and len(line) > MAX_SHOWN_CHARACTERS:
-        begin = max(min(marks[0][0] - _BEFORE_MARK, len(line) - MAX_SHOWN_CHARACTERS), 0)
-        if begin:
-            begin = line.find(" ", begin, marks[0][0]) + 1 or begin
+    begin, marks = 0, list[tuple[int, int]]()
+    for first, last in _marks(line, asked):
+        if not marks:
+            begin = _begin_of_excerpt(line, first)
+        if first >= begin + MAX_SHOWN_CHARACTERS:
+            break  # A long text may have very many.
+        marks.append((first, last))
     end = begin + MAX_SHOWN_CHARACTERS
     before, after = "…" * (begin > 0), "…" * (end < len(line))
     moved = len(before) - begin
     return Excerpt(
         text=before + line[begin:end] + after,
-        marks=tuple(
-            (max(first, begin) + moved, min(last, end) + moved)
-            for first, last in marks
-            if first < end and last > begin
-        ),
+        marks=tuple((max(first, begin) + moved, min(last, end) + moved) for first, last in marks),
     )
+
+
+def _begin_of_excerpt(line: str, first: int) -> int:
+    """A little before the first mark, at the beginning of a word if there is one."""
+    if len(line) <= MAX_SHOWN_CHARACTERS:
+        return 0
+    begin = max(min(first - _BEFORE_MARK, len(line) - MAX_SHOWN_CHARACTERS), 0)
+    return (line.find(" ", begin, first) + 1 or begin) if begin else 0
 
 
 def _parts(text: str) -> Iterator[str]:
@@ -176,6 +203,10 @@ def _is_run(part: str) -> bool:
 def _marked_in(chunk: str, asked: Wanted) -> Iterator[tuple[int, int]]:
     """Of a text without spaces.  All of it, if folding mixes its characters."""
     whole = folded(chunk)
+    found = tuple(_found_in(whole, asked))
+    if not found or chunk.isascii():
+        yield from found
+        return
     pieces = [(one.group(), one.end()) for one in _CLUSTER.finditer(chunk)]
     ends: list[int] = []
     for piece, end in pieces:
@@ -184,7 +215,7 @@ def _marked_in(chunk: str, asked: Wanted) -> Iterator[tuple[int, int]]:
             ends[-1] = end
         ends.extend([end] * length)
     starts = [0, *ends[:-1]]
-    for begin, end in _found_in(whole, asked):
+    for begin, end in found:
         if len(ends) != len(whole):
             yield 0, len(chunk)
             return

@@ -37,6 +37,8 @@ from engine.persistence.search_tables import (
 BUCKET_ROWS: Final = 8_192
 SLICE_ROWS: Final = 1_024
 """About 15 ms."""
+SLICE_CHARACTERS: Final = 128 * 1024
+"""Of texts in a slice; the row that exceeds it is the last one."""
 MOST_BEHIND: Final = 16_384
 """Of more new messages the newest are indexed first, as those of an old profile."""
 _FIRST_OF_ALL: Final = -1
@@ -130,14 +132,14 @@ def index_some(connection: sqlite3.Connection, *, old: bool) -> Indexed:
         return _so_far(state, is_more=False)
     writer = _IndexWriter(connection, state.table)
     if newest > state.indexed_to:
-        rows = _rows(connection.execute(_NEW_ROWS, (state.indexed_to, SLICE_ROWS)))
+        rows = _slice(connection.execute(_NEW_ROWS, (state.indexed_to, SLICE_ROWS)))
         writer.add(rows)
         state.indexed_to = rows[-1].key
     elif is_due:
         _index_due(connection, writer, state)
     else:
         span = (state.old_after, state.old_from, SLICE_ROWS)
-        rows = _rows(connection.execute(_OLD_ROWS, span))[::-1]
+        rows = _slice(connection.execute(_OLD_ROWS, span))[::-1]
         writer.add(rows)
         state.old_from = rows[0].key - 1 if rows else state.old_after
     writer.close()
@@ -156,19 +158,36 @@ def _is_due(connection: sqlite3.Connection) -> bool:
 
 def _index_due(connection: sqlite3.Connection, writer: "_IndexWriter", state: SearchState) -> None:
     due: list[tuple[int]] = connection.execute(_DUE, (SLICE_ROWS,)).fetchall()
+    characters, last = 0, 0
     for (key,) in due:
+        last = key
         if state.old_after < key <= state.old_from:
             continue  # Its turn comes.
         rows = _rows(connection.execute(_ONE_ROW, (key,)))
         if rows and rows[0].is_found:
             writer.add(rows)
+            characters += len(rows[0].text)
         else:
             writer.remove(key)
-    connection.execute("DELETE FROM search_due WHERE message_key <= ?", due[-1])
+        if characters > SLICE_CHARACTERS:
+            break
+    connection.execute("DELETE FROM search_due WHERE message_key <= ?", (last,))
 
 
 def _rows(found: Iterable[tuple[object, ...]]) -> list[_Row]:
     return [_Row._make(row) for row in found]
+
+
+def _slice(found: sqlite3.Cursor) -> list[_Row]:
+    rows: list[_Row] = []
+    characters = 0
+    for values in found:
+        rows.append(_Row._make(values))
+        characters += len(rows[-1].text)
+        if characters > SLICE_CHARACTERS:
+            break
+    found.close()
+    return rows
 
 
 class _IndexWriter:

@@ -143,7 +143,7 @@ class _Search:
                 one = self._compared(key)
                 if one is not None:
                     found.append(one)
-                if len(found) >= limit:
+                if len(found) >= limit or stop.is_set():
                     break
         return tuple(found)
 

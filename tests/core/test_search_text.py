@@ -104,3 +104,34 @@ def test_folding_is_what_unicode_says() -> None:
         one = chr(number)
         if unicodedata.category(one) not in ("Cn", "Cs"):
             assert folded(one) == plain(one), hex(number)
+
+
+MARKS = ("\u0301\u0323", "\u3099\u094d", "\u0f73", "\uff9e\u0323", "\u0344\u0323")
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_very_many_marks_on_a_letter_are_not_sorted(marks: str) -> None:
+    """Sorting takes the square of their number, and a message may have tens of thousands."""
+    few, many = f"a{marks * 8} word", f"a{marks * 10_000} word"
+    assert wanted("a word").finds(few)
+    assert wanted("a word").finds(many)
+    assert len(terms(many)) == len(terms(few)) == 2
+    assert len(folded(many)) < 100
+
+
+def test_what_is_made_of_marks_counts_as_marks() -> None:
+    """Whatever else Unicode takes apart begins with a letter, which ends a row of marks."""
+    for number in range(sys.maxunicode + 1):
+        one = chr(number)
+        apart = unicodedata.normalize("NFKD", one)
+        is_mark = unicodedata.combining(one) != 0
+        if not is_mark and unicodedata.category(one) != "Cs" and unicodedata.combining(apart[0]):
+            assert len(folded("a" + one * 10_000)) < 100, hex(number)
+
+
+def test_of_a_long_text_marks_are_looked_for_as_far_as_it_is_shown() -> None:
+    text = "é-word " * 100
+    shown, asked = excerpt(text, wanted("word")), wanted("word")
+    line = shown.text.removesuffix("…")
+    assert shown.marks == marked(line, asked)
+    assert text.startswith(line)

@@ -348,3 +348,41 @@ def test_killed_while_it_indexes_nothing_is_missing(database_path: Path, key: by
 def test_words_are_not_taken_for_codes() -> None:
     codes = [search_tables.code_of(number) for number in (0, 35, 36, 36**3, 36**4 - 1)]
     assert codes == ["0000", "000z", "0010", "1000", "zzzz"]
+
+
+def test_long_texts_make_short_slices(
+    sqlite_store: SqliteProfileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slice is one transaction, which whatever is sent or received meanwhile waits for."""
+    monkeypatch.setattr(search_index, "SLICE_CHARACTERS", 100)
+    sqlite_store.apply([PutGroup(group=group())])
+    all_indexed(sqlite_store)
+    long = [row(at_, f"m{at_}", text=f"word {'x' * 60}") for at_ in range(6)]
+    sqlite_store.apply(long)
+    steps = all_indexed(sqlite_store)
+    assert [one.is_more for one in steps] == [True, True, False]
+    assert len(found(sqlite_store, "word")) == 6
+    changed = [edit(90 + at_, f"e{at_}", f"m{at_}", f"other {'x' * 60}") for at_ in range(6)]
+    sqlite_store.apply(changed)
+    assert [one.is_more for one in all_indexed(sqlite_store)] == [True, True, False]
+    assert (len(found(sqlite_store, "other")), found(sqlite_store, "word")) == (6, [])
+    sqlite_store.searching.rebuild()
+    assert [one.old_left for one in all_indexed(sqlite_store)] == [4, 2, 0]
+    assert len(found(sqlite_store, "other")) == 6
+
+
+def test_a_search_stops_between_two_rows(sqlite_store: SqliteProfileStore) -> None:
+    """Comparing a long text takes a while, and nobody may wait for the end of all of them."""
+
+    class StopLater:
+        def __init__(self) -> None:
+            self._left = 5
+
+        def is_set(self) -> bool:
+            self._left -= 1
+            return self._left < 0
+
+    sqlite_store.apply([PutGroup(group=group()), *texts(range(ROWS))])
+    all_indexed(sqlite_store)
+    query = SearchQuery(wanted=wanted("word"))
+    assert len(sqlite_store.searching.find(query, limit=ROWS, stop=StopLater())) < 6
