@@ -35,12 +35,16 @@ class RecoveredProfile(Struct, frozen=True, kw_only=True):
 
 
 def recovered_paths(paths: ProfilePaths, day: str) -> ProfilePaths:
-    """A name that nothing has; ``day``: such as 2026-11-24."""
-    name, number = f"{paths.name[:_MOST_OF_A_NAME]}-recovered-{day}", 1
-    first = name
-    while paths.directory.with_name(name).exists():
+    """Of a name that nothing has, not even settings; ``day``: such as 2026-11-24."""
+    first = f"{paths.name[:_MOST_OF_A_NAME]}-recovered-{day}"
+    there, number = _beside(paths, first), 1
+    while there.directory.exists() or there.settings_directory.exists():
         number += 1
-        name = f"{first}-{number}"
+        there = _beside(paths, f"{first}-{number}")
+    return there
+
+
+def _beside(paths: ProfilePaths, name: str) -> ProfilePaths:
     directory = paths.directory.with_name(name)
     own_place = paths.settings_directory == paths.directory
     settings = directory if own_place else paths.settings_directory.with_name(name)
@@ -57,7 +61,8 @@ def recover_profile(paths: ProfilePaths, progress: Progress, *, day: str) -> Rec
             _copy_key_and_settings(old, new, paths, there)
             found = recover(old.database, new.database, key.key, progress)
     except BaseException:
-        shutil.rmtree(there.directory, ignore_errors=True)
+        for made in (there.directory, there.settings_directory):
+            shutil.rmtree(made, ignore_errors=True)
         raise
     return RecoveredProfile(paths=there, found=found)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from pytestqt.qtbot import QtBot
 
 from chat_app import recovering, window
@@ -15,6 +16,7 @@ from chat_app.window import WindowOptions, open_window
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ports import PutContact, PutGroup, SaveProfile
 from engine.persistence.carry_over import unheard
+from engine.persistence.errors import CarryOverStoppedError
 from engine.persistence.profile_directory import open_profile_directory
 from tests.persistence.store_examples import GROUP, PROFILE, contact, group, row
 from ui.app import build_carrying_over, build_failed_start
@@ -91,6 +93,34 @@ def test_a_long_name_and_a_settings_directory_of_its_own(tmp_path: Path) -> None
     assert len(there.name) <= 40
     assert there.directory == tmp_path / "data" / there.name
     assert there.settings_directory == tmp_path / "set" / there.name
+
+
+@pytest.fixture
+def apart(tmp_path: Path, paths: ProfilePaths) -> ProfilePaths:
+    """The same profile with its settings in another place, as on most desktops."""
+    settings = tmp_path / "config" / "ines"
+    settings.mkdir(parents=True)
+    paths.settings_file.rename(settings / "settings.toml")
+    return structs.replace(paths, settings_directory=settings)
+
+
+def test_nothing_is_left_of_its_settings_either(apart: ProfilePaths) -> None:
+    def stopped(share: float) -> bool:
+        return share < 0
+
+    with pytest.raises(CarryOverStoppedError):
+        recover_profile(apart, stopped, day=DAY)
+    for place in (apart.directory, apart.settings_directory):
+        assert [one.name for one in place.parent.iterdir() if "recovered" in one.name] == []
+
+
+def test_settings_of_another_profile_are_not_written_over(apart: ProfilePaths) -> None:
+    theirs = recovered_paths(apart, DAY).settings_file
+    theirs.parent.mkdir()
+    theirs.write_text("[network]\nport = 1\n", encoding="utf-8")
+    made = made_of(apart)
+    assert made.paths.settings_file != theirs
+    assert theirs.read_text(encoding="utf-8") == "[network]\nport = 1\n"
 
 
 def opening(
