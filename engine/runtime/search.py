@@ -59,6 +59,10 @@ class Search:
         self._reading = StorageThread()
         self._reader: SearchReader | None = None
         self._can_read_beside = True
+        self._asked: set[Event] = set()
+        """Set to end the searches that are under way."""
+        self._may_make_again = True
+        """Not before it was whole again: what is damaged then is not the index."""
         self._active = True
         self._told = SearchIndexed(left=0, total=0, is_paused=False)
         self._due = asyncio.Event()
@@ -69,6 +73,8 @@ class Search:
 
     async def stop(self) -> None:
         await self._tasks.cancel_all()
+        for stop in self._asked:
+            stop.set()
         await self._reading.close(self._close_reader)
 
     def hear(self, event: EngineEvent) -> None:
@@ -120,6 +126,7 @@ class Search:
 
     async def _read(self, query: SearchQuery, limit: int) -> Sequence[FoundMessage]:
         stop = Event()
+        self._asked.add(stop)
         try:
             if self._can_read_beside:
                 found = await self._reading.run(self._read_beside, query, limit, stop)
@@ -130,6 +137,8 @@ class Search:
         except asyncio.CancelledError:
             stop.set()
             raise
+        finally:
+            self._asked.discard(stop)
 
     def _read_beside(
         self, query: SearchQuery, limit: int, stop: Event
@@ -200,12 +209,18 @@ class Search:
                 logger.warning("messages were not indexed", extra={"error": type(worse).__name__})
             return False
         self._show(indexed)
+        if not (indexed.is_more or indexed.old_left):
+            self._may_make_again = True
         return indexed.is_more or (self._active and indexed.old_left > 0)
 
     async def _set_right(self, error: StorageError) -> None:
-        """Make a damaged index again.  Raises StorageError if that is not what is wrong."""
-        if error.fault not in _DAMAGED:
+        """Make a damaged index again.  Raises StorageError if that is not what is wrong.
+
+        A message that cannot be read looks the same from here, and would be met again and again.
+        """
+        if error.fault not in _DAMAGED or not self._may_make_again:
             raise error
+        self._may_make_again = False
         self._counters.add("search.index_made_again")
         logger.warning("the search's index is damaged and made again")
         await self._storage.run(self._searching.rebuild)

@@ -3,20 +3,28 @@
 import asyncio
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import TypedDict, Unpack
 
 import pytest
 
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId
 from engine.core.records import ChannelName
+from engine.core.search import FoundMessage, SearchQuery
 from engine.events import MessageAdded, MessageChanged, NoticeRaised, SearchIndexed, SearchMadeAgain
 from engine.network.memory import MemoryNetwork
 from engine.persistence import search_index
-from engine.persistence.database import open_database
+from engine.persistence.database import open_database, open_readonly
+from engine.persistence.errors import DatabaseUnreadableError, translated
+from engine.persistence.search_store import SqliteSearchReader
+from engine.runtime import search
 from tests.patience import PATIENCE_S
+from tests.persistence.store_examples import row as stored_row
 from tests.runtime.conftest import KEY, MakePerson, Person
 from tests.runtime.test_engine_annotations import own_id, row
 from tests.runtime.test_engine_pairs_set_right import friends
+
+PAGE_BYTES = 4096
 
 
 class Filters(TypedDict, total=False):
@@ -126,6 +134,29 @@ async def test_a_search_that_is_cancelled_leaves_the_next_one_alone(talk: Talk) 
     assert await texts(alice, "word") == ["word"]
 
 
+async def test_stopping_ends_a_search_that_is_under_way(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of very many long texts it takes its time, on a thread that the stop waits for."""
+    alice, _, _ = talk
+    begun, was_stopped = Event(), list[bool]()
+    find = SqliteSearchReader.find
+
+    def find_slowly(
+        self: SqliteSearchReader, query: SearchQuery, *, limit: int, stop: Event
+    ) -> tuple[FoundMessage, ...]:
+        begun.set()
+        was_stopped.append(stop.wait(PATIENCE_S / 4))
+        return find(self, query, limit=limit, stop=stop)
+
+    monkeypatch.setattr(SqliteSearchReader, "find", find_slowly)
+    asked = asyncio.ensure_future(alice.engine.search.find("word"))
+    await asyncio.to_thread(begun.wait, PATIENCE_S)
+    await alice.engine.stop()
+    assert was_stopped == [True]
+    assert not (await asked).found
+
+
 async def test_a_damaged_index_is_said_and_made_again(talk: Talk) -> None:
     alice, _, group = talk
     await alice.engine.timeline.send_text(group, "word")
@@ -169,4 +200,45 @@ async def test_an_old_profile_is_indexed_after_a_start_and_can_wait(
     alice.engine.search.set_indexing(active=True)
     await alice.until(lambda event: isinstance(event, SearchIndexed) and not event.left)
     assert len(await texts(alice, "word")) == 21
+    await alice.engine.stop()
+
+
+def damage_text_of(database: Path, first: int, last: int, message: str) -> None:
+    """Of the pages that were added meanwhile, one that has nothing but a part of this text."""
+    data = database.read_bytes()
+    for number in range(first, last):
+        changed = bytearray(data)
+        changed[number * PAGE_BYTES + 100] ^= 1
+        database.write_bytes(changed)
+        with closing(open_readonly(database, KEY)) as disk:
+            disk.execute("SELECT max(lamport_timestamp + sent_ms) FROM message").fetchone()
+            try:
+                with translated("read the text"):
+                    disk.execute("SELECT text FROM message WHERE message_id = ?", (message,))
+            except DatabaseUnreadableError:
+                return
+    raise AssertionError("no such page")
+
+
+async def test_a_message_that_cannot_be_read_does_not_cost_the_index_again_and_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SETTLE_S", 0)
+    monkeypatch.setattr(search, "BREATHE_S", 0)
+    monkeypatch.setattr(search_index, "SLICE_ROWS", 1)
+    before = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    group = await before.engine.groups.create("Friends")
+    await before.engine.stop()
+    pages = before.database.stat().st_size // PAGE_BYTES
+    before.save([stored_row(1, "long", text="word " * 10_000, conversation_id=group)])
+    more = before.database.stat().st_size // PAGE_BYTES
+    texts_after = [
+        stored_row(n, f"m{n}", text=f"word {n}", conversation_id=group) for n in range(2, 400)
+    ]
+    before.save(texts_after)
+    damage_text_of(before.database, pages, more, "long")
+    alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    await alice.until_counted("search.not_indexed", 1)
+    assert alice.engine.counters()["search.index_made_again"] == 1
+    assert (await texts(alice, "word"))[0] == "word 399"
     await alice.engine.stop()

@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 
+from engine.answers import FOUND_SIZE
 from engine.events import SearchIndexed
 from tests.ui.driving import Key, Stage, group_stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine
@@ -68,6 +69,25 @@ def test_within_a_conversation_the_arrows_go_from_hit_to_hit() -> None:
             it.press(Key.Key_Escape)
             assert not bar.isVisible()
             assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_enter_twice_at_the_last_hit_asks_for_more_once() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            for number in range(FOUND_SIZE + 5):
+                engine.receive(group, "Maya", f"needle {number}")
+            bar = it.window.pane.finding
+            it.press(Key.Key_F, CTRL)
+            it.write("need")
+            await until(lambda: bar.count.text() == f"1 of {FOUND_SIZE} or more")
+            for _ in range(FOUND_SIZE + 1):
+                it.press(Key.Key_Return)
+            await until(lambda: "or more" not in bar.count.text())
+            it.press(Key.Key_Return)
+            assert bar.count.text() == f"{FOUND_SIZE + 2} of {FOUND_SIZE + 5}"
+            assert len(engine.search.asked) == 2
 
     play(scenario)
 

@@ -111,8 +111,9 @@ class FindBar(Area):
         if self._typing.isActive():
             self._typing.stop()
             self._search()
-        elif self._has_more and self._at + further >= len(self._found):
-            self._search(before=self._found[-1].position)
+        elif self._found and self._has_more and self._at + further >= len(self._found):
+            if self._task is None or self._task.done():
+                self._search(before=self._found[-1].position)
         elif self._found:
             self._go(max(0, min(self._at + further, len(self._found) - 1)))
 

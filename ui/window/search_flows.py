@@ -176,7 +176,8 @@ class _Searching:
             self._task = None
 
     def _more(self) -> None:
-        if self._has_more and self._task is None and len(self._messages) < _MOST_MESSAGES:
+        is_asked = self._task is not None and not self._task.done()
+        if self._has_more and not is_asked and 0 < len(self._messages) < _MOST_MESSAGES:
             self._search(before=self._messages[-1].position)
 
     def _search(self, before: Position | None = None) -> None:
