@@ -10,6 +10,7 @@ ordinals are made again, and the profile's numbering of messages begins anew, be
 with one numbering would contradict each other.
 """
 
+import os
 import secrets
 import shutil
 import sqlite3
@@ -26,6 +27,7 @@ from engine.persistence.connection import SIDE_FILES, connect, create_private, t
 from engine.persistence.errors import CarryOverStoppedError, DatabaseUnreadableError, translated
 from engine.persistence.many_rows import Value
 from engine.persistence.ordinals import BLOCK_ROWS
+from engine.persistence.profile_directory import sync_directory
 from engine.persistence.schema import LAST_TO_COPY, check_version, migrate
 from engine.persistence.stored_ids import stored_id
 
@@ -33,6 +35,8 @@ MAX_FAILURES: Final = 4_000
 """For each table; beyond it, ranges that fail are given up as a whole."""
 MAX_IN_VAIN: Final = 300
 """Failures without a row between them: what leads to the rows is gone, not some of them."""
+ASKED_AFTER_ROWS: Final = 256
+"""How often it is asked whether to go on; also after each place that cannot be read."""
 _INSTANCE_BYTES: Final = 16
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
@@ -158,16 +162,21 @@ class _Source:
 
 
 class _Copying:
-    def __init__(self, source: _Source, target: sqlite3.Connection) -> None:
+    def __init__(self, source: _Source, target: sqlite3.Connection, progress: Progress) -> None:
         self._source = source
         self._target = target
+        self._progress = progress
+        self._share = 0.0
         self._failures_before = 0
         self._in_vain = 0
         self.unreadable = 0
 
-    def copy(self, table: _Table) -> int:
+    def copy(self, table: _Table, share: float) -> int:
+        """``share``: how much is done before it."""
+        self._share = share
         self._failures_before, self._in_vain = self._source.failures, 0
         self._table = table
+        self._go_on()
         (before,) = self._count()
         self._by_key(())
         (after,) = self._count()
@@ -178,6 +187,10 @@ class _Copying:
             f"SELECT count(*) FROM {self._table.name}"  # noqa: S608 - a name of our own schema
         ).fetchone()
         return found
+
+    def _go_on(self) -> None:
+        if not self._progress(self._share):
+            raise CarryOverStoppedError("Nothing was recovered: it was stopped.")
 
     def _by_key(self, fixed: tuple[Value, ...]) -> None:
         """All rows whose key begins with ``fixed``."""
@@ -243,12 +256,15 @@ class _Copying:
         at = None if place is None else table.columns.index(table.keys[place])
         reached: Value = ""
         try:
-            for row in self._source.read(sql, values):
+            for number, row in enumerate(self._source.read(sql, values), 1):
+                if number % ASKED_AFTER_ROWS == 0:
+                    self._go_on()
                 self._target.execute(put, row)
                 self._in_vain = 0
                 reached = reached if at is None else row[at]
         except DatabaseUnreadableError:
             self._in_vain += 1
+            self._go_on()
             return reached
         return None
 
@@ -271,17 +287,31 @@ def _fill(source: _Source, new: Path, key: bytes, progress: Progress) -> Recover
             target.execute("PRAGMA journal_mode = DELETE")
     finally:
         target.close()
+    _make_durable(new)
     progress(1.0)
     return found
 
 
+def _make_durable(path: Path) -> None:
+    """Only now it is said to be there: filled as above, a power cut might leave half of it."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        sync_directory(path.parent)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        text = f"Cannot write {path}: {reason}."
+        raise StorageError(text, StorageFault.UNUSABLE, f"{path}: {reason}") from error
+
+
 def _copy_all(source: _Source, target: sqlite3.Connection, progress: Progress) -> Recovered:
-    copying, rows = _Copying(source, target), dict[str, int]()
+    copying, rows = _Copying(source, target, progress), dict[str, int]()
     for place, name in enumerate(source.tables):
-        if not progress(place / len(source.tables)):
-            raise CarryOverStoppedError("Nothing was recovered: it was stopped.")
         table = source.table(name, target)
-        if table.keys and (came := copying.copy(table)):
+        if table.keys and (came := copying.copy(table, place / len(source.tables))):
             rows[name] = came
     if not rows.get("profile"):
         text = "The identity in the damaged profile cannot be read, so nothing can be recovered."

@@ -1,5 +1,7 @@
 """What can be read of a damaged database comes into a new one; the damaged one stays as it is."""
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -195,6 +197,34 @@ def test_a_newer_version_is_said_and_it_can_be_stopped(whole: Path, key: bytes) 
     db.close()
     with pytest.raises(DatabaseTooNewError):
         recover(whole, new, key)
+    assert not new.exists()
+
+
+def test_it_is_durable_before_it_is_said_to_be_there(
+    whole: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        del descriptor
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    new = whole.with_name("new.db")
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StorageError, match="No space left"):
+        recover(whole, new, key)
+    assert not new.exists()
+
+
+def test_it_can_be_stopped_within_a_table(whole: Path, key: bytes) -> None:
+    """The messages are nearly all there is, and closing its window has to end it."""
+    shares: list[float] = []
+
+    def until_a_table_is_long(share: float) -> bool:
+        shares.append(share)
+        return shares.count(share) < 3
+
+    new = whole.with_name("new.db")
+    with pytest.raises(CarryOverStoppedError):
+        recover(whole, new, key, progress=until_a_table_is_long)
     assert not new.exists()
 
 
