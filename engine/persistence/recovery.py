@@ -22,6 +22,8 @@ from msgspec import Struct
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import MessageId
+from engine.core.problems import FileFault
+from engine.core.records import TransferState
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.connection import SIDE_FILES, connect, create_private, transaction
 from engine.persistence.errors import CarryOverStoppedError, DatabaseUnreadableError, translated
@@ -345,6 +347,7 @@ def _key_of(target: sqlite3.Connection, table: str) -> str:
 def _make_again(target: sqlite3.Connection) -> None:
     for statement in _MADE_FROM_ROWS:
         target.execute(statement)
+    target.execute(_CHUNKS_ARE_NOT_HERE, (TransferState.FAILED, FileFault.NOT_HERE))
     target.execute("UPDATE profile SET instance_id = ?", (secrets.token_bytes(_INSTANCE_BYTES),))
     conversations: list[tuple[int]] = target.execute(
         "SELECT conversation_key FROM conversation"
@@ -353,6 +356,12 @@ def _make_again(target: sqlite3.Connection) -> None:
         _count_unread(target, conversation)
         _make_ordinals(target, conversation)
 
+
+# Members would be told that this device has them, and nothing would fetch them.
+_CHUNKS_ARE_NOT_HERE: Final = f"""
+UPDATE transfer SET state = ?, fault = ?
+WHERE state IN ('{TransferState.COMPLETE}', '{TransferState.OFFERING}')
+"""  # noqa: S608 - our own literals
 
 _MADE_FROM_ROWS: Final = (
     "INSERT OR IGNORE INTO timeline SELECT conversation_key, NULL, NULL, 0, 0, 0 FROM conversation",

@@ -14,12 +14,13 @@ from engine.core.ports import (
     PutContact,
     PutGroup,
     PutMessage,
+    PutTransfer,
     SaveOwnSequence,
     SaveProfile,
     SaveReadMark,
     SaveValue,
 )
-from engine.core.records import OwnSequence
+from engine.core.records import OwnSequence, TransferState
 from engine.persistence.database import damaged_pages, open_database
 from engine.persistence.errors import CarryOverStoppedError, DatabaseTooNewError
 from engine.persistence.recovery import Recovered, recover
@@ -38,6 +39,7 @@ from tests.persistence.store_examples import (
     member,
     row,
 )
+from tests.persistence.test_files_contract import blob, told
 
 PAGE_BYTES = 4096
 ROWS = 1_000
@@ -198,6 +200,22 @@ def test_a_newer_version_is_said_and_it_can_be_stopped(whole: Path, key: bytes) 
     with pytest.raises(DatabaseTooNewError):
         recover(whole, new, key)
     assert not new.exists()
+
+
+def test_chunks_that_are_not_copied_are_not_said_to_be_here(whole: Path, key: bytes) -> None:
+    """Members are told which files a device has as a whole, and rely on it."""
+    store = SqliteProfileStore.open(whole, key)
+    store.apply([blob(name, ROWS + n) for n, name in enumerate(("whole", "begun", "offered"))])
+    store.apply([blob("own", ROWS + 9, is_own=True)])
+    for name, state in (("whole", TransferState.COMPLETE), ("begun", TransferState.WANTED)):
+        store.apply([PutTransfer(conversation_id=GROUP, message_id=MessageId(name), state=state)])
+    store.close()
+    _found, again = recovered(whole, key)
+    assert told(again) == {
+        "whole": ("failed", "not_here"), "own": ("failed", "not_here"),
+        "begun": ("wanted", ""), "offered": ("offered", ""),
+    }  # fmt: skip
+    again.close()
 
 
 def test_it_is_durable_before_it_is_said_to_be_there(
