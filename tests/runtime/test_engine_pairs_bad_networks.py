@@ -295,6 +295,9 @@ async def test_a_session_that_is_built_again_starts_from_the_disk(person: MakePe
     runner = bob.engine.runner(pair)
     record = runner.record
     assert isinstance(record, ContactRecord)
+    # Nothing that she says makes the runner write its own record in between.
+    await alice.engine.stop()
+    await bob.engine.timeline.send_text(pair, "all that came is handled")
     # The runner's own record is behind the disk from now on.
     await runner.write(PutContact(contact=replace(record, state=ContactState.ASKED)))
 
