@@ -5,6 +5,7 @@ What is switched on is a start of this profile that shows no window but an icon 
 it there, too.  The ways of Windows and macOS were never run on these systems.
 """
 
+import errno
 import hashlib
 import os
 import sys
@@ -18,7 +19,17 @@ from ui.desktop.autostart import AutostartPort
 
 APPLICATION_ID: Final = "chat.causerie.Causerie"
 RUN_KEY: Final = r"Software\Microsoft\Windows\CurrentVersion\Run"
-_QUOTED: Final = str.maketrans({"\\": "\\\\\\\\", '"': '\\\\"', "`": "\\\\`", "$": "\\\\$"})
+_QUOTED: Final = str.maketrans(
+    {
+        "\\": "\\\\\\\\",
+        '"': '\\\\"',
+        "`": "\\\\`",
+        "$": "\\\\$",
+        "\n": "\\n",
+        "\r": "\\r",
+        "\t": "\\t",
+    }
+)
 """The specification of desktop entries escapes twice: as a string, and inside quotes."""
 _OFF: Final = frozenset({"hidden=true", "x-gnome-autostart-enabled=false"})
 
@@ -73,7 +84,12 @@ class AutostartEntry:
         return not lines & _OFF
 
     def switch(self, *, on: bool) -> None:
-        _write(self.file, self._entry().encode() if on else None)
+        try:
+            content = self._entry().encode() if on else None
+        except UnicodeEncodeError as error:  # A name in the file system that is not UTF-8.
+            reason = OSError(errno.EILSEQ, os.strerror(errno.EILSEQ))
+            raise _refused(str(self.file), reason) from error
+        _write(self.file, content)
 
     def _entry(self) -> str:
         words = (f'"{word.translate(_QUOTED).replace("%", "%%")}"' for word in self._command)

@@ -48,8 +48,9 @@ class Registry:
 def words_of(entry: str) -> list[str]:
     """The words of Exec, taken apart as the specification of desktop entries says."""
     line = next(line for line in entry.splitlines() if line.startswith("Exec="))
-    text = line.removeprefix("Exec=").replace("\\\\", "\\")
-    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', text)
+    escapes = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+    text = re.sub(r"\\(.)", lambda one: escapes[one[1]], line.removeprefix("Exec="))
+    quoted = re.findall(r'"((?:[^"\\]|\\.)*)"', text, re.DOTALL)
     return [re.sub(r"\\(.)", r"\1", word).replace("%%", "%") for word in quoted]
 
 
@@ -77,6 +78,24 @@ def test_a_desktop_entry_starts_the_very_command(tmp_path: Path) -> None:
     text = start.file.read_text("utf-8")
     assert text.startswith("[Desktop Entry]\nType=Application\n")
     assert words_of(text) == list(COMMAND)
+
+
+def test_no_name_of_a_directory_adds_a_line_to_the_entry(tmp_path: Path) -> None:
+    command = ("causerie", "--profile-dir", "/home/maya/a\nHidden=true\r\tb", "--minimised")
+    start = AutostartEntry(tmp_path, command)
+    start.switch(on=True)
+    assert start.is_on()
+    text = start.file.read_text("utf-8")
+    keys = [line.partition("=")[0] for line in text.splitlines()[1:]]
+    assert len(keys) == len(set(keys))
+    assert words_of(text) == list(command)
+
+
+def test_a_name_that_no_entry_can_say_is_refused(tmp_path: Path) -> None:
+    start = AutostartEntry(tmp_path, ("causerie", "--profile-dir", "/home/\udcff", "--minimised"))
+    with pytest.raises(SettingsUnwritableError, match=re.escape(start.file.name)):
+        start.switch(on=True)
+    assert not start.is_on()
 
 
 @pytest.mark.parametrize("line", ["Hidden=true", "X-GNOME-Autostart-enabled = false"])
