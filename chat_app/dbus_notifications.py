@@ -159,7 +159,7 @@ class DBusNotifications:
             await bus.watch(_SIGNALS, self.answer_s)
             await bus.watch(_OWNERS, self.answer_s)
             self._owner = await bus.owner_of(NAME, self.answer_s)
-        except BusError:
+        except BaseException:  # Cancelled, too: nobody else knows of this connection.
             await bus.close()
             raise
         self._bus = bus

@@ -6,7 +6,6 @@ comes too late still reaches whoever asked for it.  What is not D-Bus ends the c
 """
 
 import asyncio
-import contextlib
 import logging
 import os
 import struct
@@ -24,6 +23,10 @@ MOST_WAITING: Final = 64
 """Answers; the one that was asked for first is given up then."""
 MAX_UNPARSED_BYTES: Final = 1024 * 1024
 """Of a message that is not complete: none that concerns us is nearly as large."""
+MAX_UNSENT_BYTES: Final = 1024 * 1024
+"""That the bus has not read; then it is left."""
+_CLOSE_S: Final = 1.0
+"""For which the bus may take to read the rest."""
 _READ_BYTES: Final = 16_384
 _MESSAGES_AT_ONCE: Final = 32
 _BUS: Final = DBusAddress(
@@ -86,7 +89,7 @@ class SessionBus:
                 try:
                     await bus._greet()
                 except BaseException:
-                    bus._writer.close()
+                    await bus.close()
                     raise
         except (OSError, EOFError, AuthenticationError, TimeoutError) as error:
             raise BusError("", f"no bus: {type(error).__name__}") from error
@@ -123,6 +126,9 @@ class SessionBus:
             _fail(given_up, BusError("", "given up"))
         self._waiting[self._serial] = future
         self._writer.write(data)
+        if self._writer.transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+            logger.warning("the session bus does not read what is sent")
+            self._writer.transport.abort()
         return future
 
     async def call(self, call: Message, timeout_s: float) -> tuple[object, ...]:
@@ -147,13 +153,18 @@ class SessionBus:
         return str(body[0]) if body else ""
 
     async def close(self) -> None:
-        """What was asked before is sent."""
+        """What was asked before is sent, if the bus reads it soon."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
         self._writer.close()
-        with contextlib.suppress(OSError):
-            await self._writer.wait_closed()
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await self._writer.wait_closed()
+        except TimeoutError:
+            self._writer.transport.abort()
+        except OSError:
+            pass
 
     # --- hearing ----------------------------------------------------------------------------------
 

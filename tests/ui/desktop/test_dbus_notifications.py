@@ -3,14 +3,21 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
-from jeepney import DBusAddress, new_method_call
+from jeepney import DBusAddress, Parser, new_method_call, new_method_return
 from msgspec.structs import replace
 from PySide6.QtGui import QColor, QImage
 
 from chat_app.dbus_notifications import DBusNotifications
-from chat_app.session_bus import MOST_WAITING, BusError, SessionBus, session_address
+from chat_app.session_bus import (
+    MAX_UNSENT_BYTES,
+    MOST_WAITING,
+    BusError,
+    SessionBus,
+    session_address,
+)
 from tests.patience import PATIENCE_S
 from tests.ui.desktop.private_bus import NAME, PATH, NotificationServer, private_bus
 from ui.desktop.port import (
@@ -402,6 +409,80 @@ async def test_what_is_no_bus_is_said_to_be_none(
         await SessionBus.connect(f"unix:path={socket}", timeout_s=0.2)
     await asyncio.wait_for(ended.wait(), PATIENCE_S)
     server.close()
+
+
+class DeafBus:
+    """Greets whoever comes, and then reads no more, as a bus that was stopped."""
+
+    def __init__(self) -> None:
+        self.greeted = asyncio.Event()
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        await reader.readuntil(b"\r\n")
+        writer.write(b"OK 0123456789abcdef0123456789abcdef\r\n")
+        await reader.readuntil(b"BEGIN\r\n")
+        parser = Parser()
+        while (hello := parser.get_next_message()) is None:
+            parser.add_data(await reader.read(1024))
+        writer.write(new_method_return(hello, "s", (":1.1",)).serialise(1))
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        self.greeted.set()
+
+    def stop(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+
+@asynccontextmanager
+async def deaf_bus(place: Path) -> AsyncIterator[tuple[DeafBus, str]]:
+    deaf, path = DeafBus(), place / "deaf"
+    server = await asyncio.start_unix_server(deaf.serve, path)
+    try:
+        yield deaf, f"unix:path={path}"
+    finally:
+        deaf.stop()
+        server.close()
+
+
+async def test_a_bus_that_reads_no_more_is_left_and_holds_up_no_end(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async with deaf_bus(tmp_path_factory.mktemp("d")) as (_, address):
+        connection = await SessionBus.connect(address)
+        call = new_method_call(DBusAddress(PATH, bus_name=NAME), "Say", "s", ("x" * 60_000,))
+        answers = [connection.ask(call) for _ in range(MOST_WAITING)]
+        async with asyncio.timeout(PATIENCE_S):
+            await connection.closed.wait()
+            for answer in answers:
+                with pytest.raises(BusError):
+                    await answer
+            await connection.close()
+
+
+async def test_what_little_was_not_read_holds_up_no_end_either(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async with deaf_bus(tmp_path_factory.mktemp("d")) as (_, address):
+        connection = await SessionBus.connect(address)
+        call = new_method_call(DBusAddress(PATH, bus_name=NAME), "Say", "s", ("x" * 60_000,))
+        for _ in range(MAX_UNSENT_BYTES // 60_000):
+            connection.ask(call)
+        await asyncio.wait_for(connection.close(), PATIENCE_S)
+
+
+async def test_ending_while_the_bus_is_asked_leaves_nothing_behind(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    async with deaf_bus(tmp_path_factory.mktemp("d")) as (deaf, address):
+        port = DBusNotifications(address, answer_s=PATIENCE_S)
+        running = asyncio.create_task(port.run())
+        port.show(a_notification())
+        await asyncio.wait_for(deaf.greeted.wait(), PATIENCE_S)
+        running.cancel()
+        await asyncio.wait([running])
+        assert not any(task.get_name() == "session bus" for task in asyncio.all_tasks())
 
 
 async def test_answers_that_never_come_are_bounded(bus: str) -> None:
