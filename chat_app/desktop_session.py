@@ -55,7 +55,7 @@ class DesktopSession:
         if not self._window.isVisible():
             desktop.show_at_start(minimised=True)
         elif self._window.isMinimized() and desktop.has_tray():
-            self._window.hide()
+            desktop.hide()
 
     async def end(self) -> None:
         """What is shown is withdrawn, if the server answers."""

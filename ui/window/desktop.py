@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
 from engine.api import ChatEngine
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ui.window.main_window import MainWindow
 
 _LONGEST_REPLY_SHOWN = 200
+_LOOK_MS = 2_000
+"""How often it is looked whether the tray that a window went into is still there."""
 
 
 class DesktopParts(Struct, frozen=True, kw_only=True):
@@ -65,6 +67,9 @@ class Desktop(QObject):
         self.quiet = DoNotDisturb(parts.settings, parts.context.now, self)
         self.notifications = Notifications(self, is_quiet=self.quiet.is_on)
         self.quiet_menus: list[Menu] = []
+        self._hidden = QTimer(self)
+        self._hidden.setInterval(_LOOK_MS)
+        self._hidden.timeout.connect(self._look_for_tray)
         self.notifications.told.connect(self._call)
         self.notifications.opened.connect(self._opened)
         self.notifications.replied.connect(self._replied)
@@ -93,6 +98,7 @@ class Desktop(QObject):
     def end(self) -> None:
         """Nothing that leads nowhere stays on the screen."""
         self.notifications.close()
+        self._hidden.stop()
         if self.tray is not None:
             self.tray.hide()
 
@@ -105,6 +111,19 @@ class Desktop(QObject):
         """Minimised is in the tray, or where there is none, in the task bar."""
         if not minimised:
             self._window.show()
+        elif self.has_tray():
+            self.hide()
+        else:
+            self._window.showMinimized()
+
+    def hide(self) -> None:
+        """Into the tray, from which it comes back also if the tray goes away."""
+        self._window.hide()
+        self._hidden.start()
+
+    def _look_for_tray(self) -> None:
+        if not self._window.isHidden():
+            self._hidden.stop()
         elif not self.has_tray():
             self._window.showMinimized()
 
@@ -117,7 +136,7 @@ class Desktop(QObject):
             case Closing.END:
                 return False
             case Closing.HIDE:
-                self._window.hide()
+                self.hide()
             case Closing.ASK:
                 self._parts.one_sheet.start(tr("close the window"), self._ask)
             case Closing.EXPLAIN:
@@ -129,7 +148,7 @@ class Desktop(QObject):
         if await self._parts.one_sheet.ask(sheet):
             self._parts.settings.close_to_tray = CloseToTray.YES
             self.choices_changed.emit()
-            self._window.hide()
+            self.hide()
         elif sheet.quit_chosen:
             self._parts.settings.close_to_tray = CloseToTray.NO
             self.choices_changed.emit()

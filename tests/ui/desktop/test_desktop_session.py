@@ -94,6 +94,11 @@ async def main():
     window.come_to_front()
     window.close()
     print("visible", window.isVisible(), flush=True)
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    async with asyncio.timeout(float(sys.argv[1])):
+        while not window.isVisible():  # no signal tells of a window that is shown
+            await asyncio.sleep(0.01)
+    print("given back", window.isMinimized(), window.desktop.has_tray(), flush=True)
     window.quit()
     await window.shutdown()
     await session.end()
@@ -120,7 +125,7 @@ async def test_a_start_with_the_session_waits_in_the_tray(
             "XDG_CURRENT_DESKTOP": "KDE",
         }
         process = subprocess.Popen(  # noqa: ASYNC220 - short, and its pipes are read in a thread
-            [xvfb_run, "-a", sys.executable, "-c", PROGRAM],
+            [xvfb_run, "-a", sys.executable, "-c", PROGRAM, str(PATIENCE_S)],
             cwd=REPOSITORY,
             env=environment,
             stdin=subprocess.PIPE,
@@ -128,14 +133,19 @@ async def test_a_start_with_the_session_waits_in_the_tray(
             text=True,
         )
         try:
+            assert process.stdin is not None
             assert process.stdout is not None
             said = await asyncio.to_thread(process.stdout.readline)
             assert said == "tray True visible False\n"
             await watcher.until(lambda: "RegisterStatusNotifierItem" in watcher.calls)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            for said in ("tip Causerie: 1 unread\n", "visible False\n"):
+                assert await asyncio.to_thread(process.stdout.readline) == said
+            await watcher.stop()
             rest, _ = await asyncio.to_thread(process.communicate, "\n", PATIENCE_S)
-            assert rest == "tip Causerie: 1 unread\nvisible False\n"
+            assert rest == "given back True False\n", "a panel that crashed leaves no window hidden"
             assert process.returncode == 0
         finally:
             process.kill()
             process.wait()
-        await watcher.stop()
