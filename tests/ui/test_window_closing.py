@@ -147,6 +147,58 @@ def test_quitting_with_unsent_messages_asks_even_from_the_tray() -> None:
     play(scenario)
 
 
+def test_a_tray_that_goes_away_later_gives_the_window_back() -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), stored={"close_to_tray": "yes"}) as it:
+            closed, tray = closing(it), with_tray(it)
+            it.window.close()
+            assert not it.window.isVisible()
+            tray.there = False
+            await until(lambda: it.window.isMinimized() and it.window.isVisible())
+            assert closed == []
+
+    play(scenario)
+
+
+def test_quitting_instead_of_keeping_on_asks_about_unsent_messages_at_once() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            closed = closing(it)
+            with_tray(it)
+            engine.change(group, waiting_to_send=2)
+            await until(lambda: it.listed(group).waiting_to_send == 2)
+            it.window.close()
+            sheet = await asked(it, KeepRunning)
+            assert isinstance(sheet, KeepRunning)
+            sheet.quit.click()
+            await until(lambda: it.window.flows.sheet not in {None, sheet})
+            (await asked(it, Confirm)).accept()
+            await until(lambda: closed == [True])
+
+    play(scenario)
+
+
+def test_quitting_puts_an_open_sheet_aside_to_ask_about_unsent_messages() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            closed = closing(it)
+            engine.change(group, waiting_to_send=2)
+            await until(lambda: it.listed(group).waiting_to_send == 2)
+            it.window.flows.new_group()
+            await until(lambda: it.window.flows.sheet is not None)
+            before = it.window.flows.sheet
+            it.window.quit()
+            await until(lambda: it.window.flows.sheet not in {None, before})
+            (await asked(it, Confirm)).accept()
+            await until(lambda: closed == [True])
+
+    play(scenario)
+
+
 def test_a_start_in_the_tray_shows_no_window_and_one_without_a_tray_is_in_the_task_bar() -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine()) as it:

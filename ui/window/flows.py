@@ -223,7 +223,8 @@ class Flows(QObject):
 
     def quit(self, waiting: int) -> None:
         async def flow() -> None:
-            if await self._ask(quit_confirm(waiting, self._window)):
+            is_closed = not self._window.isVisible()  # While another sheet was put aside.
+            if not is_closed and await self._ask(quit_confirm(waiting, self._window)):
                 self.quit_agreed.emit()
 
-        self._start("quit", flow)
+        self._one.start_instead("quit", flow)

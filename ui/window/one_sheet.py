@@ -1,9 +1,11 @@
 """At most one sheet at a time, each led by a coroutine that ``Tasks`` owns.
 
-Asking for another while one is open brings the open one to the front instead.
+Asking for another while one is open brings the open one to the front instead.  Only a question
+about quitting does not wait: the open sheet is dismissed for it.
 """
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
@@ -22,6 +24,7 @@ class OneSheet:
         """The one that is open."""
         self.when_free: Callable[[], None] = lambda: None
         """Called when another may be asked for."""
+        self._next: Callable[[], None] | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -40,9 +43,19 @@ class OneSheet:
                 await flow()
             finally:
                 self._busy = False
-                self.when_free()
+                after, self._next = self._next, None
+                (after or self.when_free)()
 
         self._tasks.spawn(alone, purpose=purpose, retry=False)
+
+    def start_instead(self, purpose: str, flow: Flow) -> None:
+        """Dismiss the sheet that is open, if any, and begin once its coroutine is through."""
+        if not self._busy:
+            self.start(purpose, flow)
+            return
+        self._next = partial(self.start, purpose, flow)
+        if self.sheet is not None:
+            self.sheet.reject()
 
     async def ask(self, sheet: Sheet) -> bool:
         self.sheet = sheet
