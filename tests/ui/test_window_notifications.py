@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QMenu
 
+from engine.core.contacts import ContactState
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
 from engine.events import (
@@ -152,6 +153,58 @@ def test_a_conversation_that_is_gone_takes_its_notification_along() -> None:
             engine.receive(engine.add_group("Rowing"), "Maya", "hello")
             await until(lambda: len(heard.on_screen) == 1)
         assert heard.on_screen == {}, "nothing that leads nowhere stays"
+
+    play(scenario)
+
+
+def test_what_was_deleted_or_edited_is_not_read_in_its_notification() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            heard = listen_to(it.window)
+            first = engine.receive(group, "Maya", "a secret")
+            second = engine.receive(group, "Maya", "a slip", minute=1)
+            await until(lambda: "a slip" in heard.on_screen[group].body)
+            await engine.edit(group, second.message_id, "a slip, mended")
+            await engine.retract(group, first.message_id)
+            mended = "Maya deleted this message\nMaya: a slip, mended"
+            await until(lambda: heard.on_screen[group].body == mended)
+            choose(it.window.menu, "Show text in notifications")
+            await engine.edit(group, second.message_id, "said again")
+            await until(lambda: heard.on_screen[group].is_update)
+            assert heard.on_screen[group].body == "2 new messages"
+
+    play(scenario)
+
+
+def test_what_is_removed_here_leaves_the_notification() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine) as it:
+            heard = listen_to(it.window)
+            first = engine.receive(group, "Maya", "a secret")
+            second = engine.receive(group, "Maya", "low water", minute=1)
+            await until(lambda: "low water" in heard.on_screen[group].body)
+            await engine.delete_locally(group, first.message_id)
+            await until(lambda: heard.on_screen[group].body == "Maya: low water")
+            await engine.delete_locally(group, second.message_id)
+            assert heard.on_screen == {}
+
+    play(scenario)
+
+
+def test_a_blocked_person_has_no_notification() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        maya = engine.add_person("Maya")
+        async with stage(engine) as it:
+            heard = listen_to(it.window)
+            engine.receive(maya, "Maya", "answer me")
+            assert list(heard.on_screen) == [maya]
+            engine.set_state(maya, ContactState.BLOCKED)
+            assert heard.on_screen == {}
 
     play(scenario)
 

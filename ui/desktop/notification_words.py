@@ -19,6 +19,8 @@ def message_line(conversation: ConversationView, message: MessageView, *, show_t
     sender = one_line(message.sender_name, _LONGEST_NAME)
     if not is_group(conversation):  # The title says already who it is.
         line = kind_words(message) if show_text else tr("New message")
+    elif show_text and message.retracted:
+        line = kind_words(message)
     elif show_text:
         line = f"{sender}: {kind_words(message)}"
     else:

@@ -1,8 +1,8 @@
 """Which notification is shown for which conversation: one each, and only while it is unread.
 
 A burst becomes one notification that is updated once a second.  What was read, wherever, is
-withdrawn.  A muted conversation says nothing but what mentions us; while the user does not want to
-be disturbed, nothing is said at all.
+withdrawn, and what was edited or deleted is not shown as it was.  A muted conversation says nothing
+but what mentions us; while the user does not want to be disturbed, nothing is said at all.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from typing import Final, assert_never
 from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QImage, QPainter
 
-from engine.core.ids import Position
+from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import AnnotationView, ConversationView, MessageView
 from ui.avatar import draw_avatar
 from ui.conversation_words import is_group
@@ -29,13 +29,14 @@ from ui.desktop.port import (
     Opened,
     Replied,
 )
-from ui.people import avatar_id, cannot_write_words, picture_of
+from ui.people import avatar_id, cannot_write_words, is_blocked, picture_of
 from ui.translate import tr
 
 PACE_MS: Final = 1_000
 MOST_SHOWN: Final = 20
 """Conversations; the one that was told of first gives way."""
 _LINES: Final = 3
+_NO_MESSAGE: Final = MessageId("")
 _AVATAR: Final = 96
 
 
@@ -45,7 +46,8 @@ class Told:
 
     conversation: ConversationView
     show_text: bool
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=_LINES))
+    lines: deque[tuple[MessageId, str]] = field(default_factory=lambda: deque(maxlen=_LINES))
+    """Each with the message or reaction that it is of."""
     messages: int = 0
     """Without reactions."""
     first: Position | None = None
@@ -53,19 +55,40 @@ class Told:
     is_shown: bool = False
 
     def add_message(self, message: MessageView, *, show_text: bool) -> None:
-        self._add(message_line(self.conversation, message, show_text=show_text), show_text)
+        line = message_line(self.conversation, message, show_text=show_text)
+        self._add(message.message_id, line, show_text)
         self.messages += 1
         self.first = message.position if self.first is None else self.first
         self.last = message.position if self.last is None else max(self.last, message.position)
 
     def add_reaction(self, annotation: AnnotationView, *, show_text: bool) -> None:
-        self._add(reaction_line(annotation, show_text=show_text), show_text)
+        line = reaction_line(annotation, show_text=show_text)
+        self._add(annotation.message_id, line, show_text)
 
-    def _add(self, line: str, show_text: bool) -> None:
+    def change(self, message: MessageView) -> bool:
+        """Whether a line says something else now."""
+        line = message_line(self.conversation, message, show_text=self.show_text)
+        for at, (message_id, before) in enumerate(self.lines):
+            if message_id == message.message_id and line != before:
+                self.lines[at] = (message_id, line)
+                return True
+        return False
+
+    def remove(self, message_id: MessageId) -> bool:
+        """Whether a line is gone."""
+        kept = [line for line in self.lines if line[0] != message_id]
+        if len(kept) == len(self.lines):
+            return False
+        self.lines.clear()
+        self.lines.extend(kept)
+        self.messages -= 1
+        return True
+
+    def _add(self, message_id: MessageId, line: str, show_text: bool) -> None:
         if show_text is not self.show_text:
             self.lines.clear()  # They may hold what was written.
         self.show_text = show_text
-        self.lines.append(line)
+        self.lines.append((message_id, line))
 
     def is_read(self, conversation: ConversationView) -> bool:
         first_unread = conversation.first_unread
@@ -115,7 +138,8 @@ class Notifications(QObject):
         self, conversation: ConversationView, message: MessageView, *, show_text: bool
     ) -> None:
         """Of a muted conversation only what mentions us is told."""
-        if self._is_quiet() or (conversation.muted and not message.mentions_me):
+        is_silent = self._is_quiet() or is_blocked(conversation)
+        if is_silent or (conversation.muted and not message.mentions_me):
             return
         told = self._of(conversation, show_text=show_text)
         told.add_message(message, show_text=show_text)
@@ -124,21 +148,36 @@ class Notifications(QObject):
     def tell_reaction(
         self, conversation: ConversationView, annotation: AnnotationView, *, show_text: bool
     ) -> None:
-        if self._is_quiet() or conversation.muted:
+        if self._is_quiet() or conversation.muted or is_blocked(conversation):
             return
         told = self._of(conversation, show_text=show_text)
         told.add_reaction(annotation, show_text=show_text)
         self._tell(conversation.conversation_id)
 
     def changed(self, conversation: ConversationView) -> None:
-        """It may have been read, here or in another way, or muted."""
+        """It may have been read, here or in another way, or muted, or the person blocked."""
         told = self._told.get(conversation.conversation_id)
         if told is None:
             return
         is_muted_now = conversation.muted and not told.conversation.muted
         told.conversation = conversation
-        if told.is_read(conversation) or is_muted_now:
+        if told.is_read(conversation) or is_muted_now or is_blocked(conversation):
             self.withdraw(conversation.conversation_id)
+
+    def message_changed(self, message: MessageView) -> None:
+        """It may have been edited, or deleted for all."""
+        told = self._told.get(message.conversation_id)
+        if told is not None and told.change(message):
+            self._tell(message.conversation_id)
+
+    def message_removed(self, conversation_id: ConversationId, message_id: MessageId) -> None:
+        told = self._told.get(conversation_id)
+        if told is None or not told.remove(message_id):
+            return
+        if told.lines:
+            self._tell(conversation_id)
+        else:
+            self.withdraw(conversation_id)
 
     def withdraw(self, conversation_id: str) -> None:
         if self._told.pop(conversation_id, None) is not None:
@@ -155,7 +194,8 @@ class Notifications(QObject):
             if told.show_text:
                 told.show_text = False
                 told.lines.clear()
-                told.lines.append(tr("%n new messages", "%n new message", max(told.messages, 1)))
+                words = tr("%n new messages", "%n new message", max(told.messages, 1))
+                told.lines.append((_NO_MESSAGE, words))
                 if told.is_shown:
                     self._show(key)
 
@@ -202,7 +242,9 @@ class Notifications(QObject):
             DesktopNotification(
                 key=key,
                 title=title_words(conversation, told.messages),
-                body=body_words(tuple(told.lines), told.messages, show_text=told.show_text),
+                body=body_words(
+                    tuple(line for _, line in told.lines), told.messages, show_text=told.show_text
+                ),
                 picture=_face(conversation),
                 labels=ActionLabels(
                     open=tr("Open"), reply=tr("Reply"), mark_read=tr("Mark as read")

@@ -128,6 +128,7 @@ class EventRouter(QObject):
     def _message_changed(self, event: MessageChanged) -> None:
         if self._shown.pane.is_open(event.message.conversation_id):
             self._shown.pane.change(event.message)
+        self._shown.notifications.message_changed(event.message)
 
     def _file_progressed(self, event: FileProgressed) -> None:
         if self._shown.pane.is_open(event.conversation_id):
@@ -136,6 +137,7 @@ class EventRouter(QObject):
     def _message_removed(self, event: MessageRemoved) -> None:
         if self._shown.pane.is_open(event.conversation_id):
             self._shown.pane.remove(event.message_id)
+        self._shown.notifications.message_removed(event.conversation_id, event.message_id)
 
     def _timeline_changed(self, event: TimelineChanged) -> None:
         if self._shown.pane.is_open(event.conversation_id):
