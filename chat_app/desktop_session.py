@@ -41,7 +41,7 @@ class DesktopSession:
             desktop.show_at_start(minimised=minimised)
             return
         from chat_app.dbus_notifications import DBusNotifications  # noqa: PLC0415 - after the paint
-        from chat_app.session_bus import session_address  # noqa: PLC0415 - likewise
+        from chat_app.silent_bus import session_address  # noqa: PLC0415 - likewise
 
         address = session_address()
         self._port = DBusNotifications(address)

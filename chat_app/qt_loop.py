@@ -29,6 +29,10 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
     Raises TransportError where there is no display, or none any more.
     """
     require_display()
+    if sys.platform.startswith(("linux", "freebsd", "openbsd", "netbsd")):
+        from chat_app.silent_bus import leave_silent_bus  # noqa: PLC0415 - where there is D-Bus
+
+        leave_silent_bus()
     # The storage thread must not wait Python's usual 5 ms for a paint in Python to let it go on.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     application = QApplication.instance() or QApplication(sys.argv[:1])

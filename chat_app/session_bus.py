@@ -7,10 +7,8 @@ comes too late still reaches whoever asked for it.  What is not D-Bus ends the c
 
 import asyncio
 import logging
-import os
 import struct
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, TypeAlias
 
 from jeepney import DBusAddress, HeaderFields, Message, MessageType, Parser, new_method_call
@@ -52,15 +50,6 @@ class BusSignal(Struct, frozen=True, kw_only=True):
     interface: str
     member: str
     body: tuple[object, ...]
-
-
-def session_address() -> str:
-    """Where the bus is, or "": as libdbus finds it, but without starting one."""
-    given = os.environ.get("DBUS_SESSION_BUS_ADDRESS", "")
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if not given and runtime and (path := Path(runtime) / "bus").exists():
-        return f"unix:path={path}"
-    return given
 
 
 SignalHeard: TypeAlias = Callable[[BusSignal], None]

@@ -11,13 +11,8 @@ from msgspec.structs import replace
 from PySide6.QtGui import QColor, QImage
 
 from chat_app.dbus_notifications import DBusNotifications
-from chat_app.session_bus import (
-    MAX_UNSENT_BYTES,
-    MOST_WAITING,
-    BusError,
-    SessionBus,
-    session_address,
-)
+from chat_app.session_bus import MAX_UNSENT_BYTES, MOST_WAITING, BusError, SessionBus
+from chat_app.silent_bus import session_address
 from tests.patience import PATIENCE_S
 from tests.ui.desktop.private_bus import NAME, PATH, NotificationServer, private_bus
 from ui.desktop.port import (
