@@ -31,6 +31,7 @@ _QUOTED: Final = str.maketrans(
     }
 )
 """The specification of desktop entries escapes twice: as a string, and inside quotes."""
+_CHOOSING: Final = frozenset({"--profile", "--profile-dir"})
 _OFF: Final = frozenset({"hidden=true", "x-gnome-autostart-enabled=false"})
 
 
@@ -47,11 +48,11 @@ def start_command(profile: str | None, directory: Path | None) -> tuple[str, ...
 
 
 def entry_name(command: Sequence[str]) -> str:
-    """One for each profile; the default profile's has no addition."""
-    chosen = [word for word in command if word.startswith("--") and word != "--minimised"]
-    if not chosen:
+    """One for each profile, wherever the program is; the default profile's has no addition."""
+    at = next((i for i, word in enumerate(command) if word in _CHOOSING), None)
+    if at is None:
         return APPLICATION_ID
-    digest = hashlib.sha256("\0".join(command).encode("utf-8", "surrogateescape"))
+    digest = hashlib.sha256("\0".join(command[at:]).encode("utf-8", "surrogateescape"))
     return f"{APPLICATION_ID}.{digest.hexdigest()[:12]}"
 
 

@@ -80,8 +80,20 @@ def test_a_desktop_entry_starts_the_very_command(tmp_path: Path) -> None:
     assert words_of(text) == list(COMMAND)
 
 
+@pytest.mark.parametrize("chosen", [(), ("--profile", "work"), ("--profile-dir", "/srv/maya/w")])
+def test_a_program_that_was_moved_finds_the_entry_it_made(
+    chosen: tuple[str, ...], tmp_path: Path
+) -> None:
+    before = AutostartEntry(tmp_path, ("/opt/causerie-0.1/causerie", *chosen, "--minimised"))
+    before.switch(on=True)
+    now = AutostartEntry(tmp_path, ("/opt/causerie-0.2/causerie", *chosen, "--minimised"))
+    assert now.is_on()
+    now.switch(on=False)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_no_name_of_a_directory_adds_a_line_to_the_entry(tmp_path: Path) -> None:
-    command = ("causerie", "--profile-dir", "/home/maya/a\nHidden=true\r\tb", "--minimised")
+    command = ("causerie", "--profile-dir", "/srv/maya/a\nHidden=true\r\tb", "--minimised")
     start = AutostartEntry(tmp_path, command)
     start.switch(on=True)
     assert start.is_on()
@@ -92,7 +104,7 @@ def test_no_name_of_a_directory_adds_a_line_to_the_entry(tmp_path: Path) -> None
 
 
 def test_a_name_that_no_entry_can_say_is_refused(tmp_path: Path) -> None:
-    start = AutostartEntry(tmp_path, ("causerie", "--profile-dir", "/home/\udcff", "--minimised"))
+    start = AutostartEntry(tmp_path, ("causerie", "--profile-dir", "/srv/\udcff", "--minimised"))
     with pytest.raises(SettingsUnwritableError, match=re.escape(start.file.name)):
         start.switch(on=True)
     assert not start.is_on()
