@@ -1,5 +1,6 @@
 """What the desktop is told: one notification per conversation, while it is unread, and no more."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,9 @@ from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import choose, entries, words_of
 from ui.desktop.notifications import MOST_SHOWN, Notifications
 from ui.desktop.port import Dismissed, MarkedRead, Opened, Replied
+from ui.desktop.quiet import DoNotDisturb
+from ui.mute_entries import durations
+from ui.settings import UiSettings
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -357,6 +361,26 @@ def test_whoever_does_not_want_to_be_disturbed_is_not_until_that_ends() -> None:
             assert not it.window.desktop.quiet.is_on()
 
     play(scenario)
+
+
+def test_a_clock_that_was_wrong_silences_nobody_for_years() -> None:
+    clock = [datetime(2038, 1, 1, tzinfo=UTC)]
+    stored: dict[str, str] = {}
+    settings = UiSettings(load=stored.get, save=stored.__setitem__)
+    quiet = DoNotDisturb(settings, lambda: clock[0])
+    for _words, for_ms in durations():
+        if for_ms is not None:
+            quiet.begin(for_ms)
+            assert quiet.is_on()
+    clock[0] = datetime(2026, 11, 24, tzinfo=UTC)
+    assert not quiet.is_on()
+    DoNotDisturb(settings, lambda: clock[0])
+    clock[0] = datetime(2038, 1, 1, tzinfo=UTC)
+    assert not quiet.is_on(), "what ended stays ended"
+    quiet.begin(None)
+    clock[0] = datetime(2026, 11, 24, tzinfo=UTC)
+    assert quiet.is_on()
+    quiet.end()
 
 
 def quiet_menu(it: Stage) -> QMenu:

@@ -2,7 +2,8 @@
 
 The end is a time of day that outlives a restart.  Whether it is over is judged when something
 happens; a timer only makes the menu say so, and looks again at least once a minute because the
-time of day can be set.
+time of day can be set.  An end further away than any that is offered was made by a wrong clock and
+counts as over; what is over is forgotten, so that no clock brings it back.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from ui.mute_entries import durations
 from ui.settings import UiSettings
 
 _ALWAYS: Final = "always"
@@ -39,7 +41,8 @@ class DoNotDisturb(QObject):
         """None: it is off, or until it is switched off."""
         stored = self._stored()
         until_ms = int(stored) if stored.isdecimal() and len(stored) <= _DIGITS else 0
-        return until_ms if until_ms > self._now_ms() else None
+        longest_ms = max(for_ms for _, for_ms in durations() if for_ms is not None)
+        return until_ms if 0 < until_ms - self._now_ms() <= longest_ms else None
 
     def begin(self, for_ms: int | None) -> None:
         until = _ALWAYS if for_ms is None else str(self._now_ms() + for_ms)
@@ -53,6 +56,8 @@ class DoNotDisturb(QObject):
     def _look(self) -> None:
         self._timer.stop()
         until_ms = self.until_ms()
+        if self._stored() and not self.is_on():
+            self._settings.put("quiet_until", "")
         if until_ms is not None:
             self._timer.start(min(until_ms - self._now_ms(), _LOOK_MS))
         self.changed.emit()
