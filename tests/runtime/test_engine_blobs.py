@@ -464,6 +464,29 @@ async def test_what_came_from_somebody_else_says_so_wherever_it_is_written(
     assert marked == [path.read_bytes(), path.read_bytes(), b"small"]
 
 
+async def test_what_one_forwards_still_came_from_somebody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked: list[str] = []
+    monkeypatch.setattr(saved_file, "mark_as_received", lambda path: marked.append(path.name))
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+        place = await bob.engine.groups.create("Elsewhere")
+        large = await bob.engine.files.forward(group, sent, place)
+        small = await bob.engine.timeline.send_file(
+            place, name="a.exe", media_type="x/y", data=b"small", forwarded=True
+        )
+        await bob.engine.files.open_path(place, large)
+        assert len(marked) == 1
+        for count, each in enumerate((large, small), 2):
+            await bob.engine.files.save_as(place, each, str(tmp_path / "saved"))
+            assert len(marked) == count
+
+
 class SmallDisk:
     """Chunks in ``place`` fit as long as there is ``room``; then the system has no space left."""
 

@@ -353,12 +353,13 @@ class Files:
         data = await self._storage.run(self._store.file_data, conversation_id, message_id)
         if data:
             row = await self._storage.run(self._store.message, conversation_id, message_id)
-            is_ours = row is not None and row.record.is_own
-            await asyncio.to_thread(write_whole, Path(path), (data,), is_received=not is_ours)
+            is_received = _is_of_others(row)
+            await asyncio.to_thread(write_whole, Path(path), (data,), is_received=is_received)
             return
         blob, disk = await self._complete(conversation_id, message_id)
-        manifest, is_received = blob.stored.transfer.manifest, not blob.stored.is_own
+        is_received = _is_of_others(await self._row(blob))
         try:
+            manifest = blob.stored.transfer.manifest
             await disk.write_to(manifest, Path(path), is_received=is_received)
         except (StorageError, CryptoError) as error:
             raise await self._unreadable(blob, error) from error
@@ -386,7 +387,7 @@ class Files:
             raise CommandError(CommandRefusal.NO_FILE)
         try:
             manifest = blob.stored.transfer.manifest
-            is_received = not blob.stored.is_own
+            is_received = _is_of_others(row)
             copy = await disk.open_copy(manifest, row.record.file.name, is_received=is_received)
             return str(copy)
         except (StorageError, CryptoError) as error:
@@ -574,6 +575,11 @@ class Files:
             self._publish(
                 FileProgressed(conversation_id=conversation_id, message_id=message_id, file=file)
             )
+
+
+def _is_of_others(row: StoredMessage | None) -> bool:
+    """Also what the user forwarded: somebody else may have made it."""
+    return row is None or not row.record.is_own or row.record.forwarded
 
 
 def _size_of(path: Path) -> int:
