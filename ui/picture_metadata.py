@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_KEPT = frozenset(
-    {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"sBIT"}
+    {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS"}
+    | {b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"sBIT", b"cICP", b"mDCV", b"cLLI"}
 )
 _MARK = 0xFF
 _EOI, _SOS = 0xD9, 0xDA
@@ -21,12 +22,18 @@ _FIRST_APP, _LAST_APP, _COMMENT = 0xE0, 0xEF, 0xFE
 _EXIF_MARKER = 0xE1
 _STUFFED = frozenset({0x00, *range(0xD0, 0xD8)})
 """After 0xFF in coded pixels: a byte of them, or a restart."""
-_JPEG_KEPT = ((0xE0, b"JFIF\x00"), (0xE2, b"ICC_PROFILE\x00"), (0xEE, b"Adobe"))
+_JFIF_MARKER, _JFIF = 0xE0, b"JFIF\x00"
+_BEFORE_PREVIEW = 12
+"""Of JFIF's content: its name, version and density, and then the size of its preview."""
+_JPEG_KEPT = ((0xE2, b"ICC_PROFILE\x00"), (0xEE, b"Adobe"))
+_JPEG_PICTURE = frozenset({*range(0xC0, 0xD0), *range(0xD9, 0xE0)}) - {0xC8}
+"""Frames, tables, scans and the end: what makes the pixels."""
 _EXIF = b"Exif\x00\x00"
 _ORIENTATION = 0x0112
 _UPRIGHT = 1
 _ENTRY = 12
 _WEBP_KEPT = frozenset({b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L"})
+_VP8X_BYTES = 10
 _WEBP_FLAGS = 0x08 | 0x04
 """Of VP8X: there is EXIF, there is XMP."""
 
@@ -73,7 +80,7 @@ def _png_chunks(data: bytes) -> Iterator[bytes]:
     while name != b"IEND":
         length, name = struct.unpack_from(">I4s", data, at)
         end = at + 12 + length
-        if end > len(data):
+        if end > len(data) or (name == b"IEND" and length):
             raise MalformedPictureError
         if name in _PNG_KEPT:
             yield data[at:end]
@@ -90,6 +97,8 @@ def _webp_chunks(data: bytes) -> Iterator[bytes]:
         if end > whole:
             raise MalformedPictureError
         if name == b"VP8X":
+            if length != _VP8X_BYTES:
+                raise MalformedPictureError
             yield data[at : at + 8] + bytes([data[at + 8] & ~_WEBP_FLAGS]) + data[at + 9 : end]
         elif name in _WEBP_KEPT:
             yield data[at:end]
@@ -135,9 +144,22 @@ def _end_of_scan(data: bytes, at: int) -> int:
 
 def _jpeg_parts(data: bytes) -> Iterator[bytes]:
     for code, body, whole in _segments(data):
-        is_extra = _FIRST_APP <= code <= _LAST_APP or code == _COMMENT
-        if not is_extra or any(code == kept and body.startswith(sign) for kept, sign in _JPEG_KEPT):
+        if code == _JFIF_MARKER and body.startswith(_JFIF):
+            yield _jfif(body)
+        elif code in _JPEG_PICTURE or any(
+            code == kept and body.startswith(sign) for kept, sign in _JPEG_KEPT
+        ):
             yield whole
+        elif not _FIRST_APP <= code <= _LAST_APP and code != _COMMENT:
+            raise MalformedPictureError
+
+
+def _jfif(body: bytes) -> bytes:
+    """The segment without its preview."""
+    if len(body) < _BEFORE_PREVIEW:
+        raise MalformedPictureError
+    plain = body[:_BEFORE_PREVIEW] + bytes(2)
+    return struct.pack(">BBH", _MARK, _JFIF_MARKER, _LENGTH + len(plain)) + plain
 
 
 def _orientation(body: bytes) -> int:

@@ -26,6 +26,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QImage, QImageReader, QPainter, QPainterPath, QPixmap
 
 from engine.core.contacts import MAX_PICTURE_BYTES
+from ui.picture_metadata import without_metadata
 from ui.translate import tr
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
@@ -175,14 +176,13 @@ def encoded_picture(image: QImage, format_: str, quality: int) -> bytes:
         painter = QPainter(plain)
         painter.drawImage(0, 0, image)
         painter.end()
-    for key in plain.textKeys():
-        plain.setText(key, "")
     data = QByteArray()
     buffer = QBuffer(data)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     saved = plain.save(buffer, format_, quality)  # type: ignore[call-overload]
     buffer.close()
-    return bytes(data.data()) if saved else b""
+    # Qt also writes the words that came with the file that it was read from.
+    return without_metadata(bytes(data.data())) if saved else b""
 
 
 # --- faces for painting -------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage, QImageWriter
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from ui.attachments import forget_copy, prepare_file, prepare_original
 from ui.picture_metadata import MalformedPictureError, is_turned, without_metadata
-from ui.pictures import PictureError
+from ui.pictures import PictureError, encoded_picture, read_picture
 
 pytestmark = pytest.mark.usefixtures("qapp")
 CAMERA = b"Pocket 4000"
@@ -104,6 +104,46 @@ def test_a_webp_loses_its_exif_and_its_xmp_and_says_so_in_its_header() -> None:
     assert b"/pixels" in plain
     assert plain[20] == 0
     assert struct.unpack_from("<I", plain, 4) == (len(plain) - 8,)
+
+
+def test_the_preview_within_jfif_goes() -> None:
+    plain = written(picture(), b"jpeg")
+    length = struct.unpack_from(">H", plain, 4)[0]
+    body = plain[6 : 4 + length - 2] + bytes([8, 1]) + CAMERA + PLACE
+    segment = b"\xff\xe0" + struct.pack(">H", 2 + len(body)) + body
+    assert without_metadata(plain[:2] + segment + plain[4 + length :]) == plain
+
+
+@pytest.mark.parametrize("format_", ["PNG", "JPEG"])
+def test_nothing_that_was_said_beside_the_pixels_is_written_anew(format_: str) -> None:
+    plain = written(picture(), b"png")
+    said = chunk(b"tEXt", CAMERA + b"\0" + PLACE.hex().encode())
+    image = read_picture(plain[:33] + said + plain[33:])
+    assert image.textKeys() == [CAMERA.decode()]
+    again = encoded_picture(image, format_, 85)
+    assert CAMERA not in again
+    assert QImage.fromData(again).size() == image.size()
+
+
+def test_what_says_which_colours_are_meant_stays() -> None:
+    plain = written(picture(), b"png")
+    colours = chunk(b"cICP", bytes([9, 16, 0, 1]))
+    data = plain[:33] + colours + plain[33:]
+    assert colours in without_metadata(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        written(picture(), b"png")[:-12] + chunk(b"IEND", CAMERA),
+        b"\xff\xd8\xff\xf5" + struct.pack(">H", 2 + len(CAMERA)) + CAMERA + jpeg()[2:],
+        b"RIFF" + struct.pack("<I", 20) + b"WEBPVP8X" + bytes(4) + b"VP8L" + bytes(4),
+    ],
+    ids=["png", "jpeg", "webp"],
+)
+def test_what_no_format_knows_is_refused(data: bytes) -> None:
+    with pytest.raises(MalformedPictureError):
+        without_metadata(data)
 
 
 @pytest.mark.parametrize("data", [jpeg(), png(), webp()], ids=["jpeg", "png", "webp"])
