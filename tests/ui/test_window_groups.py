@@ -351,6 +351,26 @@ def test_one_sheet_at_a_time() -> None:
     play(scenario)
 
 
+def test_no_key_gets_past_a_sheet_although_the_window_wants_the_keys() -> None:
+    """As when a notification is clicked, or the open conversation goes away."""
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            sheet = await join(it.window)
+            it.window.open_conversation(group)
+            it.write("not for all")
+            it.press(Key.Key_Return)
+            await turn()
+            assert it.window.pane.composer.text() == ""
+            assert not engine.called("send_text")
+            assert sheet.isVisible()
+            it.press(Key.Key_Escape)
+            await until(lambda: it.window.flows.sheet is None)
+            assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
 def test_the_engine_goes_on_while_a_sheet_is_open() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

@@ -97,6 +97,7 @@ class Sheet(QDialog):
         self.setAccessibleName(title)
         self._host = None if parent is None else parent.window()
         self._veil: _Veil | None = None
+        self._is_over = False
         self._widest = 0
         self._focus_before: QWidget | None = None
         self._focus_wanted: QWidget | None = None
@@ -197,6 +198,8 @@ class Sheet(QDialog):
         self._veil = _Veil(self._host, self)
         self._veil.resized.connect(self._refit)
         self.setParent(self._veil, Qt.WindowType.Widget)
+        if isinstance(app := QApplication.instance(), QApplication):
+            app.focusChanged.connect(self._keep_focus)
 
     def _refit(self) -> None:
         """Its window has another size."""
@@ -205,6 +208,7 @@ class Sheet(QDialog):
         self._centre()
 
     def done(self, result: int) -> None:
+        self._is_over = True
         super().done(result)
         if self._veil is None or self._host is None:
             return
@@ -258,6 +262,15 @@ class Sheet(QDialog):
             wanted.setFocus()
         else:
             self.focusNextPrevChild(True)
+
+    def _keep_focus(self, old: QWidget | None, now: QWidget | None) -> None:
+        """The window below may want the keys by itself, as when a notification is clicked."""
+        if self._is_over or now is None or now.window() is not self._host or _is_on_a_veil(now):
+            return
+        self._focus_before = now
+        if old is not None and isValid(old) and self.isAncestorOf(old):
+            self._focus_wanted = old
+        self._take_focus()
 
     def focusNextPrevChild(self, forward: bool, /) -> bool:
         """Tab stays inside."""
@@ -320,6 +333,13 @@ class Sheet(QDialog):
         width = min(width, self.screen().availableGeometry().width() - 2 * _MARGIN)
         self.setFixedWidth(width)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+
+
+def _is_on_a_veil(widget: QWidget) -> bool:
+    parent: QWidget | None = widget
+    while parent is not None and not isinstance(parent, _Veil):
+        parent = parent.parentWidget()
+    return parent is not None
 
 
 def _last_focused(sheet: QWidget) -> QWidget | None:
