@@ -317,7 +317,7 @@ class Backfill:
         self._queries.clear()
         self._recorded.forget()
         self._connect_wanted = True
-        self._slot.rest()
+        self._rest()
 
     async def _fill(self) -> None:
         await self._progress.load()
@@ -348,7 +348,13 @@ class Backfill:
             await self._perform(self._handled(scheduler, input_))
             self._tell_durable(input_)
             if not self._queries and not self._asks:
-                self._slot.rest()
+                self._rest()
+
+    def _rest(self) -> None:
+        """Give the turn back; what the user wants and has not begun stays urgent."""
+        self._slot.rest()
+        if any(isinstance(one, WindowWanted) and one.purpose in ASKED_FOR for one in self._inputs):
+            self._slot.is_urgent.set()
 
     def _handled(self, scheduler: HistoryScheduler, input_: HistoryInput) -> HistoryTransition:
         clock = self._parts.clock
