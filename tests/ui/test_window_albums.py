@@ -2,7 +2,8 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
+from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
 from engine.core.ids import ConversationId, MessageId, Position, UnixMs
@@ -14,6 +15,7 @@ from tests.ui.scripted_people import picture_bytes
 from tests.ui.seeing import spoken_rows
 from tests.ui.test_window_files import picture_view, with_file
 from ui.dialogs.picture_viewer import PictureViewer
+from ui.timeline.file_pictures import FilePictures
 from ui.timeline.rows import message_key
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -62,6 +64,26 @@ def test_pictures_stand_in_one_grid_that_fits_its_bubble(count: int) -> None:
             assert max(place.right() for place in places[-2:]) == max(p.right() for p in places)
             spoken = [words for words in spoken_rows(it.window.pane.timeline) if "Photo" in words]
             assert len(spoken) == count
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("size", [(1, 780), (1020, 1), (2, 2), (1020, 780), (1, 1)])
+def test_a_picture_takes_no_more_than_its_place_whatever_its_shape(size: tuple[int, int]) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            rows = sent_together(engine, group, 2)
+            await shown(it, rows, 2)
+            picture = QImage(*size, QImage.Format.Format_RGB32)
+            picture.fill(Qt.GlobalColor.red)
+            pictures = FilePictures()
+            pictures.give(rows[0], picture)
+            pixmap = pictures.pixmap(rows[0], QSizeF(70, 60), 2.0, cover=True)
+            assert pixmap is not None
+            assert pixmap.size() == QSize(140, 120)
+            image = pixmap.toImage()
+            corners = [(0, 0), (139, 0), (0, 119), (139, 119), (70, 60)]
+            assert {image.pixelColor(*at).name() for at in corners} == {"#ff0000"}
 
     play(scenario)
 

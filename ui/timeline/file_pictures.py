@@ -7,7 +7,7 @@ its thumbnail until all of it is here.
 from collections import OrderedDict
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QImage, QPixmap
 
 from engine.core.ids import MessageId
@@ -50,7 +50,7 @@ class FilePictures(QObject):
     ) -> QPixmap | None:
         """The whole picture within ``room`` logical pixels, smooth on a screen of this scale.
 
-        ``cover``: it fills ``room``, and reaches beyond it in one direction.
+        ``cover``: the middle of it, which fills ``room``.
         """
         key, image = _key(message), self.picture(message)
         if image is None:  # Its thumbnail stays until it is decoded.
@@ -62,9 +62,12 @@ class FilePictures(QObject):
         pixmap = self._scaled.get(place)
         if pixmap is None:
             smooth = Qt.TransformationMode.SmoothTransformation
-            modes = Qt.AspectRatioMode
-            keep = modes.KeepAspectRatioByExpanding if cover else modes.KeepAspectRatio
-            pixmap = QPixmap.fromImage(image.scaled((room * scale).toSize(), keep, smooth))
+            keep = Qt.AspectRatioMode.KeepAspectRatio
+            size = (room * scale).toSize()
+            if cover:
+                keep = Qt.AspectRatioMode.IgnoreAspectRatio
+                image = _middle(image, size)
+            pixmap = QPixmap.fromImage(image.scaled(size, keep, smooth))
             pixmap.setDevicePixelRatio(scale)
             self._scaled[place] = pixmap
             while len(self._scaled) > _KEPT_SCALED:
@@ -91,6 +94,17 @@ class FilePictures(QObject):
         self._ready.clear()
         self._scaled.clear()
         self._ordered.clear()
+
+
+def _middle(image: QImage, shape: QSize) -> QImage:
+    """As much of it as has this shape.
+
+    It is cut before it is made larger: of a line a thousand pixels long, that would be a gigabyte.
+    """
+    part = QRect(QPoint(), shape.scaled(image.size(), Qt.AspectRatioMode.KeepAspectRatio))
+    part.setSize(part.size().expandedTo(QSize(1, 1)))
+    part.moveCenter(image.rect().center())
+    return image.copy(part.intersected(image.rect()))
 
 
 def _key(message: MessageView) -> _Key:

@@ -42,7 +42,8 @@ class NeverAnswers:
 
     async def perform(self, _ask: Ask, /) -> Outcome:
         self.asked.set()
-        return await asyncio.get_running_loop().create_future()
+        never: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        return await never
 
     async def test(
         self, multiaddr: str, content_topics: Sequence[ContentTopic], /, *, timeout_s: float
