@@ -5,12 +5,16 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.core.ports import PutMessage, StoreWrite
+import pytest
+
+from engine.core.errors import StorageError
+from engine.core.ports import BeforeCommit, PutMessage, StoreWrite
 from engine.core.waku_archive import ArchivePage, ArchiveQuery
 from engine.core.waku_store import MAX_PAGE_MESSAGES
 from engine.history_views import HistoryReason, HistoryState, StoreHealth, StoreOrigin
 from engine.network.waku.store.intake import Archive
 from tests.patience import PATIENCE_S
+from tests.runtime.conftest import BreakableStore
 from tests.runtime.history.bad_stores import Honest
 from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
@@ -103,3 +107,40 @@ async def test_on_a_local_network_the_other_desktop_is_the_store_without_any_set
     assert "127.0.0.1" in store.multiaddr
     await bob.stop()
     await eve.stop()
+
+
+async def test_a_page_whose_commit_fails_while_the_next_is_handled_is_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of it is told before it is durable, and in the end all is there, once."""
+    node = StoreNode(tmp_path, "store")
+    await node.start()
+    past = await say_in_a_group(tmp_path, MANY, node)
+    bob = await Person("Bob", tmp_path).start()
+    apply, failures, told = BreakableStore.apply, [2], list[str]()
+
+    def fail_twice(
+        store: BreakableStore, writes: Sequence[StoreWrite], before_commit: BeforeCommit = None
+    ) -> None:
+        def broken() -> None:
+            if before_commit is not None:
+                before_commit()
+            told.extend(bob.texts(past.group))
+            raise StorageError("The disk is full.")
+
+        texts = [w for w in writes if isinstance(w, PutMessage) and w.message.text in past.said]
+        fails = bool(texts and failures[0])
+        failures[0] -= fails
+        apply(store, writes, broken if fails else before_commit)
+
+    monkeypatch.setattr(BreakableStore, "apply", fail_twice)
+    assert node.address is not None
+    await bob.engine.history.add_store(node.address)
+    await bob.engine.groups.join(past.link)
+    await bob.until_told(past.group, MANY)
+    assert failures == [0]
+    assert told == []
+    assert len(bob.texts(past.group)) == MANY
+    assert await bob.has_once(past.group, past.said)
+    await bob.stop()
+    await node.stop()
