@@ -1,11 +1,15 @@
 """Closing the window: asked once where there is a tray, said once where there is none."""
 
+import asyncio
+
 import pytest
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from engine.answers import MessageInfo
 from engine.core.errors import SettingsUnwritableError
+from engine.core.ids import ConversationId, MessageId
 from tests.ui.driving import Stage, play, stage, until
 from tests.ui.heard_notifications import HeardPort
 from tests.ui.scripted_engine import ScriptedEngine
@@ -13,6 +17,7 @@ from tests.ui.seeing import choose, entries, words_of
 from ui.desktop.closing import KeepRunning
 from ui.desktop.tray import Tray, badged_icon, unread_words
 from ui.dialogs.confirm import Confirm
+from ui.dialogs.message_info import MessageInfoSheet
 from ui.icons import app_icon
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -193,6 +198,41 @@ def test_quitting_puts_an_open_sheet_aside_to_ask_about_unsent_messages() -> Non
             before = it.window.flows.sheet
             it.window.quit()
             await until(lambda: it.window.flows.sheet not in {None, before})
+            (await asked(it, Confirm)).accept()
+            await until(lambda: closed == [True])
+
+    play(scenario)
+
+
+class Lingers(ScriptedEngine):
+    """Says nothing of a message until it ``may_answer``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked, self.may_answer = asyncio.Event(), asyncio.Event()
+
+    async def info(self, conversation_id: ConversationId, message_id: MessageId) -> MessageInfo:
+        self.is_asked.set()
+        await self.may_answer.wait()
+        return await super().info(conversation_id, message_id)
+
+
+def test_quitting_while_something_else_is_under_way_comes_after_it() -> None:
+    async def scenario() -> None:
+        engine = Lingers()
+        group = engine.add_group("Tide Gauge")
+        sent = engine.receive(group, "Maya", "hello")
+        async with stage(engine) as it:
+            closed = closing(it)
+            engine.change(group, waiting_to_send=2)
+            it.window.about.info(it.listed(group), sent.message_id)
+            await engine.is_asked.wait()
+            it.window.close()
+            engine.may_answer.set()
+            await until(lambda: isinstance(it.window.flows.sheet, MessageInfoSheet))
+            sheet = it.window.flows.sheet
+            assert sheet is not None
+            sheet.reject()
             (await asked(it, Confirm)).accept()
             await until(lambda: closed == [True])
 

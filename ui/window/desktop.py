@@ -138,9 +138,9 @@ class Desktop(QObject):
             case Closing.HIDE:
                 self.hide()
             case Closing.ASK:
-                self._parts.one_sheet.start(tr("close the window"), self._ask)
+                self._parts.one_sheet.start(tr("close the window"), self._ask, waits=True)
             case Closing.EXPLAIN:
-                self._parts.one_sheet.start(tr("close the window"), self._explain)
+                self._parts.one_sheet.start(tr("close the window"), self._explain, waits=True)
         return True
 
     async def _ask(self) -> None:

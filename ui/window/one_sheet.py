@@ -5,7 +5,6 @@ about quitting does not wait: the open sheet is dismissed for it.
 """
 
 from collections.abc import Callable, Coroutine
-from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
@@ -20,40 +19,48 @@ class OneSheet:
         self._tasks = tasks
         self._window = window
         self._busy = False
+        self._purpose = ""
+        """Of the one that is under way, or came last."""
+        self._next: tuple[str, Flow] | None = None
         self.sheet: Sheet | None = None
         """The one that is open."""
         self.when_free: Callable[[], None] = lambda: None
         """Called when another may be asked for."""
-        self._next: Callable[[], None] | None = None
 
     @property
     def is_busy(self) -> bool:
         return self._busy
 
-    def start(self, purpose: str, flow: Flow) -> None:
+    def start(self, purpose: str, flow: Flow, *, waits: bool = False) -> None:
+        """``waits``: it comes after one that is under way and shows no sheet just now."""
         if self._busy:
             if self.sheet is not None:
                 self.sheet.raise_()
                 self.sheet.activateWindow()
+            elif waits and purpose != self._purpose:
+                self._next = (purpose, flow)
             return
-        self._busy = True
+        self._busy, self._purpose = True, purpose
 
         async def alone() -> None:
             try:
                 await flow()
             finally:
                 self._busy = False
-                after, self._next = self._next, None
-                (after or self.when_free)()
+                following, self._next = self._next, None
+                if following is None:
+                    self.when_free()
+                else:
+                    self.start(*following)
 
         self._tasks.spawn(alone, purpose=purpose, retry=False)
 
     def start_instead(self, purpose: str, flow: Flow) -> None:
         """Dismiss the sheet that is open, if any, and begin once its coroutine is through."""
-        if not self._busy:
+        if not self._busy or purpose == self._purpose:
             self.start(purpose, flow)
             return
-        self._next = partial(self.start, purpose, flow)
+        self._next = (purpose, flow)
         if self.sheet is not None:
             self.sheet.reject()
 
