@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication
 
 from engine.answers import HolderView
 from engine.core.errors import (
@@ -19,6 +20,7 @@ from engine.events import DeliveryView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import FINGERPRINT, GOOD_LINK, START_MS, ScriptedEngine
 from tests.ui.seeing import join, sheet_of, words_of
+from ui.controls import Button
 from ui.dialogs.about import HowItWorks
 from ui.dialogs.confirm import Confirm, OpenLinkConfirm, RefusedLink, openable
 from ui.dialogs.group import CreateGroup, InviteLink, Members
@@ -367,6 +369,23 @@ def test_no_key_gets_past_a_sheet_although_the_window_wants_the_keys() -> None:
             it.press(Key.Key_Escape)
             await until(lambda: it.window.flows.sheet is None)
             assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_a_sheet_that_is_higher_than_its_window_begins_with_its_title() -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            it.window.resize(640, 420)
+            it.window.flows.how_it_works("0.1.0")
+            sheet = await sheet_of(it.window, HowItWorks)
+            assert sheet.height() < sheet.needed_height()
+            assert it.window.rect().contains(sheet.geometry())
+            assert sheet.title.visibleRegion().boundingRect() == sheet.title.rect()
+            it.press(Key.Key_Backtab)
+            close = QApplication.focusWidget()
+            assert isinstance(close, Button)
+            assert close.visibleRegion().boundingRect() == close.rect()
 
     play(scenario)
 

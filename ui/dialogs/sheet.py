@@ -188,6 +188,8 @@ class Sheet(QDialog):
         super().setVisible(visible)
         if appears and self._veil is not None:
             self._take_focus()
+            if not isinstance(QApplication.focusWidget(), QLineEdit):
+                self._frame.verticalScrollBar().setValue(0)  # One reads it from its title on.
 
     def _lie_down(self) -> None:
         if self._host is None or not self._lies_inside() or self._veil is not None:
