@@ -121,6 +121,15 @@ class LightNode:
         self.inbox.append(pushed)
         self._news.set()
 
+    async def until_offered(self, peer_id: PeerId, protocol: ProtocolId) -> None:
+        """What go-libp2p says of itself when asked can be older than its last handler."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                peer = self.host.peer(peer_id)
+                if peer is not None and protocol in peer.protocols:
+                    return
+                await asyncio.sleep(0.05)
+
     async def until_pushed(self, count: int) -> list[Pushed]:
         async with asyncio.timeout(PATIENCE_S):
             while len(self.inbox) < count:
@@ -143,6 +152,7 @@ class LightNode:
 async def light_at_go(*options: str) -> AsyncIterator[tuple[LightNode, GoWaku]]:
     async with go_waku(*options) as go, LightNode() as light:
         await light.host.connect(go.address)
+        await light.until_offered(go.peer_id, LEGACY_LIGHTPUSH_PROTOCOL)
         yield light, go
 
 
