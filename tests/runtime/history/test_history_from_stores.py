@@ -40,11 +40,11 @@ async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> 
     await node.stop()
 
 
-async def test_while_a_page_is_written_the_next_ones_are_fetched_and_none_is_shown(
+async def test_while_a_page_is_written_the_next_one_is_fetched_and_none_is_shown(
     tmp_path: Path,
 ) -> None:
-    third_asked_for = asyncio.Event()
-    may_write = threading.Event()
+    second_given = asyncio.Event()
+    is_writing, may_write = threading.Event(), threading.Event()
 
     class Counted(Honest):
         pages = 0
@@ -52,8 +52,8 @@ async def test_while_a_page_is_written_the_next_ones_are_fetched_and_none_is_sho
         async def query(self, query: ArchiveQuery, /) -> ArchivePage:
             page = await super().query(query)
             self.pages += len(page.rows) == MAX_PAGE_MESSAGES
-            if self.pages == 3:
-                third_asked_for.set()
+            if self.pages == 2:
+                second_given.set()
             return page
 
     def counted(archive: Archive) -> Archive:
@@ -61,6 +61,7 @@ async def test_while_a_page_is_written_the_next_ones_are_fetched_and_none_is_sho
 
     def hold_texts(writes: Sequence[StoreWrite]) -> None:
         if any(isinstance(w, PutMessage) and w.message.text in past.said for w in writes):
+            is_writing.set()
             assert may_write.wait(PATIENCE_S)
 
     node = StoreNode(tmp_path, "store")
@@ -74,7 +75,8 @@ async def test_while_a_page_is_written_the_next_ones_are_fetched_and_none_is_sho
     await bob.engine.history.add_store(address)
     await bob.engine.groups.join(past.link)
     async with asyncio.timeout(PATIENCE_S):
-        await third_asked_for.wait()
+        await second_given.wait()
+        assert await asyncio.to_thread(is_writing.wait, PATIENCE_S)
     assert not bob.texts(past.group), "nothing is shown before it is durable"
     may_write.set()
     await bob.until_told(past.group, MANY)
