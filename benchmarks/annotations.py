@@ -5,15 +5,14 @@ what the storage thread spends; writes are transactions of 100, or of one where 
 """
 
 import base64
-import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from benchmarks.report import Figure, Report
+from benchmarks.report import Figure, Report, figure_of
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.ports import PutAnnotation, PutGroup, PutMessage, StoreWrite
 from engine.core.records import AnnotationRecord, GroupRecord, MessageRecord
@@ -53,7 +52,7 @@ def _measure(store: SqliteProfileStore, rounds: int, edits: int) -> list[Figure]
         created_ms=UnixMs(BEGINNING),
     )
     store.apply([PutGroup(group=group)])
-    figures = [_figure("a text is written", _written(store, map(_text, range(TEXTS))), "µs")]
+    figures = [figure_of("a text is written", _written(store, map(_text, range(TEXTS))), "µs")]
 
     def page(at: int) -> Callable[[], object]:
         before = _position(at + PAGE // 2)
@@ -61,14 +60,14 @@ def _measure(store: SqliteProfileStore, rounds: int, edits: int) -> list[Figure]
 
     figures.append(_read("a page of 100 without anything", page(10_000), rounds))
     some = [_reaction(n, 5_000 + n % PAGE, PEOPLE[n % 7]) for n in range(3 * PAGE)]
-    figures.append(_figure("a reaction is written", _written(store, some), "µs"))
+    figures.append(figure_of("a reaction is written", _written(store, some), "µs"))
     figures.append(_read("a page of 100 with 300 reactions", page(5_050), rounds))
     many = [_reaction(1_000 + n, 8_000, who) for n, who in enumerate(PEOPLE)]
     alone = _written(store, many, together=1)
-    figures.append(_figure("one of 1 000 reactions is written, alone", alone, "µs"))
+    figures.append(figure_of("one of 1 000 reactions is written, alone", alone, "µs"))
     figures.append(_read("a page with a text that has 1 000", page(8_000), rounds))
     changes = [_edit(3_000 + n, 12_000) for n in range(edits)]
-    figures.append(_figure(f"one of {edits} edits is written", _written(store, changes), "µs"))
+    figures.append(figure_of(f"one of {edits} edits is written", _written(store, changes), "µs"))
     figures.append(_read("a page with the text that was edited", page(12_000), rounds))
     _written(store, [_text(TEXTS + n, answers=TEXTS + n - 1) for n in range(CHAIN)])
     figures.append(_read("a page of replies in a chain of 1 000", page(TEXTS + 500), rounds))
@@ -94,7 +93,7 @@ def _read(name: str, read: Callable[[], object], rounds: int) -> Figure:
         began = time.thread_time()
         read()
         taken.append(1e3 * (time.thread_time() - began))
-    return _figure(name, taken, "ms", PAGE_BAR_MS)
+    return figure_of(name, taken, "ms", PAGE_BAR_MS)
 
 
 def _id(name: object) -> MessageId:
@@ -145,13 +144,3 @@ def _reaction(number: int, target: int, sender_id: ParticipantId) -> PutAnnotati
 
 def _edit(number: int, target: int) -> PutAnnotation:
     return PutAnnotation(annotation=_annotation(number, target, PEOPLE[target % 2], "edit"))
-
-
-def _figure(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:
-    return Figure(
-        figure=name,
-        value=statistics.median(values),
-        unit=unit,
-        spread=(min(values), max(values)),
-        bar=bar,
-    )

@@ -4,10 +4,9 @@ Sealed sessions of five people, 500 messages, 30 % of all transmissions lost: CP
 traffic it takes until everybody is known to hold everything.
 """
 
-import statistics
 import time
 
-from benchmarks.report import Figure, Report
+from benchmarks.report import Figure, Report, figure_of
 from chat_app.demo_headless import DemoSpec, play
 
 SPEC = DemoSpec(participants=5, messages=500, loss=0.3, seed=1)
@@ -27,8 +26,8 @@ def run(quick: bool) -> Report:
         violations += result.causal_violations + (not result.converged)
         unheld += SPEC.messages - result.held_by_all
     report.figures += [
-        _figure("CPU, 5 people, 500 messages, 30 % loss", cpu_s, "s"),
-        _figure("retransmissions and repairs per message", retransmissions, "copies"),
+        figure_of("CPU, 5 people, 500 messages, 30 % loss", cpu_s, "s"),
+        figure_of("retransmissions and repairs per message", retransmissions, "copies"),
         Figure(
             figure="runs that diverged, and causal violations",
             value=violations,
@@ -45,9 +44,3 @@ def run(quick: bool) -> Report:
         ),
     ]
     return report
-
-
-def _figure(name: str, values: list[float], unit: str) -> Figure:
-    return Figure(
-        figure=name, value=statistics.median(values), unit=unit, spread=(min(values), max(values))
-    )

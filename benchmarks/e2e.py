@@ -6,14 +6,13 @@ sealed envelopes.  The clock starts just before the key press and stops after th
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import IO
 
-from benchmarks.report import Figure, Report, percentile
+from benchmarks.report import Report, figure_of, percentile
 
 MESSAGES = 250
 QUICK = 60
@@ -34,15 +33,8 @@ def measure(
     rounds = [one_round(QUICK if quick else MESSAGES, begin) for _ in range(1 if quick else ROUNDS)]
     for name, share, bar in (("p50", 0.5, bars_ms[0]), ("p99", 0.99, bars_ms[1])):
         values = [percentile(one, share) for one in rounds]
-        report.figures.append(
-            Figure(
-                figure=f"Enter to shown by the other process, {name}",
-                value=statistics.median(values),
-                unit="ms",
-                spread=(min(values), max(values)),
-                bar=bar,
-            )
-        )
+        shown = f"Enter to shown by the other process, {name}"
+        report.figures.append(figure_of(shown, values, "ms", bar))
     return report
 
 

@@ -5,14 +5,13 @@ synced, told to the window.  Beside it how late the loop wakes a task meanwhile,
 """
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Final
 
-from benchmarks.report import Figure, Report
+from benchmarks.report import Figure, Report, figure_of
 
 COUNT: Final = 5_000
 LONG_COUNT: Final = 100_000
@@ -49,12 +48,12 @@ def _filled(count: int, *, rounds: int, unlimited: bool = False) -> list[Figure]
     bar_s = UNLIMITED_BAR_S if unlimited else FILL_BAR_S[count]
     grown = [one["after_mib"] - one["before_mib"] for one in runs]
     return [
-        _figure(f"{name}: filled in", [r["seconds"] for r in runs], "s", bar=bar_s),
-        _figure(f"{name}: processor time", [r["cpu_seconds"] for r in runs], "s"),
-        _figure(f"{name}: … of it the loop's thread", [r["loop_cpu_seconds"] for r in runs], "s"),
-        _figure(f"{name}: loop delay, p99", [r["late_p99_ms"] for r in runs], "ms", LATE_BAR_MS),
-        _figure(f"{name}: loop delay, longest", [r["late_max_ms"] for r in runs], "ms"),
-        _figure(f"{name}: memory grown by", grown, "MiB"),
+        figure_of(f"{name}: filled in", [r["seconds"] for r in runs], "s", bar=bar_s),
+        figure_of(f"{name}: processor time", [r["cpu_seconds"] for r in runs], "s"),
+        figure_of(f"{name}: … of it the loop's thread", [r["loop_cpu_seconds"] for r in runs], "s"),
+        figure_of(f"{name}: loop delay, p99", [r["late_p99_ms"] for r in runs], "ms", LATE_BAR_MS),
+        figure_of(f"{name}: loop delay, longest", [r["late_max_ms"] for r in runs], "ms"),
+        figure_of(f"{name}: memory grown by", grown, "MiB"),
     ]
 
 
@@ -78,13 +77,3 @@ def _fill(count: int, address: str, link: str) -> dict[str, float]:
         )
     figures: dict[str, float] = json.loads(done.stdout)
     return figures
-
-
-def _figure(name: str, values: list[float], unit: str, bar: float | None = None) -> Figure:
-    return Figure(
-        figure=name,
-        value=statistics.median(values),
-        unit=unit,
-        spread=(min(values), max(values)),
-        bar=bar,
-    )

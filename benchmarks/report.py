@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import statistics
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -32,6 +33,12 @@ class Figure:
         if self.bar is None:
             return None
         return self.value <= self.bar if self.bar_is == "at most" else self.value >= self.bar
+
+
+def figure_of(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:
+    """The median of several runs; ``bar`` is at most."""
+    spread = (min(values), max(values))
+    return Figure(figure=name, value=statistics.median(values), unit=unit, spread=spread, bar=bar)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from benchmarks.report import Figure, Report
+from benchmarks.report import Figure, Report, figure_of
 from benchmarks.scale_profile import make_profile
 from benchmarks.start import SETTINGS, start_once
 from chat_app.compose import build_engine
@@ -65,17 +65,17 @@ def run(quick: bool) -> Report:
     report.figures += _starts(small, long, wide, rounds=2 if quick else STARTS)
     disk = (long / "causerie.db").stat().st_size / texts / 1_000
     report.figures.append(
-        _figure(f"disk per text, {texts} in one group", [disk], "KB", DISK_BAR_KB)
+        figure_of(f"disk per text, {texts} in one group", [disk], "KB", DISK_BAR_KB)
     )
     with _copy(long) as place:
         report.figures += asyncio.run(_use(place, groups[0]))
     with _copy(wide) as place:
         opened = asyncio.run(_open_each(place, many))
-    report.figures.append(_figure(f"each of {GROUPS} groups opens", opened, "ms", OPEN_BAR_MS))
+    report.figures.append(figure_of(f"each of {GROUPS} groups opens", opened, "ms", OPEN_BAR_MS))
     with _copy(long) as place:
         flung = _measured("scale_window", "fling", place, groups[0])
     report.figures.append(
-        _figure(
+        figure_of(
             "one group: frame p99 while flinging, ten parts", flung["p99_ms"], "ms", FRAME_BAR_MS
         )
     )
@@ -121,7 +121,7 @@ def _starts(small: Path, long: Path, wide: Path, *, rounds: int) -> list[Figure]
     for name, place in named.items():
         starts = told[name][1:]  # The first one warms the disk cache.
         figures += [
-            _figure(f"{name}: {what}", [one[key] for one in starts], unit, bar)
+            figure_of(f"{name}: {what}", [one[key] for one in starts], unit, bar)
             for key, what, unit, bar in (
                 ("first_paint_ms", "first paint", "ms", None),
                 ("loaded_ms", "ready to receive", "ms", RECEIVE_READY_BAR_MS),
@@ -134,7 +134,9 @@ def _starts(small: Path, long: Path, wide: Path, *, rounds: int) -> list[Figure]
         paints = [one["first_paint_ms"] for one in told[name][1:]]
         ratios = [one / other for one, other in zip(paints, base, strict=True)]
         figures.append(
-            _figure(f"{name}: first paint, relative to a small profile", ratios, "times", PAINT_BAR)
+            figure_of(
+                f"{name}: first paint, relative to a small profile", ratios, "times", PAINT_BAR
+            )
         )
     return figures
 
@@ -168,8 +170,8 @@ async def _use(place: Path, group: ConversationId) -> list[Figure]:
         appends.append(1_000 * (time.perf_counter() - began))
     await engine.stop()
     return [
-        _figure("one group: jump to a date", jumps, "ms", JUMP_BAR_MS),
-        _figure("one group: a text is saved", appends, "ms", APPEND_BAR_MS),
+        figure_of("one group: jump to a date", jumps, "ms", JUMP_BAR_MS),
+        figure_of("one group: a text is saved", appends, "ms", APPEND_BAR_MS),
     ]
 
 
@@ -198,7 +200,7 @@ def _received(long: Path, group: ConversationId, *, rounds: int) -> list[Figure]
                     one = _measured("scale_receive", copy, which, Path(files) / name)
                 told[name].append({key: statistics.median(each) for key, each in one.items()})
     figures = [
-        _figure(f"receive one message, log of {name}: {what}", [one[key] for one in each], "ms")
+        figure_of(f"receive one message, log of {name}: {what}", [one[key] for one in each], "ms")
         for name, each in told.items()
         for key, what in (("handled_ms", "in its place"), ("durable_ms", "and durable"))
     ]
@@ -206,7 +208,7 @@ def _received(long: Path, group: ConversationId, *, rounds: int) -> list[Figure]
     for key, what in (("handled_ms", "in its place"), ("durable_ms", "and durable")):
         ratios = [large[key] / small[key] for large, small in pairs]
         name = f"receive, the long log relative to 10 000: {what}"
-        figures.append(_figure(name, ratios, "times", RECEIVE_BAR))
+        figures.append(figure_of(name, ratios, "times", RECEIVE_BAR))
     return figures
 
 
@@ -223,8 +225,8 @@ def _waited(long: Path, group: ConversationId, *, rounds: int) -> list[Figure]:
                 shown += one["shown_s"]
                 painted += one["painted_s"]
     return [
-        _figure("one group: painted, 10 000 wait at a Store", painted, "s"),
-        _figure("one group: all 10 000 shown, from the start", shown, "s", WAITING_BAR_S),
+        figure_of("one group: painted, 10 000 wait at a Store", painted, "s"),
+        figure_of("one group: all 10 000 shown, from the start", shown, "s", WAITING_BAR_S),
     ]
 
 
@@ -238,13 +240,3 @@ def _store(messages: Path, place: Path) -> Iterator[str]:
             yield store.stdout.readline().strip() if store.stdout else ""
         finally:
             store.communicate("\n")
-
-
-def _figure(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:
-    return Figure(
-        figure=name,
-        value=statistics.median(values),
-        unit=unit,
-        spread=(min(values), max(values)),
-        bar=bar,
-    )

@@ -12,15 +12,12 @@ import time
 from pathlib import Path
 from typing import Final
 
-from benchmarks.scale_twin import group_of, read_messages
-from chat_app.compose import open_store, system_entropy, unix_now_ms
-from engine.core.counters import Counters
+from benchmarks.scale_twin import load_session, read_messages
+from chat_app.compose import open_store, unix_now_ms
 from engine.core.ports import PutMessage
-from engine.crypto.identity import Identity
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.persistence.profile_directory import open_profile_directory
-from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived
 
 WARM: Final = 50
@@ -29,19 +26,7 @@ WARM: Final = 50
 
 def receive(place: Path, conversation_id: str, messages: Path) -> dict[str, list[float]]:
     store = open_store(open_profile_directory(place), force_key_file=True).store
-    profile = store.profile()
-    if profile is None:
-        raise ValueError("nobody's profile")
-    factory = GroupFactory(
-        store=store,
-        identity=Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key),
-        profile=profile,
-        entropy=system_entropy(),
-        counters=Counters(),
-        now_ms=unix_now_ms,
-        online=lambda: True,
-    )
-    session = factory.load(group_of(store, conversation_id))
+    session = load_session(store, conversation_id)
     gc.collect()
     gc.freeze()
     handled: list[float] = []

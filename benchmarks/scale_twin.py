@@ -14,14 +14,18 @@ from typing import Final
 from msgspec.structs import replace
 
 from benchmarks.scale_profile import Clock, Member
-from chat_app.compose import open_store
+from chat_app.compose import open_store, system_entropy, unix_now_ms
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.content import Text
+from engine.core.counters import Counters
 from engine.core.ids import ConversationId, InstanceId, UnixMs
 from engine.core.ports import ProfileStore
 from engine.core.records import GroupRecord
 from engine.core.waku import WakuMessage
+from engine.crypto.identity import Identity
 from engine.persistence.profile_directory import open_profile_directory
+from engine.session.contract import Session
+from engine.session.group.factory import GroupFactory
 from engine.session.inputs import Say
 from engine.session.transitions import Publish
 
@@ -50,6 +54,23 @@ def said_next(store: ProfileStore, group: GroupRecord, count: int) -> Iterator[W
 
 def group_of(store: ProfileStore, conversation_id: str) -> GroupRecord:
     return next(each for each in store.groups() if each.conversation_id == conversation_id)
+
+
+def load_session(store: ProfileStore, conversation_id: str) -> Session:
+    """A group's session, with its log."""
+    profile = store.profile()
+    if profile is None:
+        raise ValueError("nobody's profile")
+    factory = GroupFactory(
+        store=store,
+        identity=Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key),
+        profile=profile,
+        entropy=system_entropy(),
+        counters=Counters(),
+        now_ms=unix_now_ms,
+        online=lambda: True,
+    )
+    return factory.load(group_of(store, conversation_id))
 
 
 def read_messages(path: Path) -> Sequence[WakuMessage]:

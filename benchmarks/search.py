@@ -8,36 +8,30 @@ of them.  A search is what the window's thread does: a connection of its own, th
 import os
 import shutil
 import sqlite3
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from typing import Final
 
-from benchmarks.report import Figure, Report
+from benchmarks.report import Figure, Report, figure_of
 from benchmarks.scale import MILLION, PATIENCE_S, PLACE, QUICK
 from benchmarks.scale_profile import STEP_MS, make_profile
-from benchmarks.scale_twin import group_of, read_messages
-from chat_app.compose import open_store, system_entropy, unix_now_ms
+from benchmarks.scale_twin import load_session, read_messages
+from chat_app.compose import open_store, unix_now_ms
 from engine.answers import FOUND_SIZE
-from engine.core.counters import Counters
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.ports import ProfileStore, StoreWrite
 from engine.core.search import SearchQuery
 from engine.core.search_text import wanted
-from engine.crypto.identity import Identity
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
 from engine.persistence.database import open_database
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.session.contract import Session
-from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived
 
 GROUPS: Final = 200
@@ -89,9 +83,9 @@ def _indexed(place: Path, name: str, texts: int) -> list[Figure]:
     grown = _used_bytes(connection) - size
     connection.close()
     return [
-        _figure(f"{name}: index per byte of text", [grown / (TEXT_BYTES * texts)], "", SIZE_BAR),
-        _figure(f"{name}: to index a message, processor time", [each], "µs"),
-        _figure(f"{name}: a slice of an old profile", spent, "ms"),
+        figure_of(f"{name}: index per byte of text", [grown / (TEXT_BYTES * texts)], "", SIZE_BAR),
+        figure_of(f"{name}: to index a message, processor time", [each], "µs"),
+        figure_of(f"{name}: a slice of an old profile", spent, "ms"),
     ]
 
 
@@ -151,7 +145,7 @@ def _received(place: Path, group: ConversationId, said: Path) -> list[Figure]:
     twin = [sys.executable, "-m", "benchmarks.scale_twin", *arguments]
     subprocess.run(twin, check=True, timeout=PATIENCE_S, stdout=sys.stderr, env=os.environ)  # noqa: S603
     store = _store(place)
-    session = _session(store, group)
+    session = load_session(store, group)
     ratios: list[float] = []
     each: list[float] = []
     pending: list[StoreWrite] = []
@@ -175,32 +169,6 @@ def _received(place: Path, group: ConversationId, said: Path) -> list[Figure]:
             spent = 0.0
     store.close()
     return [
-        _figure("to receive a message, without the index, processor time", each, "µs"),
-        _figure("receive, with the index relative to without", ratios, "times", INTAKE_BAR),
+        figure_of("to receive a message, without the index, processor time", each, "µs"),
+        figure_of("receive, with the index relative to without", ratios, "times", INTAKE_BAR),
     ]
-
-
-def _session(store: ProfileStore, group: ConversationId) -> Session:
-    profile = store.profile()
-    if profile is None:
-        raise ValueError("nobody's profile")
-    factory = GroupFactory(
-        store=store,
-        identity=Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key),
-        profile=profile,
-        entropy=system_entropy(),
-        counters=Counters(),
-        now_ms=unix_now_ms,
-        online=lambda: True,
-    )
-    return factory.load(group_of(store, group))
-
-
-def _figure(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:
-    return Figure(
-        figure=name,
-        value=statistics.median(values),
-        unit=unit,
-        spread=(min(values), max(values)),
-        bar=bar,
-    )

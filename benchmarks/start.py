@@ -7,14 +7,13 @@ and stops at the window's first paint, and again when the last conversation is o
 import asyncio
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.report import Figure, Report
+from benchmarks.report import Report, figure_of
 from chat_app.compose import build_engine
 from chat_app.settings import Settings, StorageSettings
 from engine.persistence.profile_directory import open_profile_directory
@@ -42,15 +41,7 @@ def run(quick: bool) -> Report:
         ("resident_mib", "resident, small profile", "MiB", RESIDENT_BAR_MIB),
     ):
         values = [one[key] for one in starts]
-        report.figures.append(
-            Figure(
-                figure=name,
-                value=statistics.median(values),
-                unit=unit,
-                spread=(min(values), max(values)),
-                bar=bar,
-            )
-        )
+        report.figures.append(figure_of(name, values, unit, bar))
     return report
 
 

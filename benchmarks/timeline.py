@@ -7,13 +7,12 @@ messages that everybody reacts to, answers or edits.
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from collections.abc import Sequence
 from typing import TypedDict, cast
 
-from benchmarks.report import Figure, Report, percentile
+from benchmarks.report import Figure, Report, figure_of, percentile
 
 FRAME_BAR_MS = 16.0
 TAKEN_BAR_MIB = 32.0
@@ -40,7 +39,7 @@ def run(quick: bool) -> Report:
         report.figures += _figures(name, [one["large"][name] for one in rounds])
     for name in rounds[0]["discussed"]:
         worst = [percentile(one["discussed"][name], 0.99) for one in rounds]
-        report.figures.append(_figure(name, worst, "ms", FRAME_BAR_MS))
+        report.figures.append(figure_of(name, worst, "ms", FRAME_BAR_MS))
     return report
 
 
@@ -58,19 +57,9 @@ def _figures(name: str, rounds: Sequence[Measured]) -> list[Figure]:
     folded = [percentile(one["folded_ms"], 0.99) for one in rounds]
     unfolded = [percentile(one["unfolded_ms"], 0.99) for one in rounds]
     return [
-        _figure(f"{name}: parsed when stored", [one["parse_ms"] for one in rounds], "ms"),
-        _figure(f"{name}: frame p99", folded, "ms", FRAME_BAR_MS),
-        _figure(f"{name}: unfolded, frame p99", unfolded, "ms", FRAME_BAR_MS),
-        _figure(f"{name}: the click that unfolds", [one["unfold_ms"] for one in rounds], "ms"),
-        _figure(f"{name}: memory", [one["taken_mib"] for one in rounds], "MiB", TAKEN_BAR_MIB),
+        figure_of(f"{name}: parsed when stored", [one["parse_ms"] for one in rounds], "ms"),
+        figure_of(f"{name}: frame p99", folded, "ms", FRAME_BAR_MS),
+        figure_of(f"{name}: unfolded, frame p99", unfolded, "ms", FRAME_BAR_MS),
+        figure_of(f"{name}: the click that unfolds", [one["unfold_ms"] for one in rounds], "ms"),
+        figure_of(f"{name}: memory", [one["taken_mib"] for one in rounds], "MiB", TAKEN_BAR_MIB),
     ]
-
-
-def _figure(name: str, values: Sequence[float], unit: str, bar: float | None = None) -> Figure:
-    return Figure(
-        figure=name,
-        value=statistics.median(values),
-        unit=unit,
-        spread=(min(values), max(values)),
-        bar=bar,
-    )
