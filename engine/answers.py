@@ -68,7 +68,7 @@ class ForkProof(Struct, frozen=True, kw_only=True):
     messages: tuple[MessageView | None, MessageView | None]
     """None for a message without a row: it still waits, or was hidden here."""
     text: str
-    """JSON with what it proves and the two signed parts in base64."""
+    """JSON: ``proves`` ("equivocation"), the author, and the two signed parts in base64."""
 
 
 class VersionView(Struct, frozen=True, kw_only=True):

@@ -76,11 +76,6 @@ from engine.session.rows import spans_in
 ROWS_LOOKED_AT = 100
 QUOTED_DAYS = 7
 """How long before an answer Stores are searched for what it quotes, in a pair."""
-PROVES = (
-    "Both parts bear the signature of this author. Either they have the same number among its own "
-    "messages, or the second names another message than the first as the one before it. So it told "
-    "different people different things."
-)
 BEFORE_ALL = Position(lamport_timestamp=-1, message_id=MessageId(""))
 
 
@@ -439,4 +434,6 @@ def _proof(fork: ForkView, ids: Sequence[MessageId], signed: Sequence[bytes | No
     ]
     if len(parts) < len(ids):
         raise CommandError(CommandRefusal.NOT_KEPT)
-    return json.dumps({"proves": PROVES, "author": fork.sender_id, "messages": parts}, indent=2)
+    return json.dumps(
+        {"proves": "equivocation", "author": fork.sender_id, "messages": parts}, indent=2
+    )

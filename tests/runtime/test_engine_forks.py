@@ -75,7 +75,7 @@ async def test_a_fork_is_told_kept_and_proved(tmp_path: Path) -> None:
         "meet at the station",
     }
     said = json.loads(proof.text)
-    assert said["author"] == fork.sender_id
+    assert (said["proves"], said["author"]) == ("equivocation", fork.sender_id)
     assert [part["message_id"] for part in said["messages"]] == [fork.first_id, fork.second_id]
     sealed = sealed_group_of(alice.group(group))
     signed = [sealed.read(b64decode(part["signed_part"])) for part in said["messages"]]

@@ -12,7 +12,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from engine.core.counters import Counters
 from engine.core.errors import TransportError
+from engine.network.owned_tasks import OwnedTasks
 
 _LOOPBACK: Final = "127.0.0.1"
 _MAX_REQUEST_BYTES: Final = 8 * 1024
@@ -40,12 +42,14 @@ def exposition(measured: Measured) -> str:
 
 
 class MetricsServer:
-    def __init__(self, port: int, measure: Callable[[], Awaitable[Measured]]) -> None:
+    def __init__(
+        self, port: int, measure: Callable[[], Awaitable[Measured]], *, counters: Counters
+    ) -> None:
         """Port 0 means any free one."""
         self._port = port
         self._measure = measure
         self._server: asyncio.Server | None = None
-        self._clients: set[asyncio.Task[None]] = set()
+        self._clients = OwnedTasks(counters, failed="metrics.task_failed")
 
     @property
     def port(self) -> int:
@@ -68,9 +72,7 @@ class MetricsServer:
         if self._server is None:
             return
         self._server.close()
-        for client in tuple(self._clients):
-            client.cancel()
-        await asyncio.gather(*self._clients, return_exceptions=True)
+        await self._clients.cancel_all()
         await self._server.wait_closed()
         self._server = None
 
@@ -78,9 +80,7 @@ class MetricsServer:
         if len(self._clients) >= _MAX_CLIENTS:
             writer.transport.abort()
             return
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._clients.add(task)
-        task.add_done_callback(self._clients.discard)
+        self._clients.spawn(self._serve(reader, writer))
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

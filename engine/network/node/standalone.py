@@ -14,6 +14,7 @@ from engine.network.discovery.discovery import Discovery, Surface
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.metrics import Measured, MetricsServer
 from engine.network.node.settings import NodeSettings
+from engine.network.owned_tasks import OwnedTasks
 from engine.network.waku.store.intake import Archive
 from engine.persistence.kept_chunks import KeptChunks
 
@@ -23,6 +24,8 @@ ALARMING: Final = (
     "store.evicted",
     "libp2p.task_failed",
     "metadata.task_failed",
+    "metrics.task_failed",
+    "blob.expiry_failed",
     "libp2p.stream_handler_failed",
     "blob.rate_limited",
 )
@@ -51,7 +54,9 @@ async def run_node(  # noqa: PLR0913 - each is a different thing, and all are ne
     found = Counters()
     async with AsyncExitStack() as running:
         if metrics_port is not None:
-            metrics = MetricsServer(metrics_port, lambda: _measure(node, archive, keeper, found))
+            metrics = MetricsServer(
+                metrics_port, lambda: _measure(node, archive, keeper, found), counters=found
+            )
             await metrics.start()
             running.push_async_callback(metrics.stop)
             metrics_ready(metrics.port)
@@ -63,15 +68,11 @@ async def run_node(  # noqa: PLR0913 - each is a different thing, and all are ne
             running.push_async_callback(discovery.stop)
             discovery.start()
         if keeper is not None:
-            expiring = asyncio.create_task(keeper.remove_expired_for_ever(), name="expiry")
-            running.push_async_callback(_end, expiring)
+            tasks = OwnedTasks(found, failed="blob.expiry_failed")
+            tasks.spawn(keeper.remove_expired_for_ever(), name="expiry")
+            running.push_async_callback(tasks.cancel_all)
         ready(node.addresses())
         await stop.wait()
-
-
-async def _end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _measure(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.counters import Counters
 from engine.core.errors import TransportError
 from engine.network.node.metrics import Measured, MetricsServer, exposition
 from engine.network.node.services import all_services
@@ -28,7 +29,7 @@ async def measured() -> Measured:
 
 @asynccontextmanager
 async def metrics_server() -> AsyncIterator[MetricsServer]:
-    server = MetricsServer(0, measured)
+    server = MetricsServer(0, measured, counters=Counters())
     await server.start()
     try:
         yield server
@@ -97,6 +98,21 @@ async def test_clients_that_say_nothing_are_bounded_and_gone_with_the_server() -
         writer.close()
 
 
+@pytest.mark.logs_a_traceback
+async def test_a_measure_that_fails_is_counted_and_its_client_is_closed() -> None:
+    async def failing() -> Measured:
+        raise RuntimeError("a bug")
+
+    counters = Counters()
+    server = MetricsServer(0, failing, counters=counters)
+    await server.start()
+    try:
+        assert await said(server.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n") == b""
+    finally:
+        await server.stop()
+    assert counters.snapshot() == {"metrics.task_failed": 1}
+
+
 async def test_the_server_listens_on_one_loopback_address_and_no_other() -> None:
     """127.0.0.2 and ::1 are this machine too: whoever listens on all addresses answers there."""
     async with metrics_server() as server:
@@ -109,7 +125,7 @@ async def test_the_server_listens_on_one_loopback_address_and_no_other() -> None
 async def test_a_taken_port_is_named() -> None:
     async with metrics_server() as server:
         with pytest.raises(TransportError, match=f"metrics port {server.port}"):
-            await MetricsServer(server.port, measured).start()
+            await MetricsServer(server.port, measured, counters=Counters()).start()
 
 
 def test_numbers_are_written_plainly() -> None:
