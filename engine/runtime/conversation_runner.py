@@ -10,7 +10,6 @@ session from the store.  Every caller gets a result or an error.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -26,7 +25,6 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
-from engine.core.mvds.vocabulary import LoadRecords
 from engine.core.ports import (
     ConversationSummary,
     SaveDraft,
@@ -51,16 +49,13 @@ from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.commit_batch import CommitBatch
 from engine.runtime.event_publisher import EventPublisher, in_log_order
 from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
-from engine.runtime.publish_queue import PublishQueue
-from engine.runtime.recorded_queries import record_batch, record_copy
+from engine.runtime.outgoing import Outgoing
+from engine.runtime.recorded_queries import record_batch
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord, Session
-from engine.session.inputs import CopiesAccepted, EnvelopeArrived, MessageArrived
-from engine.session.loading import read
+from engine.session.inputs import EnvelopeArrived, MessageArrived
 from engine.session.transitions import (
-    Load,
-    LoadSetAside,
     MembersNoted,
     Publish,
     SessionSend,
@@ -118,7 +113,12 @@ class ConversationRunner:
         self._people = people
         self._context = context
         self._jobs = JobQueue(context.counters)
-        self._queue_out = PublishQueue(context.counters, alone=lambda: self._publisher.is_alone)
+        self._outgoing = Outgoing(
+            context,
+            self._jobs,
+            record=lambda: self.record,
+            alone=lambda: self._publisher.is_alone,
+        )
         self._session: Session | None = None
         self._advanced_s = 0.0
         self._clock_offset_ms = 0
@@ -245,9 +245,7 @@ class ConversationRunner:
 
     async def flush(self, *, timeout_ms: int) -> None:
         """Wait until all sends have been handed to the network, or until the timeout."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_ms / 1000):
-                await self._queue_out.join()
+        await self._outgoing.flush(timeout_ms=timeout_ms)
 
     async def shown(self) -> None:
         """Wait until the window can show it, its session loaded or not, or reading failed."""
@@ -353,7 +351,7 @@ class ConversationRunner:
             raise StorageError("The conversation is not loaded.", StorageFault.NOT_LOADED)
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._send_all(), name="publish queue")
+                tasks.create_task(self._outgoing.send_all(), name="publish queue")
                 tasks.create_task(self._handle_all(session, tasks), name="job queue")
         except ExceptionGroup as group:
             # Not "except*": some 3.11 releases wrap what it raises.
@@ -477,7 +475,7 @@ class ConversationRunner:
             if isinstance(send, AskStore):
                 self._context.ask_store(self.conversation_id, send)
             else:
-                await self._enqueue(send)
+                await self._outgoing.enqueue(send)
         if any(map(_is_awaited, batch.sends)):
             # Send before notifying listeners: what they do, above all painting, takes longer than
             # handing the bytes to the network.
@@ -541,55 +539,6 @@ class ConversationRunner:
 
     async def _write(self, write: StoreWrite) -> None:
         await self.do(WriteForUser(write))
-
-    # --- sending ------------------------------------------------------------------------------
-
-    async def _enqueue(self, send: Publish | Load) -> None:
-        if isinstance(send, LoadRecords | LoadSetAside):
-            await self._queue_out.put(send)  # A load is requested only once.
-            return
-        try:
-            self._queue_out.put_nowait(send)
-        except asyncio.QueueFull:
-            # Unacknowledged messages are sent again, so losing a copy here loses no message.
-            self._context.counters.add("runner.outbox_full")
-
-    async def _send_all(self) -> None:
-        while True:
-            send = await self._queue_out.get()
-            try:
-                await self._send(send)
-            except StorageError:
-                raise
-            except ChatError as error:
-                self._context.counters.add("runner.publish_failed")
-                logger.warning("could not publish", extra={"error": type(error).__name__})
-            finally:
-                self._queue_out.task_done()
-
-    async def _send(self, send: Publish | Load) -> None:
-        if isinstance(send, Publish):
-            await self._publish(send)
-            return
-        loaded = await self._context.storage.run(
-            read, self._context.store, self.conversation_id, send
-        )
-        if loaded is not None:
-            self._jobs.put(loaded)
-
-    async def _publish(self, publish: Publish) -> None:
-        receipt = await self._context.transport.publish(publish.message)
-        if self._context.recorder is not None:
-            record_copy(self._context.recorder, self.record, publish, receipt)
-        if publish.message_ids and receipt.peers > 0:
-            self._queue_out.taken(publish.message_ids)
-            self.offer(
-                CopiesAccepted(
-                    message_ids=publish.message_ids,
-                    peers=receipt.peers,
-                    waku_hash=receipt.waku_hash,
-                )
-            )
 
     def _tell_conversation(self) -> None:
         self._publisher.tell_conversation(self._session)

@@ -1,0 +1,93 @@
+"""Hands what one conversation sends to the network, and tells its session what became of it.
+
+The runner enqueues what a transition sends once its writes are durable.  A task of its own
+publishes one after the other; loads of what a session left on the disk use the same queue.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+
+from engine.core.errors import ChatError, StorageError
+from engine.core.mvds.vocabulary import LoadRecords
+from engine.runtime.job_queue import JobQueue
+from engine.runtime.publish_queue import PublishQueue
+from engine.runtime.recorded_queries import record_copy
+from engine.runtime.runner_context import RunnerContext
+from engine.session.contract import ConversationRecord
+from engine.session.inputs import CopiesAccepted
+from engine.session.loading import read
+from engine.session.transitions import Load, LoadSetAside, Publish
+
+logger = logging.getLogger(__name__)
+
+
+class Outgoing:
+    def __init__(
+        self,
+        context: RunnerContext,
+        jobs: JobQueue,
+        *,
+        record: Callable[[], ConversationRecord],
+        alone: Callable[[], bool],
+    ) -> None:
+        """``jobs`` takes what the session is told; ``alone``: whether nobody else is a member."""
+        self._context = context
+        self._jobs = jobs
+        self._record = record
+        self._queue = PublishQueue(context.counters, alone=alone)
+
+    async def enqueue(self, send: Publish | Load) -> None:
+        if isinstance(send, LoadRecords | LoadSetAside):
+            await self._queue.put(send)  # A load is requested only once.
+            return
+        try:
+            self._queue.put_nowait(send)
+        except asyncio.QueueFull:
+            # Unacknowledged messages are sent again, so losing a copy here loses no message.
+            self._context.counters.add("runner.outbox_full")
+
+    async def flush(self, *, timeout_ms: int) -> None:
+        """Wait until everything has been handed to the network, or until the timeout."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_ms / 1000):
+                await self._queue.join()
+
+    async def send_all(self) -> None:
+        """Run as a task.  Raises StorageError."""
+        while True:
+            send = await self._queue.get()
+            try:
+                await self._send(send)
+            except StorageError:
+                raise
+            except ChatError as error:
+                self._context.counters.add("runner.publish_failed")
+                logger.warning("could not publish", extra={"error": type(error).__name__})
+            finally:
+                self._queue.task_done()
+
+    async def _send(self, send: Publish | Load) -> None:
+        if isinstance(send, Publish):
+            await self._publish(send)
+            return
+        loaded = await self._context.storage.run(
+            read, self._context.store, self._record().conversation_id, send
+        )
+        if loaded is not None:
+            self._jobs.put(loaded)
+
+    async def _publish(self, publish: Publish) -> None:
+        receipt = await self._context.transport.publish(publish.message)
+        if self._context.recorder is not None:
+            record_copy(self._context.recorder, self._record(), publish, receipt)
+        if publish.message_ids and receipt.peers > 0:
+            self._queue.taken(publish.message_ids)
+            self._jobs.offer(
+                CopiesAccepted(
+                    message_ids=publish.message_ids,
+                    peers=receipt.peers,
+                    waku_hash=receipt.waku_hash,
+                )
+            )
