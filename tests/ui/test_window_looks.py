@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QAction, QImage
 from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from shiboken6 import isValid
 
 from engine.api import MAX_TEXT_BYTES
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
@@ -60,6 +61,25 @@ def test_a_sheet_lies_in_its_window_and_keeps_the_keys_to_itself() -> None:
             await until(lambda: it.window.flows.sheet is None)
             assert QApplication.focusWidget() is box
             assert not engine.called("send_text")
+
+    play(scenario)
+
+
+def test_a_sheet_walked_with_tab_takes_nothing_of_its_window_with_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, _group):
+            other = engine.add_group("Rowing")
+            sheet = await add_person(it.window)
+            for key, modifiers in ((Key.Key_Tab, None), (Key.Key_Backtab, SHIFT)):
+                for _step in range(30):
+                    it.press(key, modifiers or Qt.KeyboardModifier.NoModifier)
+            it.press(Key.Key_Escape)
+            await until(lambda: not isValid(sheet))
+            it.window.open_conversation(other)
+            header = it.window.pane.header
+            assert header.accessibleName() == "Rowing, group"
+            assert all(isValid(action) for action in it.window.findChildren(QAction))
+            assert not any(mutes.unmute.isVisible() for mutes in header.mutes)
 
     play(scenario)
 

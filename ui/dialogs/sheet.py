@@ -199,7 +199,7 @@ class Sheet(QDialog):
         self._focus_wanted = _last_focused(self)  # Qt forgets it with the parent.
         self._veil = _Veil(self._host, self)
         self._veil.resized.connect(self._refit)
-        self.setParent(self._veil, Qt.WindowType.Widget)
+        self.setParent(self._veil, Qt.WindowType.SubWindow)
         if isinstance(app := QApplication.instance(), QApplication):
             app.focusChanged.connect(self._keep_focus)
 
@@ -275,28 +275,13 @@ class Sheet(QDialog):
         self._take_focus()
 
     def focusNextPrevChild(self, forward: bool, /) -> bool:
-        """Tab stays inside."""
-        if self._veil is None:
-            return super().focusNextPrevChild(forward)
-        focused = QApplication.focusWidget()
-        inside = focused is not None and self.isAncestorOf(focused)
-        start: QWidget = focused if focused is not None and inside else self
-        widget = start
-        while True:
-            step = widget.nextInFocusChain() if forward else widget.previousInFocusChain()
-            if step is None or step is start:
-                return True
-            widget = step
-            if self._can_focus(widget):
-                reasons = Qt.FocusReason
-                widget.setFocus(reasons.TabFocusReason if forward else reasons.BacktabFocusReason)
-                self._frame.ensureWidgetVisible(widget)
-                return True
+        """Tab stays inside, as Qt has it for a sub-window.
 
-    def _can_focus(self, widget: QWidget) -> bool:
-        by_tab = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
-        usable = widget.isEnabled() and widget.isVisibleTo(self) and widget.focusProxy() is None
-        return bool(by_tab) and usable and self.isAncestorOf(widget)
+        The chain of focus is not walked here: PySide takes what ``nextInFocusChain`` gives for a
+        child of what was asked, and with the sheet the window's actions would be gone for Python.
+        """
+        moved = super().focusNextPrevChild(forward)
+        return moved or self._veil is not None
 
     def event(self, event: QEvent) -> bool:
         """No shortcut of the window below does anything while it lies there."""
