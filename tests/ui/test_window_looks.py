@@ -8,8 +8,8 @@ from shiboken6 import isValid
 
 from engine.api import MAX_TEXT_BYTES
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
-from tests.ui.scripted_engine import ScriptedEngine
-from tests.ui.seeing import add_person, sheet_of
+from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine
+from tests.ui.seeing import add_person, join, sheet_of
 from ui.controls import plain_tip
 from ui.dialogs.group import CreateGroup, InviteLink
 from ui.menu import Menu
@@ -93,6 +93,19 @@ def test_a_sheet_goes_with_its_window() -> None:
                 await until(lambda: it.window.rect().contains(in_window(sheet)))
                 middle = in_window(sheet).center() - it.window.rect().center()
                 assert middle.manhattanLength() <= 4
+
+    play(scenario)
+
+
+def test_a_sheet_that_grows_stays_in_the_middle() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            sheet = await join(it.window)
+            height = sheet.height()
+            sheet.form.field.setPlainText(GOOD_LINK)
+            await until(lambda: sheet.height() > height)
+            middle = in_window(sheet).center() - it.window.rect().center()
+            assert middle.manhattanLength() <= 4
 
     play(scenario)
 

@@ -235,7 +235,7 @@ class Sheet(QDialog):
         if height != self.height():
             self.resize(self.width(), height)
             if self.isVisible():
-                self._stay_inside()
+                self._centre()
 
     def _centre(self) -> None:
         """In the middle of its window."""
