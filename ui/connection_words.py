@@ -9,6 +9,7 @@ from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionRole, ConnectionView
 from ui.foreign_text import one_line
 from ui.problem_words import node_problem_words, sentence
+from ui.regional import decimal
 from ui.translate import tr
 
 _KIB: Final = 1024
@@ -117,9 +118,9 @@ def traffic(number: float) -> str:
     value = number / _KIB
     for words in (tr("{number} kB"), tr("{number} MB"), tr("{number} GB")):
         if value < _KIB:
-            return words.format(number=f"{value:.1f}")
+            return words.format(number=decimal(value))
         value /= _KIB
-    return tr("{number} TB").format(number=f"{value:.1f}")
+    return tr("{number} TB").format(number=decimal(value))
 
 
 def key_words(key_storage: str) -> str:

@@ -14,6 +14,7 @@ from engine.events import MessageView
 from engine.file_views import FileState, FileView
 from ui.error_words import error_words
 from ui.foreign_text import one_line
+from ui.regional import decimal
 from ui.times import off_words
 from ui.translate import tr
 
@@ -38,7 +39,7 @@ def size_words(size: int) -> str:
         return tr("%n bytes", "%n byte", size)
     if size < _KIB * _KIB:
         return tr("{size} kB").format(size=max(1, round(size / _KIB)))
-    return tr("{size:.1f} MB").format(size=size / _KIB / _KIB)
+    return tr("{size} MB").format(size=decimal(size / _KIB / _KIB))
 
 
 def is_picture(file: FileView) -> bool:

@@ -16,6 +16,7 @@ from engine.history_views import (
 )
 from ui.foreign_text import one_line
 from ui.problem_words import history_problem_words, sentence, store_problem_words
+from ui.regional import grouped
 from ui.times import date_words, duration_words, list_time, moment
 from ui.translate import tr
 
@@ -32,11 +33,6 @@ def choices() -> tuple[tuple[str, int | None], ...]:
         (tr("Last 365 days"), 365),
         (tr("All there is"), None),
     )
-
-
-def big(number: int) -> str:
-    """Digits in groups of three, by narrow spaces that never break."""
-    return f"{number:,}".replace(",", "\u202f")
 
 
 # --- fetching -------------------------------------------------------------------------------------
@@ -80,7 +76,7 @@ def history_title(history: HistoryView) -> str:
             words = tr("History could not be fetched to the end")
         case _:
             assert_never(history.state)
-    return words.format(number=big(history.arrived), back_to=back_to(history.since_ms))
+    return words.format(number=grouped(history.arrived), back_to=back_to(history.since_ms))
 
 
 def history_details(history: HistoryView) -> str:
@@ -90,15 +86,15 @@ def history_details(history: HistoryView) -> str:
         if not history.arrived:
             return why
         came = tr("{number} new messages came.", "{number} new message came.", history.arrived)
-        return f"{why} {came.format(number=big(history.arrived))}"
+        return f"{why} {came.format(number=grouped(history.arrived))}"
     if history.state is HistoryState.WAITING:
         for_what = tr("For its turn, or for a Store that can be reached.")
         return sentence(history_problem_words(history.problem)) or for_what
-    parts = [tr("{number} looked at").format(number=big(history.fetched))]
+    parts = [tr("{number} looked at").format(number=grouped(history.fetched))]
     if history.state is HistoryState.RUNNING:
-        parts.append(tr("{number} new").format(number=big(history.arrived)))
+        parts.append(tr("{number} new").format(number=grouped(history.arrived)))
         if history.per_second >= 1:
-            parts.append(tr("{number} a second").format(number=big(round(history.per_second))))
+            parts.append(tr("{number} a second").format(number=grouped(round(history.per_second))))
     else:
         parts.append(back_to(history.since_ms))
     if history.stores:
@@ -116,7 +112,7 @@ def quiet_line(history: HistoryView) -> str:
     """One quiet line for what goes on by itself; empty if there is nothing to say."""
     if is_requested(history) or history.state is not HistoryState.RUNNING:
         return ""
-    new = big(history.arrived)
+    new = grouped(history.arrived)
     if history.reason is HistoryReason.CONNECT:
         return (
             tr("Catching up, {number} new").format(number=new)
@@ -204,11 +200,11 @@ def store_statistics(store: StoreView, now: datetime) -> str:
         store.messages,
     )
     parts = [
-        complete.format(complete=big(store.complete), number=big(store.queries)),
-        messages.format(number=big(store.messages), new=big(store.new)),
+        complete.format(complete=grouped(store.complete), number=grouped(store.queries)),
+        messages.format(number=grouped(store.messages), new=grouped(store.new)),
     ]
     if store.omitted:
-        parts.append(tr("{number} left out that others had").format(number=big(store.omitted)))
+        parts.append(tr("{number} left out that others had").format(number=grouped(store.omitted)))
     if store.version:
         parts.append(tr("Store {version}").format(version=one_line(store.version, 20)))
     if store.asked_ms is not None:

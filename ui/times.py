@@ -1,12 +1,13 @@
 """Times, dates and durations in words, as near to now as people say them.
 
-Names of months and days are texts of ours, so that they speak the language of the rest.  A time
-that somebody's clock said may be any number; it is shown as near as a calendar can.
+How a date is written is the user's country's matter (``ui/regional.py``).  A time that somebody's
+clock said may be any number; it is shown as near as a calendar can.
 """
 
 from datetime import date, datetime, timedelta
 from typing import Final
 
+from ui import regional
 from ui.translate import tr
 
 LATEST_MS: Final = 253_370_764_800_000
@@ -25,12 +26,12 @@ def moment(at_ms: int) -> datetime:
 
 def clock_time(at: datetime) -> str:
     """`"14:08"`."""
-    return tr("{at:%H:%M}").format(at=at)
+    return regional.clock(at)
 
 
 def date_words(at: date) -> str:
     """`"3 November 2026"`."""
-    return tr("{day} {month} {year}").format(day=at.day, month=_month(at), year=at.year)
+    return regional.day_of_year(at)
 
 
 def moment_words(at: datetime) -> str:
@@ -45,11 +46,8 @@ def list_time(sent_ms: int, now: datetime) -> str:
         return clock_time(sent)
     days = (now.date() - sent.date()).days
     if 0 < days < _WEEK_DAYS:
-        return _short_weekday(sent)
-    month = _short_month(sent)
-    if sent.year == now.year:
-        return tr("{day} {month}").format(day=sent.day, month=month)
-    return tr("{day} {month} {year}").format(day=sent.day, month=month, year=sent.year)
+        return regional.weekday(sent, short=True)
+    return regional.day_of_year(sent, with_year=sent.year != now.year, short=True)
 
 
 def spoken_time(sent_ms: int, now: datetime) -> str:
@@ -68,15 +66,14 @@ def day_words(day: date, today: date) -> str:
     if day == today - timedelta(days=1):
         return tr("Yesterday")
     if timedelta(0) < today - day < timedelta(days=_WEEK_DAYS):
-        return _weekday(day)
+        name = regional.weekday(day)
+        return name[:1].upper() + name[1:]
     return short_date(day, today)
 
 
 def short_date(day: date, today: date) -> str:
     """`"3 November"`, with the year if that is another one."""
-    if day.year != today.year:
-        return date_words(day)
-    return tr("{day} {month}").format(day=day.day, month=_month(day))
+    return regional.day_of_year(day, with_year=day.year != today.year)
 
 
 def time_and_date(at: datetime, today: date) -> str:
@@ -117,37 +114,3 @@ def days_words(days: int) -> str:
         return tr("%n days", "%n day", days)
     years = days // 365
     return tr("%n years", "%n year", years)
-
-
-def _month(at: date) -> str:
-    names = (
-        *(tr("January"), tr("February"), tr("March"), tr("April"), tr("May"), tr("June")),
-        *(tr("July"), tr("August"), tr("September"), tr("October"), tr("November")),
-        tr("December"),
-    )
-    return names[at.month - 1]
-
-
-def _short_month(at: date) -> str:
-    # The comment tells a translator the short form of May from the long one.
-    names = (
-        *(tr("Jan"), tr("Feb"), tr("Mar"), tr("Apr"), tr("May", "short"), tr("Jun")),
-        *(tr("Jul"), tr("Aug"), tr("Sep"), tr("Oct"), tr("Nov"), tr("Dec")),
-    )
-    return names[at.month - 1]
-
-
-def _weekday(at: date) -> str:
-    names = (
-        *(tr("Monday"), tr("Tuesday"), tr("Wednesday"), tr("Thursday")),
-        *(tr("Friday"), tr("Saturday"), tr("Sunday")),
-    )
-    return names[at.weekday()]
-
-
-def _short_weekday(at: date) -> str:
-    names = (
-        *(tr("Mon"), tr("Tue"), tr("Wed"), tr("Thu")),
-        *(tr("Fri"), tr("Sat"), tr("Sun")),
-    )
-    return names[at.weekday()]

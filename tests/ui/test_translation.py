@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QTranslator
+from PySide6.QtCore import QLocale, QTranslator
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QWidget
 
 from engine.core.contacts import ContactState
@@ -37,6 +37,9 @@ WRITTEN = {
     *("Tide", "Gauge", "Maya", "Ines", "Luc", "Ann", "Bob", "Causerie", "hello", "plate", "v3"),
     # Not words of a language: signs of keys, units of the clock, and what a link looks like.
     *("Ctrl", "Alt", "Shift", "Del", "Up", "Down", "causerie", "join", "contact", "socks5"),
+    # Dates are words of Qt's.
+    *(QLocale("en_GB").standaloneDayName(day) for day in range(1, 8)),
+    *(QLocale("en_GB").standaloneMonthName(month) for month in range(1, 13)),
 }
 
 

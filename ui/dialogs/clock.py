@@ -15,6 +15,7 @@ from engine.events import OwnClockView
 from ui.clock_words import going_words, how_to_set, off_sentence, who_sentence
 from ui.controls import Button, Text
 from ui.dialogs.sheet import Sheet, problem_line, say_problem
+from ui.regional import clock_with_seconds, day_of_year
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -124,6 +125,8 @@ class _Face:
             text.setVisible(visible)
 
     def show_time(self, at: datetime) -> None:
-        self.time.setText(f"{at:%H:%M:%S}")
-        self.day.setText(f"{at.day} {at:%B} {at.year}")
-        self.time.setAccessibleName(f"{self._whose}: {at:%H:%M:%S}, {at.day} {at:%B} {at.year}")
+        time, day = clock_with_seconds(at), day_of_year(at)
+        self.time.setText(time)
+        self.day.setText(day)
+        words = tr("{whose}: {time}, {day}").format(whose=self._whose, time=time, day=day)
+        self.time.setAccessibleName(words)

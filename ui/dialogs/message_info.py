@@ -16,7 +16,7 @@ from ui.dialogs.holders import HolderRow, held_words
 from ui.dialogs.sheet import Sheet
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
-from ui.history_words import big
+from ui.regional import grouped
 from ui.times import moment, moment_words, spoken_time
 from ui.translate import tr
 
@@ -67,7 +67,7 @@ class MessageInfoSheet(Sheet):
         if names := _whole_at(info):
             facts.append((tr("All of the file"), tr("{names} said so").format(names=names)))
         if info.size:
-            facts.append((tr("Size"), tr("{size} bytes").format(size=big(info.size))))
+            facts.append((tr("Size"), tr("{size} bytes").format(size=grouped(info.size))))
         self.facts = QWidget()
         grid = QGridLayout(self.facts)
         grid.setContentsMargins(0, 0, 0, 0)

@@ -14,7 +14,7 @@ from PySide6.QtGui import QFontMetricsF
 from engine.core.ids import ParticipantId
 from engine.events import MessageView, QuoteView, ReactionView
 from ui.foreign_text import one_line
-from ui.history_words import big
+from ui.regional import grouped
 from ui.theme import Theme
 from ui.timeline.buttons import advance, strong
 from ui.translate import tr
@@ -164,10 +164,10 @@ def chips_of(message: MessageView, at: QPointF, room: float, theme: Theme) -> tu
 
 def _chip_words(message: MessageView) -> list[tuple[str, str, ReactionView | None]]:
     words: list[tuple[str, str, ReactionView | None]] = [
-        (reaction.emoji, big(reaction.count), reaction) for reaction in message.reactions
+        (reaction.emoji, grouped(reaction.count), reaction) for reaction in message.reactions
     ]
     if message.more_reactions:
-        words.append((MORE_CHIP, f"+{big(message.more_reactions)}", None))
+        words.append((MORE_CHIP, f"+{grouped(message.more_reactions)}", None))
     return words
 
 

@@ -28,6 +28,7 @@ from ui.glyphs import delivery_words
 from ui.history_words import earlier_words, short_address
 from ui.marked_text import spoken_text
 from ui.people import JOIN_PREFIX
+from ui.regional import grouped
 from ui.timeline.bubble_parts import forwarded_words, quote_words, reaction_words
 from ui.timeline.rows import (
     DayRow,
@@ -317,8 +318,8 @@ def _name_of(lost: LostView) -> str:
         return tr("without an id")
     first, last = lost.numbers
     if first == last:
-        return tr("number {first:,}").format(first=first)
-    return tr("numbers {first:,} to {last:,}").format(first=first, last=last)
+        return tr("number {first}").format(first=grouped(first))
+    return tr("numbers {first} to {last}").format(first=grouped(first), last=grouped(last))
 
 
 def held_title(held: HeldView) -> str:

@@ -18,6 +18,7 @@ from engine.core.ids import ParticipantId, Position
 from engine.events import ConversationView, SearchIndexed
 from ui.dialogs.search import Command, Entry, Filters, SearchSheet
 from ui.fuzzy import fit
+from ui.regional import in_order
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.one_sheet import OneSheet
@@ -102,7 +103,7 @@ class SearchFlows(QObject):
                 named[member.participant_id] = member.name
         if own is not None:
             named.pop(own.participant_id, None)
-        people = sorted(named.items(), key=lambda one: one[1].casefold())
+        people = in_order(named.items(), key=lambda one: one[1])
         return people if own is None else [(own.participant_id, tr("You")), *people]
 
     def _names(self, letters: str) -> list[Entry]:
