@@ -5,7 +5,7 @@ PYTHON ?= python3
 ARGS ?=
 SETUP = @$(PYTHON) -m scripts.setup
 
-.PHONY: help run pipeline quick test test-long interop-setup check bench proto package icons docs screenshots lock clean
+.PHONY: help run pipeline quick test test-long interop-setup check bench proto package icons translations docs screenshots lock clean
 
 help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
@@ -13,7 +13,8 @@ help:
 	@echo 'make quick      core, session and codec, without drawn examples: half a minute'
 	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
 	@echo 'make interop-setup   the other implementations that tests talk to (make test does it too)'
-	@echo 'make proto, make docs, make icons, make screenshots, make lock   regenerate what is generated'
+	@echo 'make proto, make docs, make icons, make screenshots, make translations, make lock'
+	@echo '                                regenerate what is generated'
 	@echo 'make pipeline ARGS="audit LOGS"   did everybody end up with the same conversation? (Spark)'
 	@echo 'make clean      remove .venv, build, dist and caches'
 
@@ -49,6 +50,9 @@ docs:
 
 icons:
 	$(SETUP) test -- python -m scripts.icons
+
+translations:
+	$(SETUP) tools -- python -m scripts.translations
 
 screenshots:
 	$(SETUP) test -- xvfb-run -a -s "-screen 0 1400x900x24" python -m scripts.screenshots

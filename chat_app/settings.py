@@ -176,6 +176,12 @@ class AppearanceSettings:
         Choice("system", "light", "dark", "high-contrast"),
         "Colours. system: as the desktop has it.",
     )
+    language: str = _setting(
+        "system",
+        Choice("system", "en", "fr"),
+        "Language of the window. system: as the desktop has it, or English. en: English. fr:"
+        " French. A change counts from the next start.",
+    )
     text_size: int = _setting(100, Whole(85, 200), "Size of text and what goes with it, percent.")
 
 

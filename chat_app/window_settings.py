@@ -50,13 +50,19 @@ class WindowSettings(Struct, frozen=True):
                 return str(self.settings.appearance.text_size)
             case "fetch_pictures_below_mb":
                 return str(self.settings.privacy.fetch_pictures_below_mb)
-            case "close_to_tray":
-                return self.settings.desktop.close_to_tray
+            case "language" | "close_to_tray":
+                return self._choices()[key]
             case "delivery_key":
                 return load_what_is_right(self.path).settings.delivery.key
             case _:
                 on = self._switches().get(key)
                 return None if on is None else "yes" if on else "no"
+
+    def _choices(self) -> dict[str, str]:
+        return {
+            "language": self.settings.appearance.language,
+            "close_to_tray": self.settings.desktop.close_to_tray,
+        }
 
     def _switches(self) -> dict[str, bool]:
         return {
@@ -82,6 +88,8 @@ class WindowSettings(Struct, frozen=True):
         match key:
             case "appearance":
                 change_setting(self.path, "appearance", "theme", value.replace("_", "-"))
+            case "language":
+                change_setting(self.path, "appearance", key, value)
             case "text_percent":
                 change_setting(self.path, "appearance", "text_size", int(value))
             case "notifications":

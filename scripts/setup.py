@@ -11,6 +11,8 @@ half-done.  A ``.venv`` that was not made here is its owner's and not touched.  
 wheels (but one, see scripts/source_packages.py) and are checked against the hashes in the lock; of
 pip's own settings only those that describe the network count.
 
+Translations are built if they are older than their sources (scripts/translations.py).
+
 Only the standard library is used.
 """
 
@@ -35,7 +37,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from scripts import needs, source_packages
+from scripts import needs, source_packages, translations
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV_NAME = ".venv"
@@ -196,6 +198,7 @@ def ensure(root: Path, level: str, more: Sequence[needs.Need] = ()) -> None:
         needs.meet((*LEVELS[level], *more))
         if not is_ready(root, lock_of(level)):
             build_venv(root, lock_of(level))
+        translations.build(root, root / VENV_NAME / "bin")
 
 
 def has_display(environment: Mapping[str, str]) -> bool:
@@ -247,7 +250,7 @@ def main(arguments: Sequence[str]) -> int:
     except needs.NeedsMissing as lacking:
         print(lacking.line, file=sys.stderr)
         return EXIT_FAILED
-    except (SetupError, OSError) as failure:
+    except (SetupError, OSError, subprocess.CalledProcessError) as failure:
         print(f"set-up: {failure}", file=sys.stderr)
         return EXIT_FAILED
     if without_display:

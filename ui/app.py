@@ -7,6 +7,7 @@ The caller runs both on one loop, shows the window, and awaits ``MainWindow.star
 from engine.api import ChatEngine
 from ui.carrying_over import CarryingOverWindow
 from ui.failed_start import FailedStart, FailedStartWindow
+from ui.languages import speak
 from ui.settings import UiSettings
 from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
@@ -17,17 +18,20 @@ def build_window(
     engine: ChatEngine, settings: UiSettings, surroundings: WindowContext | None = None
 ) -> MainWindow:
     """Must be called after a QApplication exists.  The window is not shown yet."""
+    speak(settings.language)
     Looks(settings).apply()
     return MainWindow(engine, settings, surroundings or WindowContext())
 
 
 def build_failed_start(failed: FailedStart) -> FailedStartWindow:
     """Likewise, and without settings: they may be what is wrong."""
+    speak(UiSettings().language)
     Looks(UiSettings()).apply()
     return FailedStartWindow(failed)
 
 
 def build_carrying_over(settings: UiSettings, *, is_recovery: bool = False) -> CarryingOverWindow:
     """Likewise; it needs no engine."""
+    speak(settings.language)
     Looks(settings).apply()
     return CarryingOverWindow(is_recovery=is_recovery)

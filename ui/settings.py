@@ -26,6 +26,14 @@ class Appearance(StrEnum):
         return system if self is Appearance.SYSTEM else ThemeMode(self.value)
 
 
+class Language(StrEnum):
+    """Of the window; ``SYSTEM``: the first of the user's languages that it speaks."""
+
+    SYSTEM = "system"
+    ENGLISH = "en"
+    FRENCH = "fr"
+
+
 class CloseToTray(StrEnum):
     """What closing the window means where there is a tray."""
 
@@ -73,6 +81,17 @@ class UiSettings:
     @appearance.setter
     def appearance(self, choice: Appearance) -> None:
         self.put("appearance", choice.value)
+
+    @property
+    def language(self) -> Language:
+        """Of the window from the next start on."""
+        stored = self.get("language")
+        known = {choice.value for choice in Language}
+        return Language(stored) if stored in known else Language.SYSTEM
+
+    @language.setter
+    def language(self, choice: Language) -> None:
+        self.put("language", choice.value)
 
     @property
     def text_percent(self) -> int:

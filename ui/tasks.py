@@ -13,7 +13,6 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.core.errors import ChatError
 from ui.error_words import error_words
-from ui.translate import tr
 
 Work = Callable[[], Coroutine[object, object, None]]
 
@@ -79,7 +78,7 @@ class Tasks(QObject):
         if error is not None:
             task.get_loop().call_exception_handler(
                 {
-                    "message": tr("{get_name} failed").format(get_name=task.get_name()),
+                    "message": f"{task.get_name()} failed",
                     "exception": error,
                     "task": task,
                 }

@@ -74,6 +74,7 @@ blobs_mb = 50
 blob_days = 3
 [appearance]
 theme = "high-contrast"
+language = "fr"
 text_size = 150
 [notifications]
 enabled = false

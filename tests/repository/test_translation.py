@@ -30,7 +30,15 @@ NOT_FOR_PEOPLE = {
     # For Qt's rich text.
     "<div style='white-space:pre'>",
     # For developers.
-    *("ui: ", "task: ", "a window needs a QApplication", "page not loaded: %s", " failed"),
+    *(
+        "ui: ",
+        "task: ",
+        "a window needs a QApplication",
+        "a language needs a QApplication",
+        "A translation is missing.",
+        "page not loaded: %s",
+        " failed",
+    ),
 }
 SHOWN_BY = {
     *(

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from ui.languages import speak
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 _HERE = Path(__file__).parent
 _OF_OFFSCREEN = r"^This plugin does not support |No such signal .*::systemTrayWindowChanged"
@@ -32,6 +34,7 @@ def _collect_on_this_thread() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _keep_the_loop(qapp: QApplication) -> Iterator[None]:
     qapp.setQuitOnLastWindowClosed(False)
+    speak("en")
     yield
     qapp.clipboard().clear()
     gc.collect()
