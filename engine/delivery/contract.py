@@ -69,7 +69,7 @@ KIND_TEXTS: Final[Mapping[Kind, str]] = {
     Kind.SENT: "An own message was made; `delivered` follows at once.",
     Kind.PUBLISHED: (
         "The network was handed a copy that carries an own message, the first of it with `attempt`"
-        " 1; `amount`: how many peers took it, 0 = nobody."
+        " 1; `amount`: how many peers it went to, 0 = nobody."
     ),
     Kind.RECEIVED: "The first copy of somebody's message came and checked out.",
     Kind.DUPLICATE: "A further copy of a message that was received before.",

@@ -5,6 +5,7 @@ Adapters: the embedded libp2p node (``engine.network.node``), the edge node
 them.  Sessions and runners know only this port.  Payloads are opaque here.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
@@ -43,10 +44,15 @@ class TransportStatus(Struct, frozen=True, kw_only=True):
 
 
 class Receipt(Struct, frozen=True, kw_only=True):
-    """``peers`` accepted the copy with this deterministic hash; 0 means that none did."""
+    """``peers`` were handed the copy with this deterministic hash; 0 means that none were."""
 
     waku_hash: WakuHash
     peers: int
+    taken: asyncio.Future[None] | None = None
+    """Done once one of them has shown that it read the copy; None: they have said so already.
+
+    It may never be done, or be cancelled.
+    """
 
 
 MessageHandler = Callable[[WakuMessage, WakuHash], bool | None]

@@ -8,9 +8,11 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from engine.core.errors import ChatError, StorageError
 from engine.core.mvds.vocabulary import LoadRecords
+from engine.network.transport import Receipt
 from engine.runtime.job_queue import JobQueue
 from engine.runtime.publish_queue import PublishQueue
 from engine.runtime.recorded_queries import record_copy
@@ -83,11 +85,23 @@ class Outgoing:
         if self._context.recorder is not None:
             record_copy(self._context.recorder, self._record(), publish, receipt)
         if publish.message_ids and receipt.peers > 0:
-            self._queue.taken(publish.message_ids)
-            self._jobs.offer(
-                CopiesAccepted(
-                    message_ids=publish.message_ids,
-                    peers=receipt.peers,
-                    waku_hash=receipt.waku_hash,
-                )
+            if receipt.taken is None:
+                self._accepted(publish, receipt)
+            else:
+                receipt.taken.add_done_callback(partial(self._perhaps_accepted, publish, receipt))
+
+    def _perhaps_accepted(
+        self, publish: Publish, receipt: Receipt, taken: asyncio.Future[None]
+    ) -> None:
+        if not taken.cancelled():
+            self._accepted(publish, receipt)
+
+    def _accepted(self, publish: Publish, receipt: Receipt) -> None:
+        self._queue.taken(publish.message_ids)
+        self._jobs.offer(
+            CopiesAccepted(
+                message_ids=publish.message_ids,
+                peers=receipt.peers,
+                waku_hash=receipt.waku_hash,
             )
+        )

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -111,6 +112,13 @@ class AppProcess:
         self._close_input()
         self.heard += said
         return said
+
+    def suspend(self) -> None:
+        """It runs no more until ``resume``; its sockets stay open."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """Ask it to end and wait; returns the exit status."""

@@ -49,6 +49,9 @@ class ConnectionOwner(Protocol):
     def probe(self, connection: "Connection", /) -> None:
         """Make the peer send something: its muxer has no ping."""
 
+    async def round_trip(self, connection: "Connection", /) -> None:
+        """The same, and return once it has.  Raises TransportError."""
+
     def is_kept(self, peer_id: PeerId, /) -> bool:
         """Whether the peer's connection may stay without a stream."""
 
@@ -85,6 +88,7 @@ class Connection:
         self._drain_waiters: list[asyncio.Future[None]] = []
         self._pings = 0
         self._ping_sent_at: float | None = None
+        self._pongs_awaited: dict[int, asyncio.Future[None]] = {}
         self.established_at = self._loop.time()
         self._received_at = self._idle_since = self.established_at
         self._closing_timer: asyncio.TimerHandle | None = None
@@ -171,6 +175,20 @@ class Connection:
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._drain_waiters.append(waiter)
         await waiter
+
+    async def confirm(self) -> None:
+        if self._lost:
+            text = f"the connection to {self._peer_id} is lost"
+            raise TransportError(text, TransportFault.LOST)
+        if not self._muxer.has_ping:
+            await self._owner.round_trip(self)
+            return
+        opaque, answered = self._ping(), self._loop.create_future()
+        self._pongs_awaited[opaque] = answered
+        try:
+            await answered
+        finally:
+            del self._pongs_awaited[opaque]
 
     def flush_soon(self) -> None:
         if not self._flush_scheduled:
@@ -263,14 +281,20 @@ class Connection:
             case StreamRefused():
                 self._counters.add("libp2p.inbound_streams_limit")
             case PongReceived(opaque):
-                if opaque == self._pings:
-                    self._ping_sent_at = None
+                self._ponged(opaque)
             case PeerLeaves():
                 if not self._peer_leaves:  # a repetition must not postpone the end
                     self._peer_leaves = True
                     self._close_later(self._pipe.close)
             case _:
                 assert_never(event)
+
+    def _ponged(self, opaque: int) -> None:
+        if opaque == self._pings:
+            self._ping_sent_at = None
+        answered = self._pongs_awaited.get(opaque)
+        if answered is not None and not answered.done():
+            answered.set_result(None)
 
     def _dispatch_to(
         self,
@@ -347,6 +371,9 @@ class Connection:
         error = TransportError(text, TransportFault.LOST)
         for stream in tuple(self._streams.values()):
             stream.fail(error)
+        for answered in self._pongs_awaited.values():
+            if not answered.done():
+                answered.set_exception(error)
         self._wake_writers()
         self._owner.connection_lost(self, reason)
 
@@ -381,7 +408,7 @@ class Connection:
         if self._ping_sent_at is None:
             if silent >= limits.ping_interval_ms / 1_000:
                 self._ping_sent_at = now
-                self._ping()
+                self._probe()
         elif self._received_at > self._ping_sent_at:
             self._ping_sent_at = None
         elif now - self._ping_sent_at >= limits.ping_timeout_ms / 1_000:
@@ -393,10 +420,15 @@ class Connection:
             self.close()
         return None
 
-    def _ping(self) -> None:
+    def _probe(self) -> None:
         if self._muxer.has_ping:
-            self._pings = (self._pings + 1) % 2**32
-            self._muxer.ping(self._pings)
-            self.flush_soon()
+            self._ping()
         else:
             self._owner.probe(self)
+
+    def _ping(self) -> int:
+        """Return what its answer will bear."""
+        self._pings = (self._pings + 1) % 2**32
+        self._muxer.ping(self._pings)
+        self.flush_soon()
+        return self._pings

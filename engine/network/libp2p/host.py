@@ -456,12 +456,15 @@ class TcpHost:
     async def _probe(self, connection: Connection) -> None:
         """Any answer proves that the peer lives; the connection watches for one."""
         try:
-            stream = connection.open_stream(is_probe=True)
-            await self._server.propose(stream, (PING,))
-            await self._measure(stream)
+            await self.round_trip(connection)
         except TransportError:
             if connection.usable:  # otherwise it is closing
                 self._counters.add("libp2p.probe_failed")
+
+    async def round_trip(self, connection: Connection) -> None:
+        stream = connection.open_stream(is_probe=True)
+        await self._server.propose(stream, (PING,))
+        await self._measure(stream)
 
     def is_kept(self, peer_id: PeerId) -> bool:
         return peer_id in self._kept

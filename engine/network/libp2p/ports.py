@@ -39,6 +39,12 @@ class Stream(Protocol):
     async def write(self, data: bytes, /) -> None:
         """Return once the bytes are queued within the peer's window: back-pressure."""
 
+    async def confirm(self) -> None:
+        """Return once the peer has shown that it read what was written before, on any stream.
+
+        That is its answer to a ping that follows on the same connection.
+        """
+
     async def close_write(self) -> None:
         """Say that no more will be written; reading goes on."""
 

@@ -31,6 +31,9 @@ class StreamOwner(Protocol):
     async def drained(self) -> None:
         """Wait until ``congested`` may be over."""
 
+    async def confirm(self) -> None:
+        """See ``ports.Stream``."""
+
     def flush_soon(self) -> None: ...
 
     def bytes_read(self, count: int, /) -> None: ...
@@ -108,6 +111,10 @@ class MuxedStream:
                 return
             rest = memoryview(data)[sent:]
         await self._write_rest(memoryview(rest), started=len(rest) < len(data))
+
+    async def confirm(self) -> None:
+        self._check_writable()
+        await self._owner.confirm()
 
     async def close_write(self) -> None:
         async with self._write_lock:

@@ -6,6 +6,7 @@ error, because others can learn a new address from invitations and from each oth
 holds what the node does for others besides relaying.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -229,10 +230,11 @@ class EmbeddedNode:
         if self._services is not None:
             is_own = message.content_topic in self._subscriptions
             self._services.take(topic, message, data, is_own=is_own)
-        peers = 0 if self._relay is None else await self._relay.publish(topic, data)
+        taken = asyncio.get_running_loop().create_future()
+        peers = 0 if self._relay is None else await self._relay.publish(topic, data, taken=taken)
         await self._room_beyond()
         self._counters.add("node.published" if peers else "node.published_to_nobody")
-        return Receipt(waku_hash=message_hash(topic, message), peers=peers)
+        return Receipt(waku_hash=message_hash(topic, message), peers=peers, taken=taken)
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /

@@ -291,7 +291,12 @@ class RoleTransport:
         if len(running) > 1:  # a relay without peers reports only that it has none
             running = tuple(each for each in running if each.status().peers) or running[-1:]
         receipts = await asyncio.gather(*(each.publish(message) for each in running))
-        return replace(receipts[0], peers=sum(receipt.peers for receipt in receipts))
+        said = any(receipt.peers and receipt.taken is None for receipt in receipts)
+        return replace(
+            receipts[0],
+            peers=sum(receipt.peers for receipt in receipts),
+            taken=None if said else next((each.taken for each in receipts if each.taken), None),
+        )
 
     def _note_own(self, message: WakuMessage) -> None:
         """A message published by one role may come back by the other."""

@@ -88,6 +88,9 @@ class Proxy:
     def freeze(self) -> None:
         self._flowing.clear()
 
+    def thaw(self) -> None:
+        self._flowing.set()
+
     async def more_bytes(self, count: int) -> None:
         """Until so many more have passed, both ways together."""
         goal = self._passed + count

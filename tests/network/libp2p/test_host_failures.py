@@ -13,9 +13,10 @@ from engine.core.errors import TransportError
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.pipe import Pipe
-from engine.network.libp2p.ports import Stream
+from engine.network.libp2p.ports import ProtocolId, Stream
 from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic
 from engine.network.libp2p.transports import Transports
+from engine.network.libp2p.upgrade import ALL_MUXERS
 from engine.network.libp2p.yamux import HEADER as FRAME
 from engine.network.libp2p.yamux import INITIAL_WINDOW
 from tests.network.libp2p.loopback_hosts import (
@@ -55,6 +56,43 @@ async def test_a_frozen_peer_is_found_dead_by_ping() -> None:
         assert await losses[0] == bob.peer_id
         assert await losses[1] == alice.peer_id
         assert alice.counters()["libp2p.peer_silent"] == 1
+
+
+@pytest.mark.parametrize("muxer", ALL_MUXERS)
+async def test_a_write_is_confirmed_once_the_peer_has_read_it(muxer: ProtocolId) -> None:
+    async with wired_hosts(muxers=[muxer]) as (alice, bob, wire):
+        bob.set_stream_handler(TEST, echo)
+        await alice.connect(wire.address)
+        stream = await alice.new_stream(bob.peer_id, [TEST])
+        await stream.confirm()
+        wire.freeze()
+        await stream.write(b"taken by the socket, read by nobody")
+        confirmed = asyncio.create_task(stream.confirm())
+        await other_tasks_run()
+        assert not confirmed.done()
+        wire.thaw()
+        await confirmed
+
+
+async def test_a_write_is_not_confirmed_by_a_lost_connection() -> None:
+    async with wired_hosts() as (alice, bob, wire):
+        bob.set_stream_handler(TEST, echo)
+        await alice.connect(wire.address)
+        stream = await alice.new_stream(bob.peer_id, [TEST])
+        wire.freeze()
+        confirmed = asyncio.create_task(stream.confirm())
+        await other_tasks_run()
+        wire.cut()
+        with pytest.raises(TransportError, match="is lost"):
+            await confirmed
+        with pytest.raises(TransportError, match="is lost"):
+            await stream.confirm()
+
+
+async def other_tasks_run() -> None:
+    """Long enough for an answer over loopback, were there one."""
+    for _ in range(1_000):
+        await asyncio.sleep(0)
 
 
 def test_the_default_limits_find_a_dead_peer_within_30_seconds() -> None:

@@ -52,6 +52,12 @@ class Lane:
             self.changed.notify_all()
             return taken
 
+    async def read_up_to_here(self) -> None:
+        async with self.changed:
+            await self.changed.wait_for(lambda: self.broken or not (self.data or self.frozen))
+            if self.broken:
+                raise TransportError("the stream is broken")
+
     async def set(self, **flags: bool) -> None:
         async with self.changed:
             for name, value in flags.items():
@@ -82,6 +88,9 @@ class MemoryStream:
     async def write(self, data: bytes, /) -> None:
         for start in range(0, len(data), WINDOW_BYTES):
             await self.outward.put(data[start : start + WINDOW_BYTES])
+
+    async def confirm(self) -> None:
+        await self.outward.read_up_to_here()
 
     async def close_write(self) -> None:
         await self.outward.set(ended=True)

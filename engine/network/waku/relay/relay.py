@@ -170,11 +170,16 @@ class WakuRelay:
     def leave(self, topic: PubsubTopic) -> None:
         self._step(Leave(topic=topic))
 
-    async def publish(self, topic: PubsubTopic, data: bytes) -> int:
-        """Return how many peers with an open stream the message was queued for."""
+    async def publish(
+        self, topic: PubsubTopic, data: bytes, *, taken: asyncio.Future[None] | None = None
+    ) -> int:
+        """Return how many peers with an open stream the message was queued for.
+
+        ``taken`` is done once one of them has shown that it read the message.
+        """
         if not self._running:
             return 0
-        transition, handed = self._step(Publish(topic=topic, data=data))
+        transition, handed = self._step(Publish(topic=topic, data=data), taken)
         await self._wait_to_publish(_recipients(transition))
         return handed
 
@@ -329,7 +334,9 @@ class WakuRelay:
 
     # --- the router -----------------------------------------------------------------------------
 
-    def _step(self, input_: Input) -> tuple[Transition, int]:
+    def _step(
+        self, input_: Input, taken: asyncio.Future[None] | None = None
+    ) -> tuple[Transition, int]:
         """Feed the router and carry out its outputs.  Return how many copies were queued."""
         transition = self._router.handle(input_, now_ms=self._now_ms())
         self._set_timer()
@@ -337,7 +344,7 @@ class WakuRelay:
         for send in transition.sends:
             match send:
                 case SendMessage():
-                    handed += self._send_message(send)
+                    handed += self._send_message(send, taken)
                 case SendControl(peer_id=peer_id, rpc=rpc):
                     self._send_control(peer_id, rpc)
         for delivered in transition.delivered:
@@ -346,7 +353,7 @@ class WakuRelay:
             self._observer.membership_changed()
         return transition, handed
 
-    def _send_message(self, send: SendMessage) -> int:
+    def _send_message(self, send: SendMessage, taken: asyncio.Future[None] | None) -> int:
         sessions = [s for peer_id in send.peer_ids if (s := self._sessions.get(peer_id))]
         if send.requested and not all(session.queue.has_room for session in sessions):
             self._counters.add("relay.iwant_unanswered")
@@ -355,7 +362,7 @@ class WakuRelay:
         frame = encode_frame(encode_rpc(Rpc(publish=(published,))))
         handed = 0
         for session in sessions:
-            if session.queue.add_message(frame):
+            if session.add_message(frame, taken):
                 handed += session.is_open
             else:
                 self._counters.add("relay.dropped_queue_full")

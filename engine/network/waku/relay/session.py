@@ -2,10 +2,12 @@
 
 While the connection lasts, a broken stream is reopened a few times with growing pauses; then the
 session ends.  A peer that accepts nothing for ``write_timeout_s`` gets a new stream as well.  The
-peer sends nothing on the stream, but reading it shows when it ends.  Frames are opaque here.
+peer sends nothing on the stream, but reading it shows when it ends.  ``taken`` finds out what the
+peer has read.  Frames are opaque here.
 """
 
 import asyncio
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -14,6 +16,7 @@ from engine.core.counters import Counters
 from engine.core.errors import TransportError
 from engine.network.libp2p.ports import Host, PeerId, Stream
 from engine.network.waku.protocols import RELAY_PROTOCOL
+from engine.network.waku.relay.taken import Unconfirmed
 from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
 
 _READ_BYTES = 1_024
@@ -27,6 +30,8 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
     first_pause_s: float = 0.1
     open_timeout_s: float = 10.0
     write_timeout_s: float = 30.0
+    confirm_pause_s: float = 0.5
+    """Between two pings that show whether the peer reads."""
     queue: SendQueueLimits = field(default_factory=SendQueueLimits)
 
 
@@ -63,6 +68,14 @@ class RelaySession:
         self._counters = counters
         self._owner = owner
         self._stream: Stream | None = None
+        self._unconfirmed = Unconfirmed(pause_s=settings.confirm_pause_s, counters=counters)
+
+    def add_message(self, frame: bytes, taken: asyncio.Future[None] | None) -> bool:
+        """Return False if the frame was refused; ``taken`` is done once the peer has read it."""
+        added = self.queue.add_message(frame)
+        if added:
+            self._unconfirmed.add(taken)
+        return added
 
     async def run(self) -> None:
         """Write until the peer cannot be reached any more.  Never raises because of the peer."""
@@ -94,7 +107,10 @@ class RelaySession:
         except (TransportError, TimeoutError):
             self._counters.add("relay.stream_refused")
             return
-        watcher = asyncio.create_task(self._watch(stream), name=f"relay watch {self.peer_id}")
+        beside = [
+            asyncio.create_task(self._watch(stream), name=f"relay watch {self.peer_id}"),
+            asyncio.create_task(self._confirm(stream), name=f"relay confirm {self.peer_id}"),
+        ]
         self.is_open, self._stream = True, stream
         self._owner.reachability_changed()
         try:
@@ -106,8 +122,10 @@ class RelaySession:
             self._counters.add("relay.stream_stuck")
         finally:
             self.is_open, self._stream = False, None
-            watcher.cancel()
-            await asyncio.gather(watcher, return_exceptions=True)
+            self._unconfirmed.lose_written()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await stream.reset()
             self._owner.reachability_changed()
 
@@ -118,8 +136,13 @@ class RelaySession:
         except (TransportError, TimeoutError):
             self.queue.put_back(chunk.frames)
             raise
+        self._unconfirmed.wrote(len(chunk.frames))
         if self.queue.has_room:
             self.slow = self.stuck = False
+
+    async def _confirm(self, stream: Stream) -> None:
+        with suppress(TransportError):  # The watcher notices it, too.
+            await self._unconfirmed.confirm(stream)
 
     async def _watch(self, stream: Stream) -> None:
         """Notice a reset promptly.  A peer may close or use its half; nothing on it is for us."""
