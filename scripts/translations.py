@@ -6,6 +6,7 @@ file changes only where words do.  The ``.qm`` files are what the window loads. 
 committed; set-up builds those that are older than their ``.ts``.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def stale(root: Path) -> Iterator[tuple[Path, Path]]:
 def build(root: Path, tools: Path) -> None:
     """Make what is stale, with the tool in ``tools``.  Raises CalledProcessError, OSError."""
     for source, built in stale(root):
-        fresh = built.with_suffix(".new")
+        fresh = built.with_suffix(f".{os.getpid()}.new")
         command = (tools / "pyside6-lrelease", "-silent", source, "-qm", fresh)
         subprocess.run(command, check=True)
         fresh.replace(built)

@@ -14,7 +14,7 @@ from engine.events import ConversationView
 from ui.icons import icon
 from ui.menu import Menu
 from ui.theme import current_theme
-from ui.times import moment, time_and_date
+from ui.times import clock_time, moment, short_date
 from ui.translate import tr
 
 HOUR_MS: Final = 3_600_000
@@ -38,7 +38,10 @@ def durations() -> tuple[tuple[str, int | None], ...]:
 def until_words(until_ms: int, now: datetime) -> str:
     """`"until 14:08"`, or with the date if that is another day."""
     at = moment(until_ms).astimezone(now.tzinfo)
-    return tr("until {time}").format(time=time_and_date(at, now.date()))
+    if at.date() == now.date():
+        return tr("until {time}").format(time=clock_time(at))
+    date = short_date(at.date(), now.date())
+    return tr("until {date}, {time}").format(date=date, time=clock_time(at))
 
 
 def mute_words(conversation: ConversationView, now: datetime) -> str:

@@ -15,6 +15,7 @@ from ui import languages, regional
 from ui.languages import speak
 from ui.settings import Language, UiSettings
 from ui.times import day_words, list_time, moment_words
+from ui.translate import tr
 
 ROOT = Path(__file__).resolve().parents[2]
 AT = datetime(2026, 11, 3, 14, 8, 31).astimezone()
@@ -112,3 +113,9 @@ def test_a_file_that_changed_is_built_again(tmp_path: Path) -> None:
     assert list(translations.stale(tmp_path)) == []
     source.touch()
     assert len(list(translations.stale(tmp_path))) == 1
+
+
+def test_french_chooses_its_plural_by_the_number() -> None:
+    speak("fr")
+    said = [tr("%n messages lost", "%n message lost", number) for number in (0, 1, 2)]
+    assert said == ["0 message perdu", "1 message perdu", "2 messages perdus"]

@@ -5,5991 +5,5995 @@
     <name></name>
     <message>
         <source>&quot;auto&quot; or an IPv4 or IPv6 address in quotes, such as &quot;127.0.0.1&quot;</source>
-        <translation type="unfinished"></translation>
+        <translation>«&#xa0;auto&#xa0;» ou une adresse IPv4 ou IPv6 entre guillemets, comme &quot;127.0.0.1&quot;</translation>
     </message>
     <message numerus="yes">
         <source>%n Stores</source>
         <comment>%n Store</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n Store</numerusform>
+            <numerusform>%n Stores</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n authors told different people different things; both are kept.</source>
         <comment>%n author told different people different things; both are kept.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n auteur a dit des choses différentes à différentes personnes&#x202f;; les deux sont gardées.</numerusform>
+            <numerusform>%n auteurs ont dit des choses différentes à différentes personnes&#x202f;; les deux sont gardées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n bytes</source>
         <comment>%n byte</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n octet</numerusform>
+            <numerusform>%n octets</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n claims of what somebody holds that cannot be true; refused.</source>
         <comment>%n claim of what somebody holds that cannot be true; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n affirmation impossible sur ce que quelqu’un détient&#x202f;; refusée.</numerusform>
+            <numerusform>%n affirmations impossibles sur ce que quelqu’un détient&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n connections closed to make room: of those that misbehaved, or of the address that had most.</source>
         <comment>%n connection closed to make room: of those that misbehaved, or of the address that had most.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n connexion fermée pour faire de la place&#xa0;: de celles qui se conduisaient mal, ou de l’adresse qui en avait le plus.</numerusform>
+            <numerusform>%n connexions fermées pour faire de la place&#xa0;: de celles qui se conduisaient mal, ou de l’adresse qui en avait le plus.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n connections for which there was no room; refused.</source>
         <comment>%n connection for which there was no room; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n connexion pour laquelle il n’y avait pas de place&#x202f;; refusée.</numerusform>
+            <numerusform>%n connexions pour lesquelles il n’y avait pas de place&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n connections from an address that has begun too many at once; refused.</source>
         <comment>%n connection from an address that has begun too many at once; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n connexion d’une adresse qui en a commencé trop à la fois&#x202f;; refusée.</numerusform>
+            <numerusform>%n connexions d’une adresse qui en a commencé trop à la fois&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n connections from an address that has its share already; refused.</source>
         <comment>%n connection from an address that has its share already; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n connexion d’une adresse qui a déjà sa part&#x202f;; refusée.</numerusform>
+            <numerusform>%n connexions d’une adresse qui a déjà sa part&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n connections refused because too many were being made at once.</source>
         <comment>%n connection refused because too many were being made at once.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n connexion refusée parce que trop étaient en cours d’établissement.</numerusform>
+            <numerusform>%n connexions refusées parce que trop étaient en cours d’établissement.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n conversations</source>
         <comment>%n conversation</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n conversation</numerusform>
+            <numerusform>%n conversations</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n days</source>
         <comment>%n day</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n jour</numerusform>
+            <numerusform>%n jours</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n earlier messages arrived</source>
         <comment>%n earlier message arrived</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message antérieur est arrivé</numerusform>
+            <numerusform>%n messages antérieurs sont arrivés</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n entries of its answer could not be used</source>
         <comment>%n entry of its answer could not be used</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n entrée de sa réponse n’a pas pu être utilisée</numerusform>
+            <numerusform>%n entrées de sa réponse n’ont pas pu être utilisées</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n files</source>
         <comment>%n file</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n fichier</numerusform>
+            <numerusform>%n fichiers</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n files go out with the message: {names}</source>
         <comment>Goes out with the message: {names}</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Part avec le message&#xa0;: {names}</numerusform>
+            <numerusform>%n fichiers partent avec le message&#xa0;: {names}</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n handshakes that went on for too long and made room for another.</source>
         <comment>%n handshake that went on for too long and made room for another.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n poignée de main qui durait trop et a laissé la place à une autre.</numerusform>
+            <numerusform>%n poignées de main qui duraient trop et ont laissé la place à une autre.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n members</source>
         <comment>%n member</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n membre</numerusform>
+            <numerusform>%n membres</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages</source>
         <comment>%n message</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message</numerusform>
+            <numerusform>%n messages</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages beyond what one author may send in a day; kept aside, or known by their ids alone.</source>
         <comment>%n message beyond what one author may send in a day; kept aside, or known by their ids alone.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message au-delà de ce qu’un auteur peut envoyer en un jour&#x202f;; mis de côté, ou connu seulement par son identifiant.</numerusform>
+            <numerusform>%n messages au-delà de ce qu’un auteur peut envoyer en un jour&#x202f;; mis de côté, ou connus seulement par leurs identifiants.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages could not be sent yet. Nothing is lost: sending goes on when you start Causerie again.</source>
         <comment>%n message could not be sent yet. Nothing is lost: sending goes on when you start Causerie again.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message n’a pas encore pu être envoyé. Rien n’est perdu&#xa0;: l’envoi reprend quand vous relancez Causerie.</numerusform>
+            <numerusform>%n messages n’ont pas encore pu être envoyés. Rien n’est perdu&#xa0;: l’envoi reprend quand vous relancez Causerie.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages dated by a wrong clock and said again; the copy took their place.</source>
         <comment>%n message dated by a wrong clock and said again; the copy took their place.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message daté par une horloge fausse et redit&#x202f;; la copie a pris sa place.</numerusform>
+            <numerusform>%n messages datés par une horloge fausse et redits&#x202f;; la copie a pris leur place.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages from a peer that says so much that the next ones had to wait.</source>
         <comment>%n message from a peer that says so much that the next ones had to wait.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message d’un pair qui en dit tant que les suivants ont dû attendre.</numerusform>
+            <numerusform>%n messages d’un pair qui en dit tant que les suivants ont dû attendre.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages from the future between two people; held until their time.</source>
         <comment>%n message from the future between two people; held until their time.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message du futur entre deux personnes&#x202f;; retenu jusqu’à son heure.</numerusform>
+            <numerusform>%n messages du futur entre deux personnes&#x202f;; retenus jusqu’à leur heure.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages from the future by this device&apos;s clock; held until their time.</source>
         <comment>%n message from the future by this device&apos;s clock; held until their time.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message du futur selon l’horloge de cet appareil&#x202f;; retenu jusqu’à son heure.</numerusform>
+            <numerusform>%n messages du futur selon l’horloge de cet appareil&#x202f;; retenus jusqu’à leur heure.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages from the future for which there was no room; fetched again later.</source>
         <comment>%n message from the future for which there was no room; fetched again later.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message du futur pour lequel il n’y avait pas de place&#x202f;; récupéré à nouveau plus tard.</numerusform>
+            <numerusform>%n messages du futur pour lesquels il n’y avait pas de place&#x202f;; récupérés à nouveau plus tard.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages held from the future that made room for sooner ones; fetched again later.</source>
         <comment>%n message held from the future that made room for sooner ones; fetched again later.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message du futur, retenu, qui a laissé la place à de plus proches&#x202f;; récupéré à nouveau plus tard.</numerusform>
+            <numerusform>%n messages du futur, retenus, qui ont laissé la place à de plus proches&#x202f;; récupérés à nouveau plus tard.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages held from the future whose time has come.</source>
         <comment>%n message held from the future whose time has come.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message du futur, retenu, dont l’heure est venue.</numerusform>
+            <numerusform>%n messages du futur, retenus, dont l’heure est venue.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages known here already, with another history under the same id; the first stays.</source>
         <comment>%n message known here already, with another history under the same id; the first stays.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message déjà connu ici, avec un autre historique sous le même identifiant&#x202f;; le premier reste.</numerusform>
+            <numerusform>%n messages déjà connus ici, avec un autre historique sous le même identifiant&#x202f;; le premier reste.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages known to be beyond that, that came once more; ignored.</source>
         <comment>%n message known to be beyond that, that came once more; ignored.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message connu pour être au-delà, venu une fois de plus&#x202f;; ignoré.</numerusform>
+            <numerusform>%n messages connus pour être au-delà, venus une fois de plus&#x202f;; ignorés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages lost</source>
         <comment>%n message lost</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message perdu</numerusform>
+            <numerusform>%n messages perdus</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages mention you</source>
         <comment>%n message mentions you</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message vous mentionne</numerusform>
+            <numerusform>%n messages vous mentionnent</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages missing</source>
         <comment>%n message missing</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message manquant</numerusform>
+            <numerusform>%n messages manquants</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages numbered in a way that cannot be; refused.</source>
         <comment>%n message numbered in a way that cannot be; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message numéroté d’une façon impossible&#x202f;; refusé.</numerusform>
+            <numerusform>%n messages numérotés d’une façon impossible&#x202f;; refusés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages of another channel; ignored.</source>
         <comment>%n message of another channel; ignored.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message d’un autre canal&#x202f;; ignoré.</numerusform>
+            <numerusform>%n messages d’un autre canal&#x202f;; ignorés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages of open channels that waited for each other; shown in the order of their times.</source>
         <comment>%n message of an open channel that waited for what waits for it; shown at its time.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message d’un canal ouvert qui attendait ce qui l’attend&#x202f;; affiché à son heure.</numerusform>
+            <numerusform>%n messages de canaux ouverts qui s’attendaient les uns les autres&#x202f;; affichés dans l’ordre de leurs heures.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages of yours never got out and will be lost.</source>
         <comment>%n message of yours never got out and will be lost.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n de vos messages n’est jamais parti et sera perdu.</numerusform>
+            <numerusform>%n de vos messages ne sont jamais partis et seront perdus.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages padded in another way than all others; refused.</source>
         <comment>%n message padded in another way than all others; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message complété autrement que tous les autres&#x202f;; refusé.</numerusform>
+            <numerusform>%n messages complétés autrement que tous les autres&#x202f;; refusés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages taken out of the archive to make room: of whoever had put most into it.</source>
         <comment>%n message taken out of the archive to make room: of whoever had put most into it.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message retiré des archives pour faire de la place&#xa0;: de qui en avait mis le plus.</numerusform>
+            <numerusform>%n messages retirés des archives pour faire de la place&#xa0;: de qui en avait mis le plus.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages that came faster than the archive could take them; not archived.</source>
         <comment>%n message that came faster than the archive could take them; not archived.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message venu plus vite que les archives ne pouvaient le prendre&#x202f;; non archivé.</numerusform>
+            <numerusform>%n messages venus plus vite que les archives ne pouvaient les prendre&#x202f;; non archivés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages that came once more, sealed as before; ignored.</source>
         <comment>%n message that came once more, sealed as before; ignored.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message venu une fois de plus, scellé comme avant&#x202f;; ignoré.</numerusform>
+            <numerusform>%n messages venus une fois de plus, scellés comme avant&#x202f;; ignorés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages that claimed to take the place of another, and may not; both stay.</source>
         <comment>%n message that claimed to take the place of another, and may not; both stay.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message qui prétendait prendre la place d’un autre, sans en avoir le droit&#x202f;; les deux restent.</numerusform>
+            <numerusform>%n messages qui prétendaient prendre la place d’un autre, sans en avoir le droit&#x202f;; les deux restent.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages wait behind</source>
         <comment>%n message waits behind</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message attend derrière</numerusform>
+            <numerusform>%n messages attendent derrière</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages with a key made to fit more than one secret; refused.</source>
         <comment>%n message with a key made to fit more than one secret; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message avec une clé faite pour plus d’un secret&#x202f;; refusé.</numerusform>
+            <numerusform>%n messages avec une clé faite pour plus d’un secret&#x202f;; refusés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages with an id that does not belong to what was said; refused.</source>
         <comment>%n message with an id that does not belong to what was said; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message dont l’identifiant ne correspond pas à ce qui a été dit&#x202f;; refusé.</numerusform>
+            <numerusform>%n messages dont l’identifiant ne correspond pas à ce qui a été dit&#x202f;; refusés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages with something packed in that nobody can read; refused.</source>
         <comment>%n message with something packed in that nobody can read; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message contenant quelque chose que personne ne peut lire&#x202f;; refusé.</numerusform>
+            <numerusform>%n messages contenant quelque chose que personne ne peut lire&#x202f;; refusés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n messages with something packed into their content that nobody can read; refused.</source>
         <comment>%n message with something packed into their content that nobody can read; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n message dont le contenu cache quelque chose que personne ne peut lire&#x202f;; refusé.</numerusform>
+            <numerusform>%n messages dont le contenu cache quelque chose que personne ne peut lire&#x202f;; refusés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n missing</source>
         <comment>%n missing</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n manquant</numerusform>
+            <numerusform>%n manquants</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n new messages</source>
         <comment>%n new message</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n nouveau message</numerusform>
+            <numerusform>%n nouveaux messages</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n not sent</source>
         <comment>%n not sent</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n non envoyé</numerusform>
+            <numerusform>%n non envoyés</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n other messages, lost longer ago, not listed</source>
         <comment>%n other message, lost longer ago, not listed</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n autre message, perdu il y a plus longtemps, non listé</numerusform>
+            <numerusform>%n autres messages, perdus il y a plus longtemps, non listés</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n other records</source>
         <comment>%n other record</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n autre enregistrement</numerusform>
+            <numerusform>%n autres enregistrements</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n others</source>
         <comment>%n other</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n autre</numerusform>
+            <numerusform>%n autres</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n people</source>
         <comment>%n person</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n personne</numerusform>
+            <numerusform>%n personnes</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n places could not be read; each held one row or more. Others may still have what is missing, and it is asked for.</source>
         <comment>%n place could not be read; it held one row or more. Others may still have what is missing, and it is asked for.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n endroit n’a pas pu être lu&#x202f;; il contenait une ligne ou plus. D’autres ont peut-être encore ce qui manque, et on le leur demande.</numerusform>
+            <numerusform>%n endroits n’ont pas pu être lus&#x202f;; chacun contenait une ligne ou plus. D’autres ont peut-être encore ce qui manque, et on le leur demande.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n questions for history from somebody who has had enough for this minute; they may ask again.</source>
         <comment>%n question for history from somebody who has had enough for this minute; they may ask again.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n demande d’historique de quelqu’un qui a eu assez pour cette minute&#x202f;; il peut redemander.</numerusform>
+            <numerusform>%n demandes d’historique de quelqu’un qui a eu assez pour cette minute&#x202f;; il peut redemander.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n questions for history that took too long to answer; refused.</source>
         <comment>%n question for history that took too long to answer; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n demande d’historique trop longue à satisfaire&#x202f;; refusée.</numerusform>
+            <numerusform>%n demandes d’historique trop longues à satisfaire&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n questions to this device&apos;s services that came too fast; refused.</source>
         <comment>%n question to this device&apos;s services that came too fast; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n question aux services de cet appareil, venue trop vite&#x202f;; refusée.</numerusform>
+            <numerusform>%n questions aux services de cet appareil, venues trop vite&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n questions to this device&apos;s services that were begun and not asked; refused.</source>
         <comment>%n question to this device&apos;s services that were begun and not asked; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n question aux services de cet appareil, commencée et jamais posée&#x202f;; refusée.</numerusform>
+            <numerusform>%n questions aux services de cet appareil, commencées et jamais posées&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n questions to this device&apos;s services that were too many at once; refused.</source>
         <comment>%n question to this device&apos;s services that were too many at once; refused.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n question aux services de cet appareil, de trop à la fois&#x202f;; refusée.</numerusform>
+            <numerusform>%n questions aux services de cet appareil, trop nombreuses à la fois&#x202f;; refusées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n reactions, edits or deletions that say nothing readable; ignored.</source>
         <comment>%n reaction, edit or deletion that says nothing readable; ignored.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n réaction, modification ou suppression qui ne dit rien de lisible&#x202f;; ignorée.</numerusform>
+            <numerusform>%n réactions, modifications ou suppressions qui ne disent rien de lisible&#x202f;; ignorées.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n requests to talk for which there was no room; they come again.</source>
         <comment>%n request to talk for which there was no room; they come again.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n demande de discussion pour laquelle il n’y avait pas de place&#x202f;; elle reviendra.</numerusform>
+            <numerusform>%n demandes de discussion pour lesquelles il n’y avait pas de place&#x202f;; elles reviendront.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n requests to talk from members of one group for which there was no room; they come again.</source>
         <comment>%n request to talk from members of one group for which there was no room; they come again.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n demande de discussion de membres d’un même groupe pour laquelle il n’y avait pas de place&#x202f;; elle reviendra.</numerusform>
+            <numerusform>%n demandes de discussion de membres d’un même groupe pour lesquelles il n’y avait pas de place&#x202f;; elles reviendront.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n requests to talk from strangers for which there was no room; they come again.</source>
         <comment>%n request to talk from strangers for which there was no room; they come again.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n demande de discussion d’inconnus pour laquelle il n’y avait pas de place&#x202f;; elle reviendra.</numerusform>
+            <numerusform>%n demandes de discussion d’inconnus pour lesquelles il n’y avait pas de place&#x202f;; elles reviendront.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n service nodes</source>
         <comment>%n service node</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n nœud de service</numerusform>
+            <numerusform>%n nœuds de service</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n times somebody wanted to edit or delete what another wrote; ignored.</source>
         <comment>%n time somebody wanted to edit or delete what another wrote; ignored.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n fois, quelqu’un a voulu modifier ou supprimer ce qu’un autre a écrit&#x202f;; ignoré.</numerusform>
+            <numerusform>%n fois, quelqu’un a voulu modifier ou supprimer ce qu’un autre a écrit&#x202f;; ignoré.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n tries, {reason}.</source>
         <comment>%n try, {reason}.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n tentative, {reason}.</numerusform>
+            <numerusform>%n tentatives, {reason}.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n unread</source>
         <comment>%n unread</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n non lu</numerusform>
+            <numerusform>%n non lus</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n waiting</source>
         <comment>%n waiting</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n en attente</numerusform>
+            <numerusform>%n en attente</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n waiting to send</source>
         <comment>%n waiting to send</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n en attente d’envoi</numerusform>
+            <numerusform>%n en attente d’envoi</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n years</source>
         <comment>%n year</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n an</numerusform>
+            <numerusform>%n ans</numerusform>
         </translation>
     </message>
     <message>
         <source>/ip4, /ip6, /dns4 or /dns6 with the host, then /tcp/ with the port, /ws or /wss for WebSocket, and at the end /p2p/ with the peer id.</source>
-        <translation type="unfinished"></translation>
+        <translation>/ip4, /ip6, /dns4 ou /dns6 avec l’hôte, puis /tcp/ avec le port, /ws ou /wss pour WebSocket, et à la fin /p2p/ avec l’identifiant de pair.</translation>
     </message>
     <message numerus="yes">
         <source>; what wait behind is shown below after a minute</source>
         <comment>; what waits behind is shown below after a minute</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>&#x202f;; ce qui attend derrière s’affiche dessous après une minute</numerusform>
+            <numerusform>&#x202f;; ce qui attend derrière s’affiche dessous après une minute</numerusform>
         </translation>
     </message>
     <message>
         <source>A clock can be set by a hundred years at most.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une horloge peut être réglée de cent ans au plus.</translation>
     </message>
     <message>
         <source>A content topic looks like /my-app/1/room/proto; &quot;{given}&quot; does not.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un content topic ressemble à /my-app/1/room/proto&#x202f;; ce n’est pas le cas de «&#xa0;{given}&#xa0;».</translation>
     </message>
     <message>
         <source>A file needs a name.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un fichier a besoin d’un nom.</translation>
     </message>
     <message>
         <source>A key pair is made on this device. Nobody else has the secret half, and there is no backup yet: who loses this device loses this identity.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’en a la moitié secrète, et il n’y a pas encore de sauvegarde&#xa0;: qui perd cet appareil perd cette identité.</translation>
     </message>
     <message>
         <source>A member</source>
-        <translation type="unfinished"></translation>
+        <translation>Un membre</translation>
     </message>
     <message>
         <source>A member sent it again, because it was missing</source>
-        <translation type="unfinished"></translation>
+        <translation>Un membre l’a renvoyé, parce qu’il manquait</translation>
     </message>
     <message>
         <source>A message can mention {limit} people.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un message peut mentionner {limit} personnes.</translation>
     </message>
     <message>
         <source>A message needs some text.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un message a besoin de texte.</translation>
     </message>
     <message>
         <source>A message that is here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un message qui est ici.</translation>
     </message>
     <message>
         <source>A message that is not here yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Un message qui n’est pas encore ici</translation>
     </message>
     <message>
         <source>A message that needs a newer version</source>
-        <translation type="unfinished"></translation>
+        <translation>Un message qui demande une version plus récente</translation>
     </message>
     <message numerus="yes">
         <source>A name has at most %n characters; the rest was left out.</source>
         <comment>A name has at most %n character; the rest was left out.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Un nom a au plus %n caractère&#x202f;; le reste a été omis.</numerusform>
+            <numerusform>Un nom a au plus %n caractères&#x202f;; le reste a été omis.</numerusform>
         </translation>
     </message>
     <message>
         <source>A page up, down</source>
-        <translation type="unfinished"></translation>
+        <translation>Une page vers le haut, vers le bas</translation>
     </message>
     <message>
         <source>A part of it cannot be read any more on this device. Send it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une partie ne peut plus être lue sur cet appareil. Envoyez-le à nouveau.</translation>
     </message>
     <message>
         <source>A part of it cannot be read any more on this device. Try again to get it anew.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une partie ne peut plus être lue sur cet appareil. Réessayez pour le récupérer à nouveau.</translation>
     </message>
     <message>
         <source>A person&apos;s contact link. A click shows whose it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le lien de contact d’une personne. Un clic montre de qui.</translation>
     </message>
     <message>
         <source>A reaction is one emoji.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une réaction est un seul emoji.</translation>
     </message>
     <message>
         <source>A shard is a number from 0 to {limit}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un shard est un nombre de 0 à {limit}.</translation>
     </message>
     <message>
         <source>A thread with three messages</source>
-        <translation type="unfinished"></translation>
+        <translation>Un fil avec trois messages</translation>
     </message>
     <message>
         <source>About the conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos de la conversation</translation>
     </message>
     <message>
         <source>About the conversation, and close it</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos de la conversation, et fermer</translation>
     </message>
     <message>
         <source>About the message</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos du message</translation>
     </message>
     <message>
         <source>About this channel…</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos de ce canal…</translation>
     </message>
     <message>
         <source>About this group</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos de ce groupe</translation>
     </message>
     <message>
         <source>About this person</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos de cette personne</translation>
     </message>
     <message>
         <source>About {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>À propos de {name}</translation>
     </message>
     <message>
         <source>Accept</source>
-        <translation type="unfinished"></translation>
+        <translation>Accepter</translation>
     </message>
     <message>
         <source>Accept their request first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Acceptez d’abord sa demande.</translation>
     </message>
     <message>
         <source>Accept {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Accepter {name}</translation>
     </message>
     <message>
         <source>Accept {name} to write to them</source>
-        <translation type="unfinished"></translation>
+        <translation>Acceptez {name} pour lui écrire</translation>
     </message>
     <message>
         <source>Activities</source>
-        <translation type="unfinished"></translation>
+        <translation>Activités</translation>
     </message>
     <message>
         <source>Add</source>
-        <translation type="unfinished"></translation>
+        <translation>Ajouter</translation>
     </message>
     <message>
         <source>Add a Store by its address</source>
-        <translation type="unfinished"></translation>
+        <translation>Ajouter un Store par son adresse</translation>
     </message>
     <message>
         <source>Add a person</source>
-        <translation type="unfinished"></translation>
+        <translation>Ajouter une personne</translation>
     </message>
     <message>
         <source>Add a person, start a group, or join one with an invitation. Everyone in it sees the same messages in the same order.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ajoutez une personne, créez un groupe, ou rejoignez-en un avec une invitation. Tous y voient les mêmes messages dans le même ordre.</translation>
     </message>
     <message>
         <source>Add…</source>
-        <translation type="unfinished"></translation>
+        <translation>Ajouter…</translation>
     </message>
     <message>
         <source>All</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout</translation>
     </message>
     <message>
         <source>All of the file</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier entier</translation>
     </message>
     <message>
         <source>All that can be done with it</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout ce qu’on peut en faire</translation>
     </message>
     <message>
         <source>All there is</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout ce qu’il y a</translation>
     </message>
     <message>
         <source>An invitation to a group. A click shows what it says.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une invitation à un groupe. Un clic montre ce qu’elle dit.</translation>
     </message>
     <message>
         <source>Animals and nature</source>
-        <translation type="unfinished"></translation>
+        <translation>Animaux et nature</translation>
     </message>
     <message numerus="yes">
         <source>Another %n lines are wrong.</source>
         <comment>Another %n line is wrong.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>%n autre ligne est fausse.</numerusform>
+            <numerusform>%n autres lignes sont fausses.</numerusform>
         </translation>
     </message>
     <message>
         <source>Another process keeps the database locked.</source>
-        <translation type="unfinished"></translation>
+        <translation>Un autre processus garde la base de données verrouillée.</translation>
     </message>
     <message>
         <source>Answers</source>
-        <translation type="unfinished"></translation>
+        <translation>Répond</translation>
     </message>
     <message>
         <source>Answers in {number} ms</source>
-        <translation type="unfinished"></translation>
+        <translation>Répond en {number}&#xa0;ms</translation>
     </message>
     <message>
         <source>Any time</source>
-        <translation type="unfinished"></translation>
+        <translation>N’importe quand</translation>
     </message>
     <message>
         <source>Anybody</source>
-        <translation type="unfinished"></translation>
+        <translation>N’importe qui</translation>
     </message>
     <message>
         <source>Anyone can take any name. Compare it by another way, then mark it as verified.</source>
-        <translation type="unfinished"></translation>
+        <translation>N’importe qui peut prendre n’importe quel nom. Comparez-la par un autre moyen, puis marquez-la comme vérifiée.</translation>
     </message>
     <message>
         <source>Anyone can take any name: compare the fingerprint if you can. They learn only that their request arrived.</source>
-        <translation type="unfinished"></translation>
+        <translation>N’importe qui peut prendre n’importe quel nom&#xa0;: comparez l’empreinte si vous le pouvez. La personne apprend seulement que sa demande est arrivée.</translation>
     </message>
     <message>
         <source>Anyone with this link can read this group</source>
-        <translation type="unfinished"></translation>
+        <translation>Quiconque a ce lien peut lire ce groupe</translation>
     </message>
     <message>
         <source>Anywhere</source>
-        <translation type="unfinished"></translation>
+        <translation>Partout</translation>
     </message>
     <message>
         <source>Appearance</source>
-        <translation type="unfinished"></translation>
+        <translation>Apparence</translation>
     </message>
     <message>
         <source>Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>Archiver</translation>
     </message>
     <message>
         <source>Archived: {number}</source>
-        <translation type="unfinished"></translation>
+        <translation>Archives&#xa0;: {number}</translation>
     </message>
     <message>
         <source>Arrived late, and was put where it belongs.</source>
-        <translation type="unfinished"></translation>
+        <translation>Arrivé en retard, et mis à sa place.</translation>
     </message>
     <message>
         <source>Arrived late.</source>
-        <translation type="unfinished"></translation>
+        <translation>Arrivé en retard.</translation>
     </message>
     <message>
         <source>As Causerie</source>
-        <translation type="unfinished"></translation>
+        <translation>Comme Causerie</translation>
     </message>
     <message>
         <source>As js-waku</source>
-        <translation type="unfinished"></translation>
+        <translation>Comme js-waku</translation>
     </message>
     <message>
         <source>As many files are kept here as there may be; delete some first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il y a déjà ici autant de fichiers qu’il peut y en avoir&#x202f;; supprimez-en d’abord.</translation>
     </message>
     <message>
         <source>As others do</source>
-        <translation type="unfinished"></translation>
+        <translation>Comme les autres</translation>
     </message>
     <message>
         <source>As the channel is called</source>
-        <translation type="unfinished"></translation>
+        <translation>Selon le nom du canal</translation>
     </message>
     <message>
         <source>As the desktop</source>
-        <translation type="unfinished"></translation>
+        <translation>Comme le bureau</translation>
     </message>
     <message>
         <source>Ask</source>
-        <translation type="unfinished"></translation>
+        <translation>Demander</translation>
     </message>
     <message>
         <source>Ask again</source>
-        <translation type="unfinished"></translation>
+        <translation>Redemander</translation>
     </message>
     <message>
         <source>Ask {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Demander à {name}</translation>
     </message>
     <message numerus="yes">
         <source>Asked %n times</source>
         <comment>Asked %n time</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Demandé %n fois</numerusform>
+            <numerusform>Demandé %n fois</numerusform>
         </translation>
     </message>
     <message>
         <source>Asked once</source>
-        <translation type="unfinished"></translation>
+        <translation>Demandé une fois</translation>
     </message>
     <message>
         <source>Asked twice</source>
-        <translation type="unfinished"></translation>
+        <translation>Demandé deux fois</translation>
     </message>
     <message>
         <source>Asking Stores for what is missing, {number} new</source>
-        <translation type="unfinished"></translation>
+        <translation>Demande de ce qui manque aux Stores, {number} nouveaux</translation>
     </message>
     <message>
         <source>Asking Stores for what is missing…</source>
-        <translation type="unfinished"></translation>
+        <translation>Demande de ce qui manque aux Stores…</translation>
     </message>
     <message numerus="yes">
         <source>Asking contacts %n addresses of theirs.</source>
         <comment>Asking contacts %n address of theirs.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>La demande contacte %n de ses adresses.</numerusform>
+            <numerusform>La demande contacte %n de ses adresses.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Asking for %n messages</source>
         <comment>Asking for %n message</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Demande de %n message</numerusform>
+            <numerusform>Demande de %n messages</numerusform>
         </translation>
     </message>
     <message>
         <source>At most {most} files go out at once.</source>
-        <translation type="unfinished"></translation>
+        <translation>Au plus {most} fichiers partent à la fois.</translation>
     </message>
     <message>
         <source>Automatic</source>
-        <translation type="unfinished"></translation>
+        <translation>Automatique</translation>
     </message>
     <message>
         <source>Back</source>
-        <translation type="unfinished"></translation>
+        <translation>Retour</translation>
     </message>
     <message>
         <source>Back from the archive</source>
-        <translation type="unfinished"></translation>
+        <translation>Revenir des archives</translation>
     </message>
     <message>
         <source>Back to the conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>Retour aux conversations</translation>
     </message>
     <message>
         <source>Back to the group</source>
-        <translation type="unfinished"></translation>
+        <translation>Retour au groupe</translation>
     </message>
     <message>
         <source>Back to the names</source>
-        <translation type="unfinished"></translation>
+        <translation>Retour aux noms</translation>
     </message>
     <message>
         <source>Between …</source>
-        <translation type="unfinished"></translation>
+        <translation>Entre …</translation>
     </message>
     <message>
         <source>Block</source>
-        <translation type="unfinished"></translation>
+        <translation>Bloquer</translation>
     </message>
     <message>
         <source>Block {name}?</source>
-        <translation type="unfinished"></translation>
+        <translation>Bloquer {name}&#x202f;?</translation>
     </message>
     <message>
         <source>Blocked</source>
-        <translation type="unfinished"></translation>
+        <translation>Contact bloqué</translation>
     </message>
     <message>
         <source>Block…</source>
-        <translation type="unfinished"></translation>
+        <translation>Bloquer…</translation>
     </message>
     <message>
         <source>Bold, italic, strike</source>
-        <translation type="unfinished"></translation>
+        <translation>Gras, italique, barré</translation>
     </message>
     <message>
         <source>Both messages are signed, and only one of them fits into the order in which they say that they spoke. Not everybody was sent the same; both are kept here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les deux messages sont signés, et un seul des deux entre dans l’ordre dans lequel leur auteur dit avoir parlé. Tout le monde n’a pas reçu le même&#x202f;; les deux sont gardés ici.</translation>
     </message>
     <message>
         <source>By content topic</source>
-        <translation type="unfinished"></translation>
+        <translation>Par content topic</translation>
     </message>
     <message>
         <source>By the others&apos; clock</source>
-        <translation type="unfinished"></translation>
+        <translation>À l’heure des autres</translation>
     </message>
     <message>
         <source>Calendar</source>
-        <translation type="unfinished"></translation>
+        <translation>Calendrier</translation>
     </message>
     <message>
         <source>Came</source>
-        <translation type="unfinished"></translation>
+        <translation>Venu</translation>
     </message>
     <message>
         <source>Came over: {conversations}, {messages}, {people}, {files}, {others}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Repris&#xa0;: {conversations}, {messages}, {people}, {files}, {others}.</translation>
     </message>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished"></translation>
+        <translation>Annuler</translation>
     </message>
     <message>
         <source>Cancel (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>Annuler (Échap)</translation>
     </message>
     <message>
         <source>Catching up, {number} new</source>
-        <translation type="unfinished"></translation>
+        <translation>Rattrapage, {number} nouveaux</translation>
     </message>
     <message>
         <source>Catching up…</source>
-        <translation type="unfinished"></translation>
+        <translation>Rattrapage…</translation>
     </message>
     <message>
         <source>Causerie could not start</source>
-        <translation type="unfinished"></translation>
+        <translation>Causerie n’a pas pu démarrer</translation>
     </message>
     <message>
         <source>Causerie fetches no picture from the web. Copy it and paste it here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Causerie ne va chercher aucune image sur le web. Copiez-la et collez-la ici.</translation>
     </message>
     <message>
         <source>Causerie opens web addresses (https and http) and mail addresses only.</source>
-        <translation type="unfinished"></translation>
+        <translation>Causerie n’ouvre que les adresses web (https et http) et les adresses e-mail.</translation>
     </message>
     <message>
         <source>Causerie sees other windows only if System Settings, Privacy, Screen Recording allows it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Causerie ne voit les autres fenêtres que si Réglages Système, Confidentialité, Enregistrement de l’écran le permet.</translation>
     </message>
     <message>
         <source>Causerie {version}</source>
-        <translation type="unfinished"></translation>
+        <translation>Causerie {version}</translation>
     </message>
     <message numerus="yes">
         <source>Causerie: %n unread</source>
         <comment>Causerie: %n unread</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Causerie&#xa0;: %n non lu</numerusform>
+            <numerusform>Causerie&#xa0;: %n non lus</numerusform>
         </translation>
     </message>
     <message>
         <source>Changing…</source>
-        <translation type="unfinished"></translation>
+        <translation>Changement…</translation>
     </message>
     <message>
         <source>Channel id</source>
-        <translation type="unfinished"></translation>
+        <translation>Identifiant du canal</translation>
     </message>
     <message>
         <source>Check the clock</source>
-        <translation type="unfinished"></translation>
+        <translation>Vérifier l’horloge</translation>
     </message>
     <message>
         <source>Choose a conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisissez une conversation</translation>
     </message>
     <message>
         <source>Choose a conversation first</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisissez d’abord une conversation</translation>
     </message>
     <message>
         <source>Choose a picture</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisir une image</translation>
     </message>
     <message>
         <source>Choose a picture of the code, or drop one here</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisissez une image du code, ou déposez-en une ici</translation>
     </message>
     <message>
         <source>Choose a picture…</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisir une image…</translation>
     </message>
     <message>
         <source>Choose files</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisir des fichiers</translation>
     </message>
     <message>
         <source>Click to ask for it</source>
-        <translation type="unfinished"></translation>
+        <translation>Cliquez pour le demander</translation>
     </message>
     <message>
         <source>Clipboard</source>
-        <translation type="unfinished"></translation>
+        <translation>Presse-papiers</translation>
     </message>
     <message>
         <source>Clock</source>
-        <translation type="unfinished"></translation>
+        <translation>Horloge</translation>
     </message>
     <message>
         <source>Clock {off} ahead</source>
-        <translation type="unfinished"></translation>
+        <translation>Horloge en avance de {off}</translation>
     </message>
     <message>
         <source>Clock {off} behind</source>
-        <translation type="unfinished"></translation>
+        <translation>Horloge en retard de {off}</translation>
     </message>
     <message>
         <source>Close</source>
-        <translation type="unfinished"></translation>
+        <translation>Fermer</translation>
     </message>
     <message>
         <source>Close the panel</source>
-        <translation type="unfinished"></translation>
+        <translation>Fermer le panneau</translation>
     </message>
     <message>
         <source>Close the search</source>
-        <translation type="unfinished"></translation>
+        <translation>Fermer la recherche</translation>
     </message>
     <message>
         <source>Close this notice</source>
-        <translation type="unfinished"></translation>
+        <translation>Fermer cet avis</translation>
     </message>
     <message>
         <source>Cluster</source>
-        <translation type="unfinished"></translation>
+        <translation>Cluster</translation>
     </message>
     <message>
         <source>Cluster and shard</source>
-        <translation type="unfinished"></translation>
+        <translation>Cluster et shard</translation>
     </message>
     <message>
         <source>Cluster and shard are numbers.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le cluster et le shard sont des nombres.</translation>
     </message>
     <message>
         <source>Cluster {cluster}, shard by content topic</source>
-        <translation type="unfinished"></translation>
+        <translation>Cluster {cluster}, shard selon le content topic</translation>
     </message>
     <message>
         <source>Cluster {cluster}, shard {shard}</source>
-        <translation type="unfinished"></translation>
+        <translation>Cluster {cluster}, shard {shard}</translation>
     </message>
     <message>
         <source>Code copied</source>
-        <translation type="unfinished"></translation>
+        <translation>Code copié</translation>
     </message>
     <message>
         <source>Code of the invitation to {name}, to be scanned</source>
-        <translation type="unfinished"></translation>
+        <translation>Code de l’invitation à {name}, à scanner</translation>
     </message>
     <message>
         <source>Code of the safety number with {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Code du numéro de sécurité avec {name}</translation>
     </message>
     <message>
         <source>Code of your contact link, to be scanned</source>
-        <translation type="unfinished"></translation>
+        <translation>Code de votre lien de contact, à scanner</translation>
     </message>
     <message>
         <source>Command: {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Commande&#xa0;: {name}</translation>
     </message>
     <message>
         <source>Compare it with {name} when you meet or talk. If it is the same on both devices, nobody is in between.</source>
-        <translation type="unfinished"></translation>
+        <translation>Comparez-le avec {name} quand vous vous voyez ou vous parlez. S’il est le même sur les deux appareils, personne n’est entre vous.</translation>
     </message>
     <message>
         <source>Compare with {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Comparer avec {name}</translation>
     </message>
     <message>
         <source>Compare…</source>
-        <translation type="unfinished"></translation>
+        <translation>Comparer…</translation>
     </message>
     <message>
         <source>Connected peers that keep messages. They are asked while no Store of yours is on.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pairs connectés qui gardent des messages. Ils sont interrogés tant qu’aucun de vos Stores n’est activé.</translation>
     </message>
     <message>
         <source>Connected peers that keep messages. They are not asked, because a Store of yours is on.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pairs connectés qui gardent des messages. Ils ne sont pas interrogés, car un de vos Stores est activé.</translation>
     </message>
     <message>
         <source>Connecting</source>
-        <translation type="unfinished"></translation>
+        <translation>Connexion</translation>
     </message>
     <message>
         <source>Contact link</source>
-        <translation type="unfinished"></translation>
+        <translation>Lien de contact</translation>
     </message>
     <message>
         <source>Contact link of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Lien de contact de {name}</translation>
     </message>
     <message>
         <source>Content that is no text</source>
-        <translation type="unfinished"></translation>
+        <translation>Contenu qui n’est pas du texte</translation>
     </message>
     <message>
         <source>Content that is no text.</source>
-        <translation type="unfinished"></translation>
+        <translation>Contenu qui n’est pas du texte.</translation>
     </message>
     <message>
         <source>Content topic</source>
-        <translation type="unfinished"></translation>
+        <translation>Content topic</translation>
     </message>
     <message>
         <source>Continue</source>
-        <translation type="unfinished"></translation>
+        <translation>Continuer</translation>
     </message>
     <message>
         <source>Conversation above</source>
-        <translation type="unfinished"></translation>
+        <translation>Conversation du dessus</translation>
     </message>
     <message>
         <source>Conversation above, below</source>
-        <translation type="unfinished"></translation>
+        <translation>Conversation du dessus, du dessous</translation>
     </message>
     <message>
         <source>Conversation below</source>
-        <translation type="unfinished"></translation>
+        <translation>Conversation du dessous</translation>
     </message>
     <message>
         <source>Conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>Conversations</translation>
     </message>
     <message>
         <source>Copied</source>
-        <translation type="unfinished"></translation>
+        <translation>Copié</translation>
     </message>
     <message>
         <source>Copy</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier</translation>
     </message>
     <message>
         <source>Copy address</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier l’adresse</translation>
     </message>
     <message>
         <source>Copy code</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier le code</translation>
     </message>
     <message>
         <source>Copy link</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier le lien</translation>
     </message>
     <message>
         <source>Copy message</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier le message</translation>
     </message>
     <message>
         <source>Copy the proof</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier la preuve</translation>
     </message>
     <message>
         <source>Copy what can be read</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier ce qui peut être lu</translation>
     </message>
     <message>
         <source>Copy, select everything</source>
-        <translation type="unfinished"></translation>
+        <translation>Copier, tout sélectionner</translation>
     </message>
     <message>
         <source>Could not read the messages: {reason}</source>
-        <translation type="unfinished"></translation>
+        <translation>Impossible de lire les messages&#xa0;: {reason}</translation>
     </message>
     <message>
         <source>Could not {purpose}: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>Échec de l’action «&#xa0;{purpose}&#xa0;»&#xa0;: {why}</translation>
     </message>
     <message>
         <source>Create group</source>
-        <translation type="unfinished"></translation>
+        <translation>Créer le groupe</translation>
     </message>
     <message>
         <source>Ctrl /</source>
-        <translation type="unfinished"></translation>
+        <translation>Ctrl /</translation>
     </message>
     <message>
         <source>Ctrl J</source>
-        <translation type="unfinished"></translation>
+        <translation>Ctrl J</translation>
     </message>
     <message>
         <source>Ctrl N</source>
-        <translation type="unfinished"></translation>
+        <translation>Ctrl N</translation>
     </message>
     <message>
         <source>Ctrl P</source>
-        <translation type="unfinished"></translation>
+        <translation>Ctrl P</translation>
     </message>
     <message>
         <source>Ctrl Shift F</source>
-        <translation type="unfinished"></translation>
+        <translation>Ctrl Maj F</translation>
     </message>
     <message>
         <source>Dark</source>
-        <translation type="unfinished"></translation>
+        <translation>Sombre</translation>
     </message>
     <message>
         <source>Dark skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Peau foncée</translation>
     </message>
     <message>
         <source>Days</source>
-        <translation type="unfinished"></translation>
+        <translation>Jours</translation>
     </message>
     <message>
         <source>Decline</source>
-        <translation type="unfinished"></translation>
+        <translation>Refuser</translation>
     </message>
     <message>
         <source>Declined</source>
-        <translation type="unfinished"></translation>
+        <translation>Refusée</translation>
     </message>
     <message>
         <source>Delete</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer</translation>
     </message>
     <message>
         <source>Delete for everybody</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer pour tout le monde</translation>
     </message>
     <message>
         <source>Delete for you?</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer pour vous&#x202f;?</translation>
     </message>
     <message>
         <source>Delete here</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer ici</translation>
     </message>
     <message>
         <source>Delete here…</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer ici…</translation>
     </message>
     <message>
         <source>Delete this message?</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer ce message&#x202f;?</translation>
     </message>
     <message>
         <source>Deleted message</source>
-        <translation type="unfinished"></translation>
+        <translation>Message supprimé</translation>
     </message>
     <message>
         <source>Delete…</source>
-        <translation type="unfinished"></translation>
+        <translation>Supprimer…</translation>
     </message>
     <message>
         <source>Delivered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Remis.</translation>
     </message>
     <message>
         <source>Details</source>
-        <translation type="unfinished"></translation>
+        <translation>Détails</translation>
     </message>
     <message>
         <source>Devices on one network find each other. Others there can see that this one is here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les appareils d’un même réseau se trouvent. Les autres peuvent y voir que celui-ci est là.</translation>
     </message>
     <message>
         <source>Direct</source>
-        <translation type="unfinished"></translation>
+        <translation>Direct</translation>
     </message>
     <message>
         <source>Direct, and through service nodes while nobody else can be reached.</source>
-        <translation type="unfinished"></translation>
+        <translation>En direct, et par des nœuds de service tant que personne d’autre n’est joignable.</translation>
     </message>
     <message>
         <source>Directly, when it was sent</source>
-        <translation type="unfinished"></translation>
+        <translation>Directement, au moment de l’envoi</translation>
     </message>
     <message>
         <source>Discard</source>
-        <translation type="unfinished"></translation>
+        <translation>Abandonner</translation>
     </message>
     <message>
         <source>Discard this message?</source>
-        <translation type="unfinished"></translation>
+        <translation>Abandonner ce message&#x202f;?</translation>
     </message>
     <message>
         <source>Discard…</source>
-        <translation type="unfinished"></translation>
+        <translation>Abandonner…</translation>
     </message>
     <message>
         <source>Do not disturb</source>
-        <translation type="unfinished"></translation>
+        <translation>Ne pas déranger</translation>
     </message>
     <message>
         <source>Do not send {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ne pas envoyer {name}</translation>
     </message>
     <message>
         <source>Do not show the messages of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ne pas afficher les messages de {name}</translation>
     </message>
     <message>
         <source>Done</source>
-        <translation type="unfinished"></translation>
+        <translation>Terminé</translation>
     </message>
     <message>
         <source>Draft: </source>
-        <translation type="unfinished"></translation>
+        <translation>Brouillon&#xa0;: </translation>
     </message>
     <message>
         <source>Drop here to send to {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Déposez ici pour envoyer à {name}</translation>
     </message>
     <message>
         <source>Earlier message that was found</source>
-        <translation type="unfinished"></translation>
+        <translation>Message trouvé précédent</translation>
     </message>
     <message>
         <source>Earlier messages could not be fetched. {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>Les messages antérieurs n’ont pas pu être récupérés. {why}</translation>
     </message>
     <message>
         <source>Earlier messages missing</source>
-        <translation type="unfinished"></translation>
+        <translation>Messages antérieurs manquants</translation>
     </message>
     <message>
         <source>Earlier versions…</source>
-        <translation type="unfinished"></translation>
+        <translation>Versions antérieures…</translation>
     </message>
     <message>
         <source>Edit</source>
-        <translation type="unfinished"></translation>
+        <translation>Modifier</translation>
     </message>
     <message>
         <source>Edit message</source>
-        <translation type="unfinished"></translation>
+        <translation>Modifier le message</translation>
     </message>
     <message>
         <source>Edit what you sent last, if nothing is written</source>
-        <translation type="unfinished"></translation>
+        <translation>Modifier votre dernier envoi, si rien n’est écrit</translation>
     </message>
     <message>
         <source>Edited</source>
-        <translation type="unfinished"></translation>
+        <translation>Modifié</translation>
     </message>
     <message>
         <source>Else what can be read is copied into a new profile; this one stays as it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>Sinon, ce qui peut être lu est copié dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Emoji</source>
-        <translation type="unfinished"></translation>
+        <translation>Emoji</translation>
     </message>
     <message>
         <source>Emoji (Ctrl+E)</source>
-        <translation type="unfinished"></translation>
+        <translation>Emoji (Ctrl+E)</translation>
     </message>
     <message>
         <source>Emoji that you use are kept here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les emojis que vous utilisez sont gardés ici.</translation>
     </message>
     <message>
         <source>Emoji; or write :name:</source>
-        <translation type="unfinished"></translation>
+        <translation>Emoji&#x202f;; ou écrivez :nom:</translation>
     </message>
     <message>
         <source>Every other member holds it; to one person: delivered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tous les autres membres le détiennent&#x202f;; pour une seule personne&#xa0;: remis.</translation>
     </message>
     <message>
         <source>Everybody who received an earlier version can still read it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tous ceux qui ont reçu une version antérieure peuvent encore la lire.</translation>
     </message>
     <message>
         <source>Everyone in a group ends up with the same messages in the same order, and every message shows who holds it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tous les membres d’un groupe finissent par avoir les mêmes messages dans le même ordre, et chaque message montre qui le détient.</translation>
     </message>
     <message>
         <source>Everything goes through service nodes, as the public Waku network needs it. They learn which topics you follow, and not what is written.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout passe par des nœuds de service, comme il le faut sur le réseau Waku public. Ils apprennent quels sujets vous suivez, mais pas ce qui est écrit.</translation>
     </message>
     <message>
         <source>Everything goes through the proxy, and nothing is said on the local network.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout passe par le proxy, et rien n’est dit sur le réseau local.</translation>
     </message>
     <message>
         <source>Everything is read.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout est lu.</translation>
     </message>
     <message>
         <source>Faces and feelings</source>
-        <translation type="unfinished"></translation>
+        <translation>Visages et émotions</translation>
     </message>
     <message>
         <source>Failed the last time; it is asked again. {reason}</source>
-        <translation type="unfinished"></translation>
+        <translation>A échoué la dernière fois&#x202f;; il est interrogé à nouveau. {reason}</translation>
     </message>
     <message>
         <source>Fetch</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupérer</translation>
     </message>
     <message>
         <source>Fetch again</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupérer à nouveau</translation>
     </message>
     <message>
         <source>Fetch earlier messages</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupérer des messages antérieurs</translation>
     </message>
     <message>
         <source>Fetch history</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupérer l’historique</translation>
     </message>
     <message>
         <source>Fetch history from Stores</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupérer l’historique des Stores</translation>
     </message>
     <message>
         <source>Fetch pictures below {size} MB by themselves</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupérer d’office les images de moins de {size}&#xa0;Mo</translation>
     </message>
     <message>
         <source>Fetched {back_to}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupéré&#xa0;: {back_to}.</translation>
     </message>
     <message>
         <source>Fetching earlier messages…</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupération des messages antérieurs…</translation>
     </message>
     <message>
         <source>Fetching history, {back_to}</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupération de l’historique, {back_to}</translation>
     </message>
     <message>
         <source>File {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Fichier {name}</translation>
     </message>
     <message>
         <source>File {name}, {words}</source>
-        <translation type="unfinished"></translation>
+        <translation>Fichier {name}, {words}</translation>
     </message>
     <message>
         <source>Find each other</source>
-        <translation type="unfinished"></translation>
+        <translation>Se trouver</translation>
     </message>
     <message>
         <source>Fingerprint of its admin, compare it if you can</source>
-        <translation type="unfinished"></translation>
+        <translation>Empreinte de son admin, comparez-la si vous le pouvez</translation>
     </message>
     <message>
         <source>Fingerprint of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Empreinte de {name}</translation>
     </message>
     <message>
         <source>Fingerprint of {name}: {fingerprint}</source>
-        <translation type="unfinished"></translation>
+        <translation>Empreinte de {name}&#xa0;: {fingerprint}</translation>
     </message>
     <message>
         <source>Flags</source>
-        <translation type="unfinished"></translation>
+        <translation>Drapeaux</translation>
     </message>
     <message>
         <source>Food and drink</source>
-        <translation type="unfinished"></translation>
+        <translation>Nourriture et boissons</translation>
     </message>
     <message>
         <source>For 1 hour</source>
-        <translation type="unfinished"></translation>
+        <translation>Pendant 1 heure</translation>
     </message>
     <message>
         <source>For 8 hours</source>
-        <translation type="unfinished"></translation>
+        <translation>Pendant 8 heures</translation>
     </message>
     <message>
         <source>For everybody: the others are asked to hide it, in ten seconds, so that you can still undo it. Whoever has it now, or kept a copy, can keep it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pour tout le monde&#xa0;: on demande aux autres de le masquer, dans dix secondes, pour que vous puissiez encore annuler. Qui l’a déjà, ou en a gardé une copie, peut la garder.</translation>
     </message>
     <message>
         <source>For example Tide Gauge</source>
-        <translation type="unfinished"></translation>
+        <translation>Par exemple Marégraphe</translation>
     </message>
     <message>
         <source>For example general</source>
-        <translation type="unfinished"></translation>
+        <translation>Par exemple general</translation>
     </message>
     <message>
         <source>For its turn, or for a Store that can be reached.</source>
-        <translation type="unfinished"></translation>
+        <translation>Son tour, ou un Store joignable.</translation>
     </message>
     <message>
         <source>Forward</source>
-        <translation type="unfinished"></translation>
+        <translation>Transférer</translation>
     </message>
     <message>
         <source>Forward to</source>
-        <translation type="unfinished"></translation>
+        <translation>Transférer à</translation>
     </message>
     <message>
         <source>Forwarded</source>
-        <translation type="unfinished"></translation>
+        <translation>Transféré</translation>
     </message>
     <message>
         <source>Forward…</source>
-        <translation type="unfinished"></translation>
+        <translation>Transférer…</translation>
     </message>
     <message>
         <source>Found</source>
-        <translation type="unfinished"></translation>
+        <translation>Trouvés</translation>
     </message>
     <message>
         <source>From</source>
-        <translation type="unfinished"></translation>
+        <translation>De</translation>
     </message>
     <message>
         <source>From a Store</source>
-        <translation type="unfinished"></translation>
+        <translation>D’un Store</translation>
     </message>
     <message>
         <source>From the next start on it is written down when each message was sent, arrived, was missing and was acknowledged: for testers who compare their records. The files lie in the profile and are not encrypted. They hold no text, no names and no keys, but message ids, times, and a pseudonym for every person and conversation. Nothing is sent anywhere.</source>
-        <translation type="unfinished"></translation>
+        <translation>À partir du prochain démarrage, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé&#xa0;: pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
     </message>
     <message>
         <source>From this day</source>
-        <translation type="unfinished"></translation>
+        <translation>À partir de ce jour</translation>
     </message>
     <message>
         <source>From {names}</source>
-        <translation type="unfinished"></translation>
+        <translation>De {names}</translation>
     </message>
     <message>
         <source>From {name}.</source>
-        <translation type="unfinished"></translation>
+        <translation>De {name}.</translation>
     </message>
     <message>
         <source>Full address</source>
-        <translation type="unfinished"></translation>
+        <translation>Adresse complète</translation>
     </message>
     <message>
         <source>GIF</source>
-        <translation type="unfinished"></translation>
+        <translation>GIF</translation>
     </message>
     <message>
         <source>Give it a name. You can invite people as soon as it is there.</source>
-        <translation type="unfinished"></translation>
+        <translation>Donnez-lui un nom. Vous pourrez inviter des gens dès qu’il existera.</translation>
     </message>
     <message>
         <source>Give them mine</source>
-        <translation type="unfinished"></translation>
+        <translation>Donner le mien</translation>
     </message>
     <message>
         <source>Go</source>
-        <translation type="unfinished"></translation>
+        <translation>Aller</translation>
     </message>
     <message>
         <source>Go by the others</source>
-        <translation type="unfinished"></translation>
+        <translation>Suivre les autres</translation>
     </message>
     <message>
         <source>Go by this device&apos;s clock again</source>
-        <translation type="unfinished"></translation>
+        <translation>Suivre de nouveau l’horloge de cet appareil</translation>
     </message>
     <message>
         <source>Go on</source>
-        <translation type="unfinished"></translation>
+        <translation>Reprendre</translation>
     </message>
     <message>
         <source>Go to date</source>
-        <translation type="unfinished"></translation>
+        <translation>Aller à une date</translation>
     </message>
     <message>
         <source>Go to date…</source>
-        <translation type="unfinished"></translation>
+        <translation>Aller à une date…</translation>
     </message>
     <message>
         <source>Group</source>
-        <translation type="unfinished"></translation>
+        <translation>Groupe</translation>
     </message>
     <message>
         <source>Group menu</source>
-        <translation type="unfinished"></translation>
+        <translation>Menu du groupe</translation>
     </message>
     <message>
         <source>Group: {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Groupe&#xa0;: {name}</translation>
     </message>
     <message>
         <source>Groups</source>
-        <translation type="unfinished"></translation>
+        <translation>Groupes</translation>
     </message>
     <message>
         <source>Groups and people appear here, newest first. Nothing is waiting for you.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les groupes et les personnes apparaissent ici, les plus récents d’abord. Rien ne vous attend.</translation>
     </message>
     <message>
         <source>Groups in common</source>
-        <translation type="unfinished"></translation>
+        <translation>Groupes en commun</translation>
     </message>
     <message>
         <source>Held by {number} of {all} others, maybe {maybe} more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Détenu par {number} des {all} autres, peut-être {maybe} de plus.</translation>
     </message>
     <message>
         <source>Held by {number} of {all} others.</source>
-        <translation type="unfinished"></translation>
+        <translation>Détenu par {number} des {all} autres.</translation>
     </message>
     <message>
         <source>Held by {number} of {all}, maybe {maybe} more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Détenu par {number} sur {all}, peut-être {maybe} de plus.</translation>
     </message>
     <message>
         <source>Held by {number} of {all}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Détenu par {number} sur {all}.</translation>
     </message>
     <message>
         <source>Held: its time has not come.</source>
-        <translation type="unfinished"></translation>
+        <translation>Retenu&#xa0;: son heure n’est pas venue.</translation>
     </message>
     <message>
         <source>Held: their time has not come</source>
-        <translation type="unfinished"></translation>
+        <translation>Retenus&#xa0;: leur heure n’est pas venue</translation>
     </message>
     <message>
         <source>Held: {clocks}</source>
-        <translation type="unfinished"></translation>
+        <translation>Retenus&#xa0;: {clocks}</translation>
     </message>
     <message>
         <source>Hide their messages</source>
-        <translation type="unfinished"></translation>
+        <translation>Masquer ses messages</translation>
     </message>
     <message>
         <source>High contrast</source>
-        <translation type="unfinished"></translation>
+        <translation>Contraste élevé</translation>
     </message>
     <message>
         <source>Histories and retries</source>
-        <translation type="unfinished"></translation>
+        <translation>Historiques et renvois</translation>
     </message>
     <message>
         <source>History</source>
-        <translation type="unfinished"></translation>
+        <translation>Historique</translation>
     </message>
     <message>
         <source>History could not be fetched to the end</source>
-        <translation type="unfinished"></translation>
+        <translation>L’historique n’a pas pu être récupéré jusqu’au bout</translation>
     </message>
     <message>
         <source>History fetched</source>
-        <translation type="unfinished"></translation>
+        <translation>Historique récupéré</translation>
     </message>
     <message>
         <source>History fetched: nothing new</source>
-        <translation type="unfinished"></translation>
+        <translation>Historique récupéré&#xa0;: rien de nouveau</translation>
     </message>
     <message numerus="yes">
         <source>History fetched: {number} new messages</source>
         <comment>History fetched: {number} new message</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Historique récupéré&#xa0;: {number} nouveau message</numerusform>
+            <numerusform>Historique récupéré&#xa0;: {number} nouveaux messages</numerusform>
         </translation>
     </message>
     <message>
         <source>How it works</source>
-        <translation type="unfinished"></translation>
+        <translation>Comment ça marche</translation>
     </message>
     <message>
         <source>How this device meets others.</source>
-        <translation type="unfinished"></translation>
+        <translation>Comment cet appareil rencontre les autres.</translation>
     </message>
     <message>
         <source>If yours is wrong, set it right.</source>
-        <translation type="unfinished"></translation>
+        <translation>Si la vôtre est fausse, réglez-la.</translation>
     </message>
     <message>
         <source>In the settings file &quot;{key}&quot; must be a section ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Dans le fichier de paramètres, «&#xa0;{key}&#xa0;» doit être une section ({place}).</translation>
     </message>
     <message>
         <source>Invitation</source>
-        <translation type="unfinished"></translation>
+        <translation>Invitation</translation>
     </message>
     <message>
         <source>Invitation from {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Invitation de {name}</translation>
     </message>
     <message>
         <source>Invitation link</source>
-        <translation type="unfinished"></translation>
+        <translation>Lien d’invitation</translation>
     </message>
     <message>
         <source>Invitation link…</source>
-        <translation type="unfinished"></translation>
+        <translation>Lien d’invitation…</translation>
     </message>
     <message>
         <source>Invitation to a group</source>
-        <translation type="unfinished"></translation>
+        <translation>Invitation à un groupe</translation>
     </message>
     <message>
         <source>Invitation to {group}</source>
-        <translation type="unfinished"></translation>
+        <translation>Invitation à {group}</translation>
     </message>
     <message>
         <source>Invitation to {group}. {inviter}</source>
-        <translation type="unfinished"></translation>
+        <translation>Invitation à {group}. {inviter}</translation>
     </message>
     <message>
         <source>Invite people</source>
-        <translation type="unfinished"></translation>
+        <translation>Inviter des personnes</translation>
     </message>
     <message>
         <source>Invite to {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Inviter dans {name}</translation>
     </message>
     <message>
         <source>It arrived after messages that follow it</source>
-        <translation type="unfinished"></translation>
+        <translation>Il est arrivé après des messages qui le suivent</translation>
     </message>
     <message>
         <source>It can stay in the tray and tell you of messages. If it ends, nothing arrives on this device until you start it again. You can change this in the menu.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il peut rester dans la zone de notification et vous signaler les messages. S’il se ferme, rien n’arrive sur cet appareil avant que vous le relanciez. Vous pouvez changer cela dans le menu.</translation>
     </message>
     <message>
         <source>It comes again by itself</source>
-        <translation type="unfinished"></translation>
+        <translation>Il revient de lui-même</translation>
     </message>
     <message>
         <source>It goes out as a message of yours that says it is forwarded: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>Il part comme un message de vous, marqué comme transféré&#xa0;: {text}</translation>
     </message>
     <message>
         <source>It has not reached anybody yet. It goes from your view and is not sent by itself any more, but what you write after it may still lead others to it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’a encore atteint personne. Il disparaît de votre vue et n’est plus envoyé de lui-même, mais ce que vous écrivez ensuite peut encore y mener les autres.</translation>
     </message>
     <message>
         <source>It is not encrypted (http): others on the way can read and change what it shows.</source>
-        <translation type="unfinished"></translation>
+        <translation>Elle n’est pas chiffrée (http)&#xa0;: d’autres, en chemin, peuvent lire et modifier ce qu’elle affiche.</translation>
     </message>
     <message>
         <source>It is not known whether this was saved: the work was interrupted.</source>
-        <translation type="unfinished"></translation>
+        <translation>On ne sait pas si cela a été enregistré&#xa0;: le travail a été interrompu.</translation>
     </message>
     <message>
         <source>It is not what its message says, so it was thrown away. Only its sender can be to blame.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce n’est pas ce que dit son message, il a donc été jeté. Seul son expéditeur peut en être la cause.</translation>
     </message>
     <message>
         <source>It is removed from this device only. The others keep it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’est retiré que de cet appareil. Les autres le gardent.</translation>
     </message>
     <message>
         <source>It is the same</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est le même</translation>
     </message>
     <message numerus="yes">
         <source>It is with {names} and %n more.</source>
         <comment>It is with {names} and %n more.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Il est chez {names} et %n de plus.</numerusform>
+            <numerusform>Il est chez {names} et %n de plus.</numerusform>
         </translation>
     </message>
     <message>
         <source>It is with {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il est chez {names}.</translation>
     </message>
     <message>
         <source>It leaves Causerie and opens in another program, which tells that site your network address.</source>
-        <translation type="unfinished"></translation>
+        <translation>Elle sort de Causerie et s’ouvre dans un autre programme, qui révèle votre adresse réseau à ce site.</translation>
     </message>
     <message>
         <source>It needs a service node: nobody who could be asked is connected. Add a node that keeps files under &quot;Network&quot; in the menu, the same one as its sender.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il faut un nœud de service&#xa0;: personne qui pourrait être interrogé n’est connecté. Ajoutez un nœud qui garde des fichiers sous «&#xa0;Réseau&#xa0;» dans le menu, le même que l’expéditeur.</translation>
     </message>
     <message>
         <source>It takes its place at {moment}, or when the clocks agree.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il prend sa place à {moment}, ou quand les horloges s’accordent.</translation>
     </message>
     <message>
         <source>It takes its place on {moment}, or when the clocks agree.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il prend sa place le {moment}, ou quand les horloges s’accordent.</translation>
     </message>
     <message>
         <source>It was given up. It is safe on this device and can be sent again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Elle a été abandonnée. Elle est en sûreté sur cet appareil et peut être renvoyée.</translation>
     </message>
     <message>
         <source>Its messages are removed from this device. Nobody is told, and you can join again by its names.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ses messages sont retirés de cet appareil. Personne n’en est informé, et vous pouvez le rejoindre à nouveau par ses noms.</translation>
     </message>
     <message>
         <source>Join</source>
-        <translation type="unfinished"></translation>
+        <translation>Rejoindre</translation>
     </message>
     <message>
         <source>Join a channel by its names, or make one. Other Waku programs can be in it, too.</source>
-        <translation type="unfinished"></translation>
+        <translation>Rejoignez un canal par ses noms, ou créez-en un. D’autres programmes Waku peuvent y être aussi.</translation>
     </message>
     <message>
         <source>Join with an invitation</source>
-        <translation type="unfinished"></translation>
+        <translation>Rejoindre avec une invitation</translation>
     </message>
     <message>
         <source>Join {group}</source>
-        <translation type="unfinished"></translation>
+        <translation>Rejoindre {group}</translation>
     </message>
     <message numerus="yes">
         <source>Joining contacts %n addresses</source>
         <comment>Joining contacts %n address</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Rejoindre contacte %n adresse</numerusform>
+            <numerusform>Rejoindre contacte %n adresses</numerusform>
         </translation>
     </message>
     <message>
         <source>Joining…</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous rejoignez le groupe…</translation>
     </message>
     <message>
         <source>Join…</source>
-        <translation type="unfinished"></translation>
+        <translation>Rejoindre…</translation>
     </message>
     <message>
         <source>Keep Causerie running?</source>
-        <translation type="unfinished"></translation>
+        <translation>Laisser Causerie ouvert&#x202f;?</translation>
     </message>
     <message>
         <source>Keep in the list</source>
-        <translation type="unfinished"></translation>
+        <translation>Garder dans la liste</translation>
     </message>
     <message>
         <source>Keep running</source>
-        <translation type="unfinished"></translation>
+        <translation>Laisser ouvert</translation>
     </message>
     <message>
         <source>Keep running in the tray when closed</source>
-        <translation type="unfinished"></translation>
+        <translation>Rester dans la zone de notification à la fermeture</translation>
     </message>
     <message>
         <source>Keep {address} in the list</source>
-        <translation type="unfinished"></translation>
+        <translation>Garder {address} dans la liste</translation>
     </message>
     <message>
         <source>Key: {key}</source>
-        <translation type="unfinished"></translation>
+        <translation>Clé&#xa0;: {key}</translation>
     </message>
     <message>
         <source>Keys</source>
-        <translation type="unfinished"></translation>
+        <translation>Raccourcis</translation>
     </message>
     <message>
         <source>Label in your list</source>
-        <translation type="unfinished"></translation>
+        <translation>Étiquette dans votre liste</translation>
     </message>
     <message>
         <source>Larger</source>
-        <translation type="unfinished"></translation>
+        <translation>Agrandir</translation>
     </message>
     <message>
         <source>Larger, smaller, normal text</source>
-        <translation type="unfinished"></translation>
+        <translation>Texte plus grand, plus petit, normal</translation>
     </message>
     <message>
         <source>Last 30 days</source>
-        <translation type="unfinished"></translation>
+        <translation>30 derniers jours</translation>
     </message>
     <message>
         <source>Last 365 days</source>
-        <translation type="unfinished"></translation>
+        <translation>365 derniers jours</translation>
     </message>
     <message>
         <source>Last 7 days</source>
-        <translation type="unfinished"></translation>
+        <translation>7 derniers jours</translation>
     </message>
     <message>
         <source>Last seen {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>Dernière fois en ligne&#xa0;: {time}</translation>
     </message>
     <message>
         <source>Last year</source>
-        <translation type="unfinished"></translation>
+        <translation>Dernière année</translation>
     </message>
     <message>
         <source>Late</source>
-        <translation type="unfinished"></translation>
+        <translation>En retard</translation>
     </message>
     <message>
         <source>Later</source>
-        <translation type="unfinished"></translation>
+        <translation>Plus tard</translation>
     </message>
     <message>
         <source>Later message that was found</source>
-        <translation type="unfinished"></translation>
+        <translation>Message trouvé suivant</translation>
     </message>
     <message numerus="yes">
         <source>Later messages refer to them.</source>
         <comment>Later messages refer to it.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Des messages ultérieurs y renvoient.</numerusform>
+            <numerusform>Des messages ultérieurs y renvoient.</numerusform>
         </translation>
     </message>
     <message>
         <source>Leave channel</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter le canal</translation>
     </message>
     <message>
         <source>Leave channel…</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter le canal…</translation>
     </message>
     <message>
         <source>Leave group</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter le groupe</translation>
     </message>
     <message>
         <source>Leave group…</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter le groupe…</translation>
     </message>
     <message>
         <source>Leave {name}?</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter {name}&#x202f;?</translation>
     </message>
     <message>
         <source>Let it be scanned, or send the link over a channel you trust.</source>
-        <translation type="unfinished"></translation>
+        <translation>Faites-le scanner, ou envoyez le lien par un canal auquel vous vous fiez.</translation>
     </message>
     <message>
         <source>Light</source>
-        <translation type="unfinished"></translation>
+        <translation>Clair</translation>
     </message>
     <message>
         <source>Light skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Peau claire</translation>
     </message>
     <message>
         <source>Limited</source>
-        <translation type="unfinished"></translation>
+        <translation>Limité</translation>
     </message>
     <message>
         <source>Local network</source>
-        <translation type="unfinished"></translation>
+        <translation>Réseau local</translation>
     </message>
     <message>
         <source>Look again</source>
-        <translation type="unfinished"></translation>
+        <translation>Regarder à nouveau</translation>
     </message>
     <message>
         <source>Looking for a QR code…</source>
-        <translation type="unfinished"></translation>
+        <translation>Recherche d’un code QR…</translation>
     </message>
     <message>
         <source>Mark as read</source>
-        <translation type="unfinished"></translation>
+        <translation>Marquer comme lu</translation>
     </message>
     <message>
         <source>Mark as unread</source>
-        <translation type="unfinished"></translation>
+        <translation>Marquer comme non lu</translation>
     </message>
     <message>
         <source>Maybe held by {maybe} of {all}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Peut-être détenu par {maybe} sur {all}.</translation>
     </message>
     <message numerus="yes">
         <source>Maybe held under %n names; nobody here is proved.</source>
         <comment>Maybe held under %n name; nobody here is proved.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Peut-être détenu sous %n nom&#x202f;; ici rien n’est prouvé.</numerusform>
+            <numerusform>Peut-être détenu sous %n noms&#x202f;; ici rien n’est prouvé.</numerusform>
         </translation>
     </message>
     <message>
         <source>Medium skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Peau mate</translation>
     </message>
     <message>
         <source>Medium-dark skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Peau moyennement foncée</translation>
     </message>
     <message>
         <source>Medium-light skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Peau moyennement claire</translation>
     </message>
     <message>
         <source>Members</source>
-        <translation type="unfinished"></translation>
+        <translation>Membres</translation>
     </message>
     <message>
         <source>Members of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Membres de {name}</translation>
     </message>
     <message>
         <source>Members…</source>
-        <translation type="unfinished"></translation>
+        <translation>Membres…</translation>
     </message>
     <message>
         <source>Mention somebody</source>
-        <translation type="unfinished"></translation>
+        <translation>Mentionner quelqu’un</translation>
     </message>
     <message>
         <source>Menu</source>
-        <translation type="unfinished"></translation>
+        <translation>Menu</translation>
     </message>
     <message>
         <source>Menu of this channel</source>
-        <translation type="unfinished"></translation>
+        <translation>Menu de ce canal</translation>
     </message>
     <message>
         <source>Menu of this person</source>
-        <translation type="unfinished"></translation>
+        <translation>Menu de cette personne</translation>
     </message>
     <message>
         <source>Message above, below</source>
-        <translation type="unfinished"></translation>
+        <translation>Message du dessus, du dessous</translation>
     </message>
     <message>
         <source>Message in {conversation} from {sender}, {time}: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>Message dans {conversation} de {sender}, {time}&#xa0;: {text}</translation>
     </message>
     <message>
         <source>Message info</source>
-        <translation type="unfinished"></translation>
+        <translation>Infos du message</translation>
     </message>
     <message>
         <source>Message info…</source>
-        <translation type="unfinished"></translation>
+        <translation>Infos du message…</translation>
     </message>
     <message>
         <source>Message to {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Message à {name}</translation>
     </message>
     <message>
         <source>Message {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Message à {name}</translation>
     </message>
     <message>
         <source>Message, not available: {reason}</source>
-        <translation type="unfinished"></translation>
+        <translation>Message, indisponible&#xa0;: {reason}</translation>
     </message>
     <message>
         <source>Messages</source>
-        <translation type="unfinished"></translation>
+        <translation>Messages</translation>
     </message>
     <message>
         <source>Messages are kept encrypted on this device.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les messages sont conservés chiffrés sur cet appareil.</translation>
     </message>
     <message>
         <source>Messages are sealed for the members of this group</source>
-        <translation type="unfinished"></translation>
+        <translation>Les messages sont scellés pour les membres de ce groupe</translation>
     </message>
     <message>
         <source>Messages are sealed for the two of you</source>
-        <translation type="unfinished"></translation>
+        <translation>Les messages sont scellés pour vous deux</translation>
     </message>
     <message>
         <source>Messages as</source>
-        <translation type="unfinished"></translation>
+        <translation>Format des messages</translation>
     </message>
     <message>
         <source>Messages carried over</source>
-        <translation type="unfinished"></translation>
+        <translation>Messages repris</translation>
     </message>
     <message numerus="yes">
         <source>Messages carry numbers, and these never came.</source>
         <comment>Messages carry numbers, and this one never came.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Les messages portent des numéros, et celui-ci n’est jamais venu.</numerusform>
+            <numerusform>Les messages portent des numéros, et ceux-ci ne sont jamais venus.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Messages that arrived refer to them, but this device never received them. Noticed on {moment}.</source>
         <comment>Messages that arrived refer to it, but this device never received it. Noticed on {moment}.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Des messages arrivés y renvoient, mais cet appareil ne l’a jamais reçu. Remarqué&#xa0;: {moment}.</numerusform>
+            <numerusform>Des messages arrivés y renvoient, mais cet appareil ne les a jamais reçus. Remarqué&#xa0;: {moment}.</numerusform>
         </translation>
     </message>
     <message>
         <source>Messages: {said}</source>
-        <translation type="unfinished"></translation>
+        <translation>Messages&#xa0;: {said}</translation>
     </message>
     <message>
         <source>Missing: others have it, this device does not. It is being asked for.</source>
-        <translation type="unfinished"></translation>
+        <translation>Manquant&#xa0;: d’autres l’ont, cet appareil non. Il est en train de le demander.</translation>
     </message>
     <message>
         <source>Missing: where it belongs</source>
-        <translation type="unfinished"></translation>
+        <translation>Manquants&#xa0;: là où est leur place</translation>
     </message>
     <message>
         <source>Month after</source>
-        <translation type="unfinished"></translation>
+        <translation>Mois suivant</translation>
     </message>
     <message>
         <source>Month before</source>
-        <translation type="unfinished"></translation>
+        <translation>Mois précédent</translation>
     </message>
     <message>
         <source>More</source>
-        <translation type="unfinished"></translation>
+        <translation>Plus</translation>
     </message>
     <message>
         <source>More choices</source>
-        <translation type="unfinished"></translation>
+        <translation>Plus de choix</translation>
     </message>
     <message>
         <source>Move down</source>
-        <translation type="unfinished"></translation>
+        <translation>Descendre</translation>
     </message>
     <message>
         <source>Move up</source>
-        <translation type="unfinished"></translation>
+        <translation>Monter</translation>
     </message>
     <message>
         <source>Mute</source>
-        <translation type="unfinished"></translation>
+        <translation>Mettre en sourdine</translation>
     </message>
     <message>
         <source>Name</source>
-        <translation type="unfinished"></translation>
+        <translation>Nom</translation>
     </message>
     <message>
         <source>Name of the group</source>
-        <translation type="unfinished"></translation>
+        <translation>Nom du groupe</translation>
     </message>
     <message>
         <source>Name on this device</source>
-        <translation type="unfinished"></translation>
+        <translation>Nom sur cet appareil</translation>
     </message>
     <message>
         <source>Network</source>
-        <translation type="unfinished"></translation>
+        <translation>Réseau</translation>
     </message>
     <message>
         <source>New</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouveau</translation>
     </message>
     <message>
         <source>New group</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouveau groupe</translation>
     </message>
     <message>
         <source>New line</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouvelle ligne</translation>
     </message>
     <message>
         <source>New message</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouveau message</translation>
     </message>
     <message>
         <source>New message from {sender}</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouveau message de {sender}</translation>
     </message>
     <message>
         <source>New reaction from {sender}</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouvelle réaction de {sender}</translation>
     </message>
     <message>
         <source>New since {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>Nouveau depuis {time}</translation>
     </message>
     <message>
         <source>Next</source>
-        <translation type="unfinished"></translation>
+        <translation>Suivant</translation>
     </message>
     <message>
         <source>Next area</source>
-        <translation type="unfinished"></translation>
+        <translation>Zone suivante</translation>
     </message>
     <message>
         <source>No Store answered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun Store n’a répondu.</translation>
     </message>
     <message>
         <source>No address in it is contacted before you agree.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucune de ses adresses n’est contactée avant votre accord.</translation>
     </message>
     <message>
         <source>No conversation yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore de conversation</translation>
     </message>
     <message>
         <source>No emoji is called so.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun emoji ne s’appelle ainsi.</translation>
     </message>
     <message numerus="yes">
         <source>No member and no Store has them any more</source>
         <comment>No member and no Store has it any more</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Plus aucun membre ni aucun Store ne l’a</numerusform>
+            <numerusform>Plus aucun membre ni aucun Store ne les a</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>No member and no Store that answered has them; {stores} did not answer</source>
         <comment>No member and no Store that answered has it; {stores} did not answer</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Ni les membres ni les Stores qui ont répondu ne l’ont&#x202f;; {stores} n’ont pas répondu</numerusform>
+            <numerusform>Ni les membres ni les Stores qui ont répondu ne les ont&#x202f;; {stores} n’ont pas répondu</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>No member has them any more</source>
         <comment>No member has it any more</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Plus aucun membre ne l’a</numerusform>
+            <numerusform>Plus aucun membre ne les a</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>No member has them any more; {stores} did not answer</source>
         <comment>No member has it any more; {stores} did not answer</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Plus aucun membre ne l’a&#x202f;; {stores} n’ont pas répondu</numerusform>
+            <numerusform>Plus aucun membre ne les a&#x202f;; {stores} n’ont pas répondu</numerusform>
         </translation>
     </message>
     <message>
         <source>No message was found.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun message trouvé.</translation>
     </message>
     <message>
         <source>No messages yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore de messages</translation>
     </message>
     <message>
         <source>No picture</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas d’image</translation>
     </message>
     <message>
         <source>No program here opens it. Save it instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun programme ne l’ouvre ici. Enregistrez-le plutôt.</translation>
     </message>
     <message>
         <source>No program opens folders here: {path}</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun programme n’ouvre de dossiers ici&#xa0;: {path}</translation>
     </message>
     <message>
         <source>No reply, no edit after all</source>
-        <translation type="unfinished"></translation>
+        <translation>Finalement ni réponse ni modification</translation>
     </message>
     <message>
         <source>No service node keeps it: others get it only while you are connected. Add a node that keeps files under &quot;Network&quot; in the menu.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun nœud de service ne le garde&#xa0;: les autres ne le reçoivent que tant que vous êtes connecté. Ajoutez un nœud qui garde des fichiers sous «&#xa0;Réseau&#xa0;» dans le menu.</translation>
     </message>
     <message>
         <source>No sign of them so far</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucun signe de sa part pour l’instant</translation>
     </message>
     <message>
         <source>No skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Sans teinte de peau</translation>
     </message>
     <message>
         <source>Nobody and no group is called “{name}”.</source>
-        <translation type="unfinished"></translation>
+        <translation>Aucune personne ni aucun groupe ne s’appelle «&#xa0;{name}&#xa0;».</translation>
     </message>
     <message>
         <source>Nobody any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Plus personne.</translation>
     </message>
     <message>
         <source>Nobody else is in this group yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a encore personne d’autre dans ce groupe.</translation>
     </message>
     <message>
         <source>Nobody says that this device&apos;s clock is wrong.</source>
-        <translation type="unfinished"></translation>
+        <translation>Personne ne dit que l’horloge de cet appareil est fausse.</translation>
     </message>
     <message>
         <source>Nobody who was asked has what is missing.</source>
-        <translation type="unfinished"></translation>
+        <translation>Personne parmi ceux qui ont été interrogés n’a ce qui manque.</translation>
     </message>
     <message>
         <source>Normal</source>
-        <translation type="unfinished"></translation>
+        <translation>Normale</translation>
     </message>
     <message>
         <source>Not a picture</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas une image</translation>
     </message>
     <message>
         <source>Not all of this file is here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce fichier n’est pas ici en entier.</translation>
     </message>
     <message>
         <source>Not asked yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore interrogé</translation>
     </message>
     <message>
         <source>Not connected yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore connecté</translation>
     </message>
     <message>
         <source>Not delivered: </source>
-        <translation type="unfinished"></translation>
+        <translation>Non remis&#xa0;: </translation>
     </message>
     <message>
         <source>Not delivered: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>Non remis&#xa0;: {why}</translation>
     </message>
     <message>
         <source>Not encrypted: anybody can read and write</source>
-        <translation type="unfinished"></translation>
+        <translation>Non chiffré&#xa0;: n’importe qui peut lire et écrire</translation>
     </message>
     <message>
         <source>Not encrypted: anybody can read and write, under any name.</source>
-        <translation type="unfinished"></translation>
+        <translation>Non chiffré&#xa0;: n’importe qui peut lire et écrire, sous n’importe quel nom.</translation>
     </message>
     <message>
         <source>Not saved: {why} Trying again by itself.</source>
-        <translation type="unfinished"></translation>
+        <translation>Non enregistré&#xa0;: {why} Nouvel essai automatique.</translation>
     </message>
     <message>
         <source>Not seen yet</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore en ligne</translation>
     </message>
     <message>
         <source>Not sent.</source>
-        <translation type="unfinished"></translation>
+        <translation>Non envoyé.</translation>
     </message>
     <message>
         <source>Not sent. The reason stands below, with a way to send it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Non envoyé. La raison est indiquée dessous, avec un moyen de le renvoyer.</translation>
     </message>
     <message>
         <source>Not sent: </source>
-        <translation type="unfinished"></translation>
+        <translation>Non envoyé&#xa0;: </translation>
     </message>
     <message>
         <source>Not sent: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>Non envoyé&#xa0;: {why}</translation>
     </message>
     <message>
         <source>Not shown here: it waits, or was deleted.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas affiché ici&#xa0;: il attend, ou a été supprimé.</translation>
     </message>
     <message>
         <source>Not verified any more</source>
-        <translation type="unfinished"></translation>
+        <translation>Ne plus considérer comme vérifié</translation>
     </message>
     <message>
         <source>Not yet: {names} and {number} more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore&#xa0;: {names} et {number} de plus.</translation>
     </message>
     <message>
         <source>Not yet: {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pas encore&#xa0;: {names}.</translation>
     </message>
     <message>
         <source>Nothing found</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien trouvé</translation>
     </message>
     <message>
         <source>Nothing is said on the local network. Others can still be met by address.</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien n’est dit sur le réseau local. Les autres peuvent toujours être joints par leur adresse.</translation>
     </message>
     <message>
         <source>Nothing missing</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien ne manque</translation>
     </message>
     <message>
         <source>Nothing more was found, {back_to}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien de plus n’a été trouvé&#xa0;: {back_to}.</translation>
     </message>
     <message>
         <source>Nothing that could be found was left out.</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien de ce qui pouvait être trouvé n’a été omis.</translation>
     </message>
     <message>
         <source>Nothing was changed. If you have a backup of this folder, put it back.</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien n’a été changé. Si vous avez une sauvegarde de ce dossier, remettez-la en place.</translation>
     </message>
     <message>
         <source>Nothing was shared so far.</source>
-        <translation type="unfinished"></translation>
+        <translation>Rien n’a été partagé pour l’instant.</translation>
     </message>
     <message>
         <source>Notices</source>
-        <translation type="unfinished"></translation>
+        <translation>Avis</translation>
     </message>
     <message>
         <source>Notifications</source>
-        <translation type="unfinished"></translation>
+        <translation>Notifications</translation>
     </message>
     <message>
         <source>Objects</source>
-        <translation type="unfinished"></translation>
+        <translation>Objets</translation>
     </message>
     <message>
         <source>Of an unknown sender</source>
-        <translation type="unfinished"></translation>
+        <translation>D’un expéditeur inconnu</translation>
     </message>
     <message>
         <source>Of somebody unknown here</source>
-        <translation type="unfinished"></translation>
+        <translation>De quelqu’un d’inconnu ici</translation>
     </message>
     <message>
         <source>Off</source>
-        <translation type="unfinished"></translation>
+        <translation>Désactivé</translation>
     </message>
     <message>
         <source>Offline</source>
-        <translation type="unfinished"></translation>
+        <translation>Hors ligne</translation>
     </message>
     <message>
         <source>Older messages are still being indexed: {share} % can be found.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les messages plus anciens sont en cours d’indexation&#xa0;: {share}&#xa0;% peuvent être trouvés.</translation>
     </message>
     <message>
         <source>On a message</source>
-        <translation type="unfinished"></translation>
+        <translation>Sur un message</translation>
     </message>
     <message>
         <source>One of the two messages is not kept here any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’un des deux messages n’est plus gardé ici.</translation>
     </message>
     <message>
         <source>One of you gives the other a contact link. Both must agree before you can write.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’un de vous donne à l’autre un lien de contact. Vous devez être d’accord tous les deux avant de pouvoir écrire.</translation>
     </message>
     <message>
         <source>Online</source>
-        <translation type="unfinished"></translation>
+        <translation>En ligne</translation>
     </message>
     <message>
         <source>Only its author can change a message.</source>
-        <translation type="unfinished"></translation>
+        <translation>Seul son auteur peut modifier un message.</translation>
     </message>
     <message>
         <source>Only on this device so far.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pour l’instant sur cet appareil seulement.</translation>
     </message>
     <message>
         <source>Only you are here so far</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous seul êtes ici pour l’instant</translation>
     </message>
     <message>
         <source>Only you see this name. Leave it empty to see the name they gave themselves.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous seul voyez ce nom. Laissez-le vide pour voir celui que la personne s’est donné.</translation>
     </message>
     <message>
         <source>Only {name} says so, whom you have known for less than a day.</source>
-        <translation type="unfinished"></translation>
+        <translation>Seul {name} le dit, que vous connaissez depuis moins d’un jour.</translation>
     </message>
     <message>
         <source>Only {name} was heard, and says so.</source>
-        <translation type="unfinished"></translation>
+        <translation>Seul {name} a été entendu, et le dit.</translation>
     </message>
     <message>
         <source>Open</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir</translation>
     </message>
     <message>
         <source>Open Causerie</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir Causerie</translation>
     </message>
     <message>
         <source>Open Settings, Time &amp; language, Date &amp; time, and turn on “Set time automatically”.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrez Paramètres, Heure et langue, Date et heure, et activez «&#xa0;Régler l’heure automatiquement&#xa0;».</translation>
     </message>
     <message>
         <source>Open System Settings, General, Date &amp; Time, and turn on “Set time and date automatically”.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrez Réglages Système, Général, Date et heure, et activez «&#xa0;Régler la date et l’heure automatiquement&#xa0;».</translation>
     </message>
     <message>
         <source>Open anyway</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir quand même</translation>
     </message>
     <message>
         <source>Open channel</source>
-        <translation type="unfinished"></translation>
+        <translation>Canal ouvert</translation>
     </message>
     <message>
         <source>Open channel, not encrypted</source>
-        <translation type="unfinished"></translation>
+        <translation>Canal ouvert, non chiffré</translation>
     </message>
     <message>
         <source>Open the folder</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir le dossier</translation>
     </message>
     <message>
         <source>Open the new profile</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir le nouveau profil</translation>
     </message>
     <message>
         <source>Open the settings file</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir le fichier de paramètres</translation>
     </message>
     <message>
         <source>Open this address?</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir cette adresse&#x202f;?</translation>
     </message>
     <message>
         <source>Open this file?</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir ce fichier&#x202f;?</translation>
     </message>
     <message>
         <source>Open {group}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir {group}</translation>
     </message>
     <message>
         <source>Open {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ouvrir {name}</translation>
     </message>
     <message>
         <source>Or read their QR code from</source>
-        <translation type="unfinished"></translation>
+        <translation>Ou lisez son code QR depuis</translation>
     </message>
     <message>
         <source>Original size ({size})</source>
-        <translation type="unfinished"></translation>
+        <translation>Taille d’origine ({size})</translation>
     </message>
     <message>
         <source>Other emoji…</source>
-        <translation type="unfinished"></translation>
+        <translation>Autre emoji…</translation>
     </message>
     <message>
         <source>Paste a contact link: it starts with {prefix}</source>
-        <translation type="unfinished"></translation>
+        <translation>Collez un lien de contact&#xa0;: il commence par {prefix}</translation>
     </message>
     <message>
         <source>Paste an invitation link: it starts with {prefix}</source>
-        <translation type="unfinished"></translation>
+        <translation>Collez un lien d’invitation&#xa0;: il commence par {prefix}</translation>
     </message>
     <message>
         <source>Paste the link they gave you, or a picture of its code</source>
-        <translation type="unfinished"></translation>
+        <translation>Collez le lien qu’on vous a donné, ou une image de son code</translation>
     </message>
     <message>
         <source>Paste the link you were given</source>
-        <translation type="unfinished"></translation>
+        <translation>Collez le lien qu’on vous a donné</translation>
     </message>
     <message>
         <source>Pause</source>
-        <translation type="unfinished"></translation>
+        <translation>Pause</translation>
     </message>
     <message>
         <source>Paused · {size}</source>
-        <translation type="unfinished"></translation>
+        <translation>En pause · {size}</translation>
     </message>
     <message>
         <source>People</source>
-        <translation type="unfinished"></translation>
+        <translation>Personnes</translation>
     </message>
     <message>
         <source>People and body</source>
-        <translation type="unfinished"></translation>
+        <translation>Personnes et corps</translation>
     </message>
     <message>
         <source>People to mention</source>
-        <translation type="unfinished"></translation>
+        <translation>Personnes à mentionner</translation>
     </message>
     <message>
         <source>People you talk to see this name and picture.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les personnes avec qui vous discutez voient ce nom et cette image.</translation>
     </message>
     <message>
         <source>People, groups, messages, commands</source>
-        <translation type="unfinished"></translation>
+        <translation>Personnes, groupes, messages, commandes</translation>
     </message>
     <message>
         <source>Person</source>
-        <translation type="unfinished"></translation>
+        <translation>Personne</translation>
     </message>
     <message>
         <source>Person: {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Personne&#xa0;: {name}</translation>
     </message>
     <message>
         <source>Photo</source>
-        <translation type="unfinished"></translation>
+        <translation>Photo</translation>
     </message>
     <message>
         <source>Photo from {name}, {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>Photo de {name}, {time}</translation>
     </message>
     <message>
         <source>Pick one on the left, or start another.</source>
-        <translation type="unfinished"></translation>
+        <translation>Prenez-en une à gauche, ou commencez-en une autre.</translation>
     </message>
     <message>
         <source>Picture after</source>
-        <translation type="unfinished"></translation>
+        <translation>Image suivante</translation>
     </message>
     <message>
         <source>Picture before</source>
-        <translation type="unfinished"></translation>
+        <translation>Image précédente</translation>
     </message>
     <message>
         <source>Picture {name}, {words}</source>
-        <translation type="unfinished"></translation>
+        <translation>Image {name}, {words}</translation>
     </message>
     <message>
         <source>Pictures (*.png *.jpg *.jpeg)</source>
-        <translation type="unfinished"></translation>
+        <translation>Images (*.png *.jpg *.jpeg)</translation>
     </message>
     <message>
         <source>Pictures and files</source>
-        <translation type="unfinished"></translation>
+        <translation>Images et fichiers</translation>
     </message>
     <message>
         <source>Picture…</source>
-        <translation type="unfinished"></translation>
+        <translation>Image…</translation>
     </message>
     <message>
         <source>Pin to the top</source>
-        <translation type="unfinished"></translation>
+        <translation>Épingler en haut</translation>
     </message>
     <message>
         <source>Place in the order: {number}</source>
-        <translation type="unfinished"></translation>
+        <translation>Place dans l’ordre&#xa0;: {number}</translation>
     </message>
     <message>
         <source>Place, camera and other details are removed in any case.</source>
-        <translation type="unfinished"></translation>
+        <translation>Lieu, appareil photo et autres détails sont retirés dans tous les cas.</translation>
     </message>
     <message>
         <source>Plain text</source>
-        <translation type="unfinished"></translation>
+        <translation>Texte brut</translation>
     </message>
     <message>
         <source>Quit</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter</translation>
     </message>
     <message>
         <source>Quit Causerie?</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter Causerie&#x202f;?</translation>
     </message>
     <message>
         <source>Quit while messages wait?</source>
-        <translation type="unfinished"></translation>
+        <translation>Quitter alors que des messages attendent&#x202f;?</translation>
     </message>
     <message>
         <source>React</source>
-        <translation type="unfinished"></translation>
+        <translation>Réagir</translation>
     </message>
     <message>
         <source>Read both to each other when you meet or talk. If {name} sees the same two, the messages under this name are theirs.</source>
-        <translation type="unfinished"></translation>
+        <translation>Lisez-vous les deux l’un à l’autre quand vous vous voyez ou vous parlez. Si {name} voit les deux mêmes, les messages sous ce nom viennent bien de cette personne.</translation>
     </message>
     <message>
         <source>Read the code that is on the screen now</source>
-        <translation type="unfinished"></translation>
+        <translation>Lire le code qui est maintenant à l’écran</translation>
     </message>
     <message>
         <source>Read what was copied: a picture of the code, or a link</source>
-        <translation type="unfinished"></translation>
+        <translation>Lire ce qui a été copié&#xa0;: une image du code, ou un lien</translation>
     </message>
     <message>
         <source>Received</source>
-        <translation type="unfinished"></translation>
+        <translation>Reçu</translation>
     </message>
     <message>
         <source>Record</source>
-        <translation type="unfinished"></translation>
+        <translation>Noter</translation>
     </message>
     <message>
         <source>Record deliveries</source>
-        <translation type="unfinished"></translation>
+        <translation>Noter les remises</translation>
     </message>
     <message>
         <source>Record deliveries?</source>
-        <translation type="unfinished"></translation>
+        <translation>Noter les remises&#x202f;?</translation>
     </message>
     <message>
         <source>Records can be compared if all who made them have this key. Whoever has it can find out whose the pseudonyms are: give it to your test group only, for “key” under [delivery] in their settings file.</source>
-        <translation type="unfinished"></translation>
+        <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont cette clé. Quiconque l’a peut découvrir à qui sont les pseudonymes&#xa0;: ne la donnez qu’à votre groupe de test, pour «&#xa0;key&#xa0;» sous [delivery] dans leur fichier de paramètres.</translation>
     </message>
     <message>
         <source>Refused or set aside here</source>
-        <translation type="unfinished"></translation>
+        <translation>Refusé ou mis de côté ici</translation>
     </message>
     <message>
         <source>Remove</source>
-        <translation type="unfinished"></translation>
+        <translation>Retirer</translation>
     </message>
     <message>
         <source>Remove picture</source>
-        <translation type="unfinished"></translation>
+        <translation>Retirer l’image</translation>
     </message>
     <message>
         <source>Remove {name}?</source>
-        <translation type="unfinished"></translation>
+        <translation>Retirer {name}&#x202f;?</translation>
     </message>
     <message>
         <source>Remove…</source>
-        <translation type="unfinished"></translation>
+        <translation>Retirer…</translation>
     </message>
     <message>
         <source>Rename</source>
-        <translation type="unfinished"></translation>
+        <translation>Renommer</translation>
     </message>
     <message>
         <source>Rename {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Renommer {name}</translation>
     </message>
     <message>
         <source>Rename…</source>
-        <translation type="unfinished"></translation>
+        <translation>Renommer…</translation>
     </message>
     <message>
         <source>Reply</source>
-        <translation type="unfinished"></translation>
+        <translation>Répondre</translation>
     </message>
     <message>
         <source>Reply to yourself</source>
-        <translation type="unfinished"></translation>
+        <translation>Répondre à vous-même</translation>
     </message>
     <message>
         <source>Reply to {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Répondre à {name}</translation>
     </message>
     <message>
         <source>Request withdrawn</source>
-        <translation type="unfinished"></translation>
+        <translation>Demande retirée</translation>
     </message>
     <message>
         <source>Resend</source>
-        <translation type="unfinished"></translation>
+        <translation>Renvoyer</translation>
     </message>
     <message>
         <source>Role</source>
-        <translation type="unfinished"></translation>
+        <translation>Rôle</translation>
     </message>
     <message>
         <source>SOCKS5 proxy for all connections</source>
-        <translation type="unfinished"></translation>
+        <translation>Proxy SOCKS5 pour toutes les connexions</translation>
     </message>
     <message>
         <source>Safety number with {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Numéro de sécurité avec {name}</translation>
     </message>
     <message>
         <source>Safety number: {digits}</source>
-        <translation type="unfinished"></translation>
+        <translation>Numéro de sécurité&#xa0;: {digits}</translation>
     </message>
     <message>
         <source>Safety number…</source>
-        <translation type="unfinished"></translation>
+        <translation>Numéro de sécurité…</translation>
     </message>
     <message>
         <source>Save</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistrer</translation>
     </message>
     <message>
         <source>Save a report</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistrer un rapport</translation>
     </message>
     <message>
         <source>Save a report…</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistrer un rapport…</translation>
     </message>
     <message>
         <source>Save as</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistrer sous</translation>
     </message>
     <message>
         <source>Save as…</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistrer sous…</translation>
     </message>
     <message>
         <source>Saved in {path}. It holds no messages.</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistré dans {path}. Il ne contient aucun message.</translation>
     </message>
     <message>
         <source>Saved on this device, waiting for the network.</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistré sur cet appareil, en attente du réseau.</translation>
     </message>
     <message>
         <source>Saved on this device. It waits for the network and survives a restart.</source>
-        <translation type="unfinished"></translation>
+        <translation>Enregistré sur cet appareil. Il attend le réseau et survit à un redémarrage.</translation>
     </message>
     <message>
         <source>Screen</source>
-        <translation type="unfinished"></translation>
+        <translation>Écran</translation>
     </message>
     <message>
         <source>Search</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher</translation>
     </message>
     <message>
         <source>Search emoji</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher un emoji</translation>
     </message>
     <message>
         <source>Search emoji by name</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher un emoji par son nom</translation>
     </message>
     <message>
         <source>Search everything</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher partout</translation>
     </message>
     <message>
         <source>Search messages for “{text}”</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher «&#xa0;{text}&#xa0;» dans les messages</translation>
     </message>
     <message>
         <source>Search people and groups</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher des personnes et des groupes</translation>
     </message>
     <message>
         <source>Search people and groups by name</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher des personnes et des groupes par leur nom</translation>
     </message>
     <message>
         <source>Search people, groups, messages and commands</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher des personnes, des groupes, des messages et des commandes</translation>
     </message>
     <message>
         <source>Search the list</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher dans la liste</translation>
     </message>
     <message>
         <source>Search the list of conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher dans la liste des conversations</translation>
     </message>
     <message>
         <source>Search this conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>Rechercher dans cette conversation</translation>
     </message>
     <message>
         <source>Send</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyer</translation>
     </message>
     <message>
         <source>Send (Enter)</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyer (Entrée)</translation>
     </message>
     <message>
         <source>Send a picture or a file</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyer une image ou un fichier</translation>
     </message>
     <message>
         <source>Send somebody an invitation, or let them scan its code.</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyez une invitation à quelqu’un, ou faites scanner son code.</translation>
     </message>
     <message>
         <source>Sent</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé</translation>
     </message>
     <message>
         <source>Sent and received since the start</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé et reçu depuis le démarrage</translation>
     </message>
     <message>
         <source>Sent with a newer version of Causerie. Update to see it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé avec une version plus récente de Causerie. Mettez à jour pour le voir.</translation>
     </message>
     <message>
         <source>Sent {sent}, received {received}</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé {sent}, reçu {received}</translation>
     </message>
     <message>
         <source>Sent. A relay or a service took it; nobody is known to hold it yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé. Un relais ou un service l’a pris&#x202f;; on ne sait pas encore si quelqu’un le détient.</translation>
     </message>
     <message>
         <source>Sent. Nobody is known to hold it yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé. On ne sait pas encore si quelqu’un le détient.</translation>
     </message>
     <message>
         <source>Sent. Their device has not said yet that it has it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Envoyé. L’autre appareil n’a pas encore dit qu’il l’a.</translation>
     </message>
     <message>
         <source>Service nodes</source>
-        <translation type="unfinished"></translation>
+        <translation>Nœuds de service</translation>
     </message>
     <message>
         <source>Service nodes, one address on each line</source>
-        <translation type="unfinished"></translation>
+        <translation>Nœuds de service, une adresse par ligne</translation>
     </message>
     <message>
         <source>Set label</source>
-        <translation type="unfinished"></translation>
+        <translation>Définir l’étiquette</translation>
     </message>
     <message>
         <source>Shard</source>
-        <translation type="unfinished"></translation>
+        <translation>Shard</translation>
     </message>
     <message>
         <source>Show</source>
-        <translation type="unfinished"></translation>
+        <translation>Afficher</translation>
     </message>
     <message>
         <source>Show all</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout afficher</translation>
     </message>
     <message>
         <source>Show fewer</source>
-        <translation type="unfinished"></translation>
+        <translation>Afficher moins</translation>
     </message>
     <message>
         <source>Show more</source>
-        <translation type="unfinished"></translation>
+        <translation>Afficher plus</translation>
     </message>
     <message>
         <source>Show text in notifications</source>
-        <translation type="unfinished"></translation>
+        <translation>Afficher le texte dans les notifications</translation>
     </message>
     <message>
         <source>Show the messages of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Afficher les messages de {name}</translation>
     </message>
     <message>
         <source>Show their messages</source>
-        <translation type="unfinished"></translation>
+        <translation>Afficher ses messages</translation>
     </message>
     <message>
         <source>Signed {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>Signé&#xa0;: {time}</translation>
     </message>
     <message>
         <source>Site: {host}</source>
-        <translation type="unfinished"></translation>
+        <translation>Site&#xa0;: {host}</translation>
     </message>
     <message>
         <source>Size</source>
-        <translation type="unfinished"></translation>
+        <translation>Taille</translation>
     </message>
     <message>
         <source>Skin tone</source>
-        <translation type="unfinished"></translation>
+        <translation>Teinte de peau</translation>
     </message>
     <message>
         <source>Skin tone: {tone}</source>
-        <translation type="unfinished"></translation>
+        <translation>Teinte de peau&#xa0;: {tone}</translation>
     </message>
     <message>
         <source>Smaller</source>
-        <translation type="unfinished"></translation>
+        <translation>Réduire</translation>
     </message>
     <message>
         <source>Some members hold it, or may hold it. The number counts who surely does.</source>
-        <translation type="unfinished"></translation>
+        <translation>Certains membres le détiennent, ou le détiennent peut-être. Le nombre compte ceux qui le détiennent à coup sûr.</translation>
     </message>
     <message>
         <source>Somebody who left</source>
-        <translation type="unfinished"></translation>
+        <translation>Une personne partie</translation>
     </message>
     <message>
         <source>Something is missing in this contact link. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il manque quelque chose dans ce lien de contact. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>Something is missing in this invitation. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il manque quelque chose dans cette invitation. Demandez-en une nouvelle.</translation>
     </message>
     <message>
         <source>Something went wrong that should not. Please send a report to its makers.</source>
-        <translation type="unfinished"></translation>
+        <translation>Quelque chose s’est mal passé, ce qui ne devrait pas arriver. Merci d’envoyer un rapport à ses auteurs.</translation>
     </message>
     <message>
         <source>Start a conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>Commencer une conversation</translation>
     </message>
     <message>
         <source>Start with the session</source>
-        <translation type="unfinished"></translation>
+        <translation>Démarrer avec la session</translation>
     </message>
     <message>
         <source>Status</source>
-        <translation type="unfinished"></translation>
+        <translation>État</translation>
     </message>
     <message>
         <source>Stay unseen</source>
-        <translation type="unfinished"></translation>
+        <translation>Rester invisible</translation>
     </message>
     <message>
         <source>Step {number} of {steps}</source>
-        <translation type="unfinished"></translation>
+        <translation>Étape {number} sur {steps}</translation>
     </message>
     <message>
         <source>Stop and quit</source>
-        <translation type="unfinished"></translation>
+        <translation>Arrêter et quitter</translation>
     </message>
     <message>
         <source>Stopped</source>
-        <translation type="unfinished"></translation>
+        <translation>Arrêté</translation>
     </message>
     <message>
         <source>Stopped fetching.</source>
-        <translation type="unfinished"></translation>
+        <translation>Récupération arrêtée.</translation>
     </message>
     <message numerus="yes">
         <source>Stopped. {number} new messages stay here</source>
         <comment>Stopped. {number} new message stays here</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Arrêté. {number} nouveau message reste ici</numerusform>
+            <numerusform>Arrêté. {number} nouveaux messages restent ici</numerusform>
         </translation>
     </message>
     <message>
         <source>Store {number} of {all}: {words}</source>
-        <translation type="unfinished"></translation>
+        <translation>Store {number} sur {all}&#xa0;: {words}</translation>
     </message>
     <message>
         <source>Store {version}</source>
-        <translation type="unfinished"></translation>
+        <translation>Store {version}</translation>
     </message>
     <message>
         <source>Store {version}, also {others}</source>
-        <translation type="unfinished"></translation>
+        <translation>Store {version}, aussi {others}</translation>
     </message>
     <message>
         <source>Store {words}</source>
-        <translation type="unfinished"></translation>
+        <translation>Store {words}</translation>
     </message>
     <message>
         <source>Stores</source>
-        <translation type="unfinished"></translation>
+        <translation>Stores</translation>
     </message>
     <message>
         <source>Stores keep sealed messages for those who are away. They cannot read them, and what they answer is checked here. Those that are on are asked in this order.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les Stores gardent des messages scellés pour ceux qui sont absents. Ils ne peuvent pas les lire, et ce qu’ils répondent est vérifié ici. Ceux qui sont activés sont interrogés dans cet ordre.</translation>
     </message>
     <message>
         <source>Stores…</source>
-        <translation type="unfinished"></translation>
+        <translation>Stores…</translation>
     </message>
     <message>
         <source>Suggestions</source>
-        <translation type="unfinished"></translation>
+        <translation>Suggestions</translation>
     </message>
     <message>
         <source>Switch off</source>
-        <translation type="unfinished"></translation>
+        <translation>Désactiver</translation>
     </message>
     <message>
         <source>Switch off (on {until})</source>
-        <translation type="unfinished"></translation>
+        <translation>Désactiver (actif {until})</translation>
     </message>
     <message>
         <source>Symbols</source>
-        <translation type="unfinished"></translation>
+        <translation>Symboles</translation>
     </message>
     <message>
         <source>TLS failed ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>TLS a échoué ({detail})</translation>
     </message>
     <message>
         <source>TOY-CHAT</source>
-        <translation type="unfinished"></translation>
+        <translation>TOY-CHAT</translation>
     </message>
     <message>
         <source>Take out of the archive</source>
-        <translation type="unfinished"></translation>
+        <translation>Sortir des archives</translation>
     </message>
     <message>
         <source>Tell others when I am typing</source>
-        <translation type="unfinished"></translation>
+        <translation>Dire aux autres quand j’écris</translation>
     </message>
     <message>
         <source>Tell people when I am online</source>
-        <translation type="unfinished"></translation>
+        <translation>Dire à mes contacts quand je suis en ligne</translation>
     </message>
     <message>
         <source>Test</source>
-        <translation type="unfinished"></translation>
+        <translation>Tester</translation>
     </message>
     <message>
         <source>Test all</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout tester</translation>
     </message>
     <message>
         <source>Test {address}</source>
-        <translation type="unfinished"></translation>
+        <translation>Tester {address}</translation>
     </message>
     <message>
         <source>Test: cannot be used. {reason}</source>
-        <translation type="unfinished"></translation>
+        <translation>Test&#xa0;: inutilisable. {reason}</translation>
     </message>
     <message>
         <source>Test: works. {found}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Test&#xa0;: fonctionne. {found}.</translation>
     </message>
     <message>
         <source>Testing…</source>
-        <translation type="unfinished"></translation>
+        <translation>Test en cours…</translation>
     </message>
     <message>
         <source>Text size</source>
-        <translation type="unfinished"></translation>
+        <translation>Taille du texte</translation>
     </message>
     <message>
         <source>That is far more than a message can hold ({most} kB). Nothing was pasted; it is still in the clipboard.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est bien plus que ce qu’un message peut contenir ({most}&#xa0;Ko). Rien n’a été collé&#x202f;; c’est toujours dans le presse-papiers.</translation>
     </message>
     <message>
         <source>That is very much: only its first words were searched for.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est vraiment beaucoup&#xa0;: seuls les premiers mots ont été cherchés.</translation>
     </message>
     <message>
         <source>The beads</source>
-        <translation type="unfinished"></translation>
+        <translation>Les perles</translation>
     </message>
     <message>
         <source>The conversation of that notification is not here any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>La conversation de cette notification n’est plus ici.</translation>
     </message>
     <message>
         <source>The damaged profile stays as it is. You may stop it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le profil endommagé reste tel quel. Vous pouvez arrêter.</translation>
     </message>
     <message>
         <source>The database cannot be decrypted: either its key is another one, or the file was damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>La base de données ne peut pas être déchiffrée&#xa0;: soit sa clé est une autre, soit le fichier a été endommagé.</translation>
     </message>
     <message>
         <source>The database file cannot be opened.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier de la base de données ne peut pas être ouvert.</translation>
     </message>
     <message>
         <source>The database is damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>La base de données est endommagée.</translation>
     </message>
     <message>
         <source>The database may only be read.</source>
-        <translation type="unfinished"></translation>
+        <translation>La base de données ne peut qu’être lue.</translation>
     </message>
     <message>
         <source>The default is used instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>La valeur par défaut est utilisée à la place.</translation>
     </message>
     <message>
         <source>The disk is full; nothing was saved.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le disque est plein&#x202f;; rien n’a été enregistré.</translation>
     </message>
     <message>
         <source>The disk is too full to carry your messages over to this version: for a while that takes up to {detail} MB more. Make room and start again; nothing was changed.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le disque est trop plein pour reprendre vos messages dans cette version&#xa0;: cela prend pendant un moment jusqu’à {detail}&#xa0;Mo de plus. Faites de la place et relancez&#x202f;; rien n’a été changé.</translation>
     </message>
     <message>
         <source>The disk is too slow: too much waits for it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le disque est trop lent&#xa0;: trop de travail l’attend.</translation>
     </message>
     <message>
         <source>The disk reported an error.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le disque a signalé une erreur.</translation>
     </message>
     <message>
         <source>The file cannot be read: {detail}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier ne peut pas être lu&#xa0;: {detail}.</translation>
     </message>
     <message>
         <source>The file cannot be read: {reason}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier ne peut pas être lu&#xa0;: {reason}.</translation>
     </message>
     <message>
         <source>The file cannot be written: {detail}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier ne peut pas être écrit&#xa0;: {detail}.</translation>
     </message>
     <message>
         <source>The file is empty.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier est vide.</translation>
     </message>
     <message>
         <source>The file is larger than 10 MB. Choose a smaller picture.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier dépasse 10&#xa0;Mo. Choisissez une image plus petite.</translation>
     </message>
     <message>
         <source>The key of this profile cannot be read, so its messages cannot be opened. Unlock the system&apos;s keyring, or put the missing file back, and try again. Nothing was changed.</source>
-        <translation type="unfinished"></translation>
+        <translation>La clé de ce profil ne peut pas être lue, ses messages ne peuvent donc pas être ouverts. Déverrouillez le trousseau du système, ou remettez le fichier manquant, et réessayez. Rien n’a été changé.</translation>
     </message>
     <message>
         <source>The key of your records</source>
-        <translation type="unfinished"></translation>
+        <translation>La clé de vos relevés</translation>
     </message>
     <message>
         <source>The key to your messages lies here: {where}.</source>
-        <translation type="unfinished"></translation>
+        <translation>La clé de vos messages est ici&#xa0;: {where}.</translation>
     </message>
     <message>
         <source>The key to your messages lies in a file beside them: keep the profile&apos;s folder to yourself.</source>
-        <translation type="unfinished"></translation>
+        <translation>La clé de vos messages est dans un fichier à côté d’eux&#xa0;: gardez le dossier du profil pour vous.</translation>
     </message>
     <message>
         <source>The key to your messages lies in the system keyring.</source>
-        <translation type="unfinished"></translation>
+        <translation>La clé de vos messages est dans le trousseau du système.</translation>
     </message>
     <message>
         <source>The last messages: {said}</source>
-        <translation type="unfinished"></translation>
+        <translation>Les derniers messages&#xa0;: {said}</translation>
     </message>
     <message>
         <source>The line may be there to protect you, so it is not left out. Mend it and try again. Default settings do without it; your file is kept beside the new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette ligne est peut-être là pour vous protéger, elle n’est donc pas ignorée. Corrigez-la et réessayez. Les paramètres par défaut s’en passent&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
     </message>
     <message>
         <source>The local network and the proxy hold from the next start.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le réseau local et le proxy valent à partir du prochain démarrage.</translation>
     </message>
     <message numerus="yes">
         <source>The members of the group and your Stores are asked again and again until they arrive</source>
         <comment>The members of the group and your Stores are asked again and again until it arrives</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Les membres du groupe et vos Stores sont interrogés sans cesse jusqu’à ce qu’il arrive</numerusform>
+            <numerusform>Les membres du groupe et vos Stores sont interrogés sans cesse jusqu’à ce qu’ils arrivent</numerusform>
         </translation>
     </message>
     <message>
         <source>The message will be deleted for everybody in ten seconds.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le message sera supprimé pour tout le monde dans dix secondes.</translation>
     </message>
     <message numerus="yes">
         <source>The newest %n messages</source>
         <comment>The newest message</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Le message le plus récent</numerusform>
+            <numerusform>Les %n messages les plus récents</numerusform>
         </translation>
     </message>
     <message>
         <source>The others</source>
-        <translation type="unfinished"></translation>
+        <translation>Les autres</translation>
     </message>
     <message>
         <source>The others are told if they can be reached. Its messages are removed from this device and you need a new invitation to come back.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les autres en sont informés s’ils peuvent être joints. Ses messages sont retirés de cet appareil, et il vous faut une nouvelle invitation pour revenir.</translation>
     </message>
     <message>
         <source>The picture cannot be made small enough.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’image ne peut pas être assez réduite.</translation>
     </message>
     <message>
         <source>The picture has more than 40 million pixels. Choose a smaller one.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’image a plus de 40 millions de pixels. Choisissez-en une plus petite.</translation>
     </message>
     <message>
         <source>The picture has more than 40 million pixels. Cut out the code and try again.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’image a plus de 40 millions de pixels. Découpez le code et réessayez.</translation>
     </message>
     <message>
         <source>The picture is damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’image est endommagée.</translation>
     </message>
     <message>
         <source>The picture is larger than 10 MB. Choose a smaller one.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’image dépasse 10&#xa0;Mo. Choisissez-en une plus petite.</translation>
     </message>
     <message>
         <source>The picture is larger than 20 MB. Cut out the code and try again.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’image dépasse 20&#xa0;Mo. Découpez le code et réessayez.</translation>
     </message>
     <message>
         <source>The profile &quot;{detail}&quot; is in use by another program, whose window does not answer. Close that program first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le profil «&#xa0;{detail}&#xa0;» est utilisé par un autre programme, dont la fenêtre ne répond pas. Fermez d’abord ce programme.</translation>
     </message>
     <message>
         <source>The profile is being closed; what was asked last may not have been saved.</source>
-        <translation type="unfinished"></translation>
+        <translation>Le profil est en train de se fermer&#x202f;; ce qui a été demandé en dernier n’a peut-être pas été enregistré.</translation>
     </message>
     <message>
         <source>The profile&apos;s database cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>La base de données du profil ne peut pas être utilisée.</translation>
     </message>
     <message>
         <source>The profile&apos;s folder cannot be used ({detail}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le dossier du profil ne peut pas être utilisé ({detail}).</translation>
     </message>
     <message>
         <source>The request was declined.</source>
-        <translation type="unfinished"></translation>
+        <translation>La demande a été refusée.</translation>
     </message>
     <message>
         <source>The setting &quot;{key}&quot; has an impossible value ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le paramètre «&#xa0;{key}&#xa0;» a une valeur impossible ({place}).</translation>
     </message>
     <message>
         <source>The setting &quot;{key}&quot; is a secret, and others on this machine can read the settings file ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le paramètre «&#xa0;{key}&#xa0;» est un secret, et d’autres sur cette machine peuvent lire le fichier de paramètres ({place}).</translation>
     </message>
     <message>
         <source>The settings cannot be used</source>
-        <translation type="unfinished"></translation>
+        <translation>Les paramètres ne peuvent pas être utilisés</translation>
     </message>
     <message>
         <source>The settings file cannot be read ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier de paramètres ne peut pas être lu ({place}).</translation>
     </message>
     <message>
         <source>The settings file is not TOML ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier de paramètres n’est pas du TOML ({place}).</translation>
     </message>
     <message>
         <source>The settings file is not UTF-8 text ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier de paramètres n’est pas du texte UTF-8 ({place}).</translation>
     </message>
     <message>
         <source>The settings file is too large ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le fichier de paramètres est trop volumineux ({place}).</translation>
     </message>
     <message>
         <source>The time of this device was set, so Causerie goes by it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’heure de cet appareil a été réglée&#xa0;: Causerie la suit de nouveau.</translation>
     </message>
     <message>
         <source>The time that you go by is {duration} ahead of the others&apos;.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’heure que vous suivez avance de {duration} sur celle des autres.</translation>
     </message>
     <message>
         <source>The time that you go by is {duration} behind the others&apos;.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’heure que vous suivez retarde de {duration} sur celle des autres.</translation>
     </message>
     <message>
         <source>Their contact link</source>
-        <translation type="unfinished"></translation>
+        <translation>Son lien de contact</translation>
     </message>
     <message>
         <source>Their fingerprint</source>
-        <translation type="unfinished"></translation>
+        <translation>Son empreinte</translation>
     </message>
     <message>
         <source>Their fingerprint, compare it if you can</source>
-        <translation type="unfinished"></translation>
+        <translation>Son empreinte, comparez-la si vous le pouvez</translation>
     </message>
     <message>
         <source>Their fingerprint: {fingerprint}</source>
-        <translation type="unfinished"></translation>
+        <translation>Son empreinte&#xa0;: {fingerprint}</translation>
     </message>
     <message>
         <source>Their link or code</source>
-        <translation type="unfinished"></translation>
+        <translation>Son lien ou son code</translation>
     </message>
     <message numerus="yes">
         <source>There are %n QR codes here, and none is a Causerie link.</source>
         <comment>There is %n QR code here, and it is no Causerie link.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Il y a ici %n code QR, et ce n’est pas un lien Causerie.</numerusform>
+            <numerusform>Il y a ici %n codes QR, et aucun n’est un lien Causerie.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>There are %n codes with links here. Show only one of them.</source>
         <comment>There is %n code with a link here. Show only one of them.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Il y a ici %n code avec un lien. N’en montrez qu’un.</numerusform>
+            <numerusform>Il y a ici %n codes avec des liens. N’en montrez qu’un.</numerusform>
         </translation>
     </message>
     <message>
         <source>There can be {limit} Stores.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il peut y avoir {limit} Stores.</translation>
     </message>
     <message>
         <source>There is neither a picture nor a link to paste.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a ni image ni lien à coller.</translation>
     </message>
     <message>
         <source>There is no QR code in this picture that can be read.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette image ne contient aucun code QR lisible.</translation>
     </message>
     <message>
         <source>There is no QR code on the screen that can be read.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a à l’écran aucun code QR lisible.</translation>
     </message>
     <message>
         <source>There is no Store in the list yet. Without one, what was said while you were away comes from the other members once they are there. Your group&apos;s founder or whoever runs a node can give you an address.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a pas encore de Store dans la liste. Sans Store, ce qui s’est dit pendant votre absence vient des autres membres quand ils sont là. Le fondateur de votre groupe, ou qui fait tourner un nœud, peut vous donner une adresse.</translation>
     </message>
     <message>
         <source>There is no request to accept any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a plus de demande à accepter.</translation>
     </message>
     <message>
         <source>There is no request to withdraw any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a plus de demande à retirer.</translation>
     </message>
     <message>
         <source>There is no setting &quot;{key}&quot; ({place}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Le paramètre «&#xa0;{key}&#xa0;» n’existe pas ({place}).</translation>
     </message>
     <message>
         <source>There is no such Store in the list.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce Store n’est pas dans la liste.</translation>
     </message>
     <message>
         <source>There is no such conversation any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette conversation n’existe plus.</translation>
     </message>
     <message>
         <source>There is no such file any more, or it is not a file.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce fichier n’existe plus, ou n’est pas un fichier.</translation>
     </message>
     <message>
         <source>There is not enough memory for this picture.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a pas assez de mémoire pour cette image.</translation>
     </message>
     <message>
         <source>There is nothing to decline any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il n’y a plus rien à refuser.</translation>
     </message>
     <message>
         <source>These are several files. Take one picture at a time.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce sont plusieurs fichiers. Prenez une image à la fois.</translation>
     </message>
     <message>
         <source>These keys</source>
-        <translation type="unfinished"></translation>
+        <translation>Ces raccourcis</translation>
     </message>
     <message>
         <source>They and all messages between you go from this device, and they are not told. They keep what you wrote, and may ask to talk to you again.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne et tous les messages entre vous disparaissent de cet appareil, et elle n’en est pas informée. Elle garde ce que vous avez écrit et peut redemander à discuter avec vous.</translation>
     </message>
     <message>
         <source>They are asked again by and by.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ils seront interrogés à nouveau peu à peu.</translation>
     </message>
     <message>
         <source>They are asked whether they want to talk to you.</source>
-        <translation type="unfinished"></translation>
+        <translation>On lui demande si elle veut discuter avec vous.</translation>
     </message>
     <message>
         <source>They are in the profile {name}; the damaged one stays as it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>Tout est dans le profil {name}&#x202f;; celui qui est endommagé reste tel quel.</translation>
     </message>
     <message numerus="yes">
         <source>They are in {groups} and %n more of your groups.</source>
         <comment>They are in {groups} and %n more of your groups.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Groupes en commun&#xa0;: {groups} et %n de plus.</numerusform>
+            <numerusform>Groupes en commun&#xa0;: {groups} et %n de plus.</numerusform>
         </translation>
     </message>
     <message>
         <source>They are in {groups}, as you are.</source>
-        <translation type="unfinished"></translation>
+        <translation>Groupes en commun&#xa0;: {groups}.</translation>
     </message>
     <message>
         <source>They are not told. Nothing of theirs is taken in or answered until you unblock them.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne n’en est pas informée. Rien d’elle n’est reçu et rien ne lui est répondu tant que vous ne la débloquez pas.</translation>
     </message>
     <message>
         <source>They are not told. Nothing of theirs is taken in or answered.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne n’en est pas informée. Rien d’elle n’est reçu et rien ne lui est répondu.</translation>
     </message>
     <message>
         <source>They are the same</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce sont les mêmes</translation>
     </message>
     <message>
         <source>They are told. You can ask again.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne en est informée. Vous pouvez redemander.</translation>
     </message>
     <message>
         <source>They asked you already: this accepts.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne vous a déjà demandé&#xa0;: ceci accepte.</translation>
     </message>
     <message>
         <source>They come again by themselves</source>
-        <translation type="unfinished"></translation>
+        <translation>Ils reviennent d’eux-mêmes</translation>
     </message>
     <message>
         <source>They have not answered your request yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne n’a pas encore répondu à votre demande.</translation>
     </message>
     <message numerus="yes">
         <source>They never arrived, and nobody waits for them any more</source>
         <comment>It never arrived, and nobody waits for it any more</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Il n’est jamais arrivé, et plus personne ne l’attend</numerusform>
+            <numerusform>Ils ne sont jamais arrivés, et plus personne ne les attend</numerusform>
         </translation>
     </message>
     <message>
         <source>They take their places from {moment} on, or when the clocks agree.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ils prennent leur place à partir du moment indiqué ({moment}), ou quand les horloges s’accordent.</translation>
     </message>
     <message>
         <source>They were told. You can still ask them.</source>
-        <translation type="unfinished"></translation>
+        <translation>La personne en a été informée. Vous pouvez encore lui demander.</translation>
     </message>
     <message>
         <source>This Store is in the list already.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce Store est déjà dans la liste.</translation>
     </message>
     <message>
         <source>This address is not opened</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette adresse n’est pas ouverte</translation>
     </message>
     <message>
         <source>This cannot be done now.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cela ne peut pas se faire maintenant.</translation>
     </message>
     <message>
         <source>This cannot be stored; nothing was saved.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cela ne peut pas être conservé&#x202f;; rien n’a été enregistré.</translation>
     </message>
     <message>
         <source>This cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cela ne peut pas être utilisé.</translation>
     </message>
     <message>
         <source>This channel id is too long: at most {limit} bytes are allowed.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cet identifiant de canal est trop long&#xa0;: {limit} octets au plus sont permis.</translation>
     </message>
     <message>
         <source>This channel is on cluster {cluster} and this device is not: nothing is sent or received.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce canal est sur le cluster {cluster} et cet appareil n’y est pas&#xa0;: rien n’est envoyé ni reçu.</translation>
     </message>
     <message>
         <source>This code is not a Causerie link. It says: {said}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce code n’est pas un lien Causerie. Il dit&#xa0;: {said}</translation>
     </message>
     <message>
         <source>This contact link cannot be read. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact ne peut pas être lu. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>This contact link expired on {date}. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact a expiré le {date}. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>This contact link has an unusable address in it. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact contient une adresse inutilisable. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>This contact link has an unusable name in it. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact contient un nom inutilisable. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>This contact link has something in it that does not belong there. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact contient quelque chose qui n’a rien à y faire. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>This contact link is not signed by the person it names. Do not trust it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact n’est pas signé par la personne qu’il nomme. Ne vous y fiez pas.</translation>
     </message>
     <message>
         <source>This contact link names a key that cannot be genuine. Do not trust it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact nomme une clé qui ne peut pas être authentique. Ne vous y fiez pas.</translation>
     </message>
     <message>
         <source>This contact link was made by a newer version of Causerie. Update first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien de contact a été fait par une version plus récente de Causerie. Mettez d’abord à jour.</translation>
     </message>
     <message>
         <source>This contradicts what is stored already; nothing was saved.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cela contredit ce qui est déjà enregistré&#x202f;; rien n’a été enregistré.</translation>
     </message>
     <message>
         <source>This conversation could not be loaded.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette conversation n’a pas pu être chargée.</translation>
     </message>
     <message>
         <source>This conversation is not in the profile any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette conversation n’est plus dans le profil.</translation>
     </message>
     <message>
         <source>This desktop (Wayland) lets no program read the screen. Make a screenshot and paste it here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce bureau (Wayland) ne laisse aucun programme lire l’écran. Faites une capture d’écran et collez-la ici.</translation>
     </message>
     <message>
         <source>This desktop does not show Causerie what is on it. Make a screenshot and paste it here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce bureau ne montre pas à Causerie ce qu’il affiche. Faites une capture d’écran et collez-la ici.</translation>
     </message>
     <message>
         <source>This desktop has no tray, so closing the window ends the program. Nothing arrives on this device until you start it again; then it fetches what it missed.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce bureau n’a pas de zone de notification&#xa0;: fermer la fenêtre termine donc le programme. Rien n’arrive sur cet appareil avant que vous le relanciez&#x202f;; il récupère alors ce qu’il a manqué.</translation>
     </message>
     <message>
         <source>This device</source>
-        <translation type="unfinished"></translation>
+        <translation>Cet appareil</translation>
     </message>
     <message>
         <source>This device is offline. It goes on by itself once somebody is connected.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cet appareil est hors ligne. Cela reprend tout seul dès que quelqu’un est connecté.</translation>
     </message>
     <message>
         <source>This device is on cluster {limit}, so it cannot reach a channel on cluster {given}. Choose that network in the settings, or use another profile for it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cet appareil est sur le cluster {limit} et ne peut donc pas joindre un canal du cluster {given}. Choisissez ce réseau dans les paramètres, ou utilisez un autre profil pour lui.</translation>
     </message>
     <message>
         <source>This device passes messages on, and others reach it directly.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cet appareil transmet des messages, et les autres le joignent directement.</translation>
     </message>
     <message>
         <source>This device&apos;s clock is {duration} ahead of the others&apos;.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’horloge de cet appareil avance de {duration} sur celle des autres.</translation>
     </message>
     <message>
         <source>This device&apos;s clock is {duration} behind the others&apos;.</source>
-        <translation type="unfinished"></translation>
+        <translation>L’horloge de cet appareil retarde de {duration} sur celle des autres.</translation>
     </message>
     <message>
         <source>This file has {given} bytes; at most {limit} can be sent at once.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce fichier a {given} octets&#x202f;; au plus {limit} peuvent être envoyés à la fois.</translation>
     </message>
     <message>
         <source>This file is empty.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce fichier est vide.</translation>
     </message>
     <message>
         <source>This file is too large to be shown here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce fichier est trop volumineux pour être affiché ici.</translation>
     </message>
     <message>
         <source>This happens once and may take minutes. You may stop it: nothing is lost, and the next start begins anew.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cela n’arrive qu’une fois et peut prendre quelques minutes. Vous pouvez l’arrêter&#xa0;: rien n’est perdu, et le prochain démarrage recommence.</translation>
     </message>
     <message>
         <source>This invitation cannot be read. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation ne peut pas être lue. Demandez-en une nouvelle.</translation>
     </message>
     <message>
         <source>This invitation has an unusable address in it. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation contient une adresse inutilisable. Demandez-en une nouvelle.</translation>
     </message>
     <message>
         <source>This invitation has an unusable name in it. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation contient un nom inutilisable. Demandez-en une nouvelle.</translation>
     </message>
     <message>
         <source>This invitation has an unusable service node in it. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation contient un nœud de service inutilisable. Demandez-en une nouvelle.</translation>
     </message>
     <message>
         <source>This invitation has something in it that does not belong there. Ask for a new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation contient quelque chose qui n’a rien à y faire. Demandez-en une nouvelle.</translation>
     </message>
     <message>
         <source>This invitation names an admin key that cannot be genuine. Do not trust it.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation nomme une clé d’admin qui ne peut pas être authentique. Ne vous y fiez pas.</translation>
     </message>
     <message>
         <source>This invitation was made by a newer version of Causerie. Update first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette invitation a été faite par une version plus récente de Causerie. Mettez d’abord à jour.</translation>
     </message>
     <message>
         <source>This is a contact link, not an invitation to a group. Add the person with it.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est un lien de contact, pas une invitation à un groupe. Utilisez-le pour ajouter la personne.</translation>
     </message>
     <message>
         <source>This is a person&apos;s contact link. Choose “Add a person” for it.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est le lien de contact d’une personne. Choisissez pour lui «&#xa0;Ajouter une personne&#xa0;».</translation>
     </message>
     <message>
         <source>This is all that the Stores have.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est tout ce que les Stores ont.</translation>
     </message>
     <message>
         <source>This is an invitation to a group, not a contact link. Join the group with it.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est une invitation à un groupe, pas un lien de contact. Utilisez-la pour rejoindre le groupe.</translation>
     </message>
     <message>
         <source>This is an invitation to a group. Choose “Join with an invitation” for it.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est une invitation à un groupe. Choisissez pour elle «&#xa0;Rejoindre avec une invitation&#xa0;».</translation>
     </message>
     <message>
         <source>This is far too long for a contact link.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est beaucoup trop long pour un lien de contact.</translation>
     </message>
     <message>
         <source>This is far too long for an invitation.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est beaucoup trop long pour une invitation.</translation>
     </message>
     <message>
         <source>This is far too long to be a contact link.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est beaucoup trop long pour un lien de contact.</translation>
     </message>
     <message>
         <source>This is far too long to be an invitation link.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est beaucoup trop long pour un lien d’invitation.</translation>
     </message>
     <message>
         <source>This is neither a PNG nor a JPEG picture.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce n’est ni une image PNG ni une image JPEG.</translation>
     </message>
     <message>
         <source>This is not a Causerie contact link: those start with {prefix}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce n’est pas un lien de contact Causerie&#xa0;: ceux-ci commencent par {prefix}</translation>
     </message>
     <message>
         <source>This is not a Causerie invitation link: those start with {prefix}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce n’est pas un lien d’invitation Causerie&#xa0;: ceux-ci commencent par {prefix}</translation>
     </message>
     <message>
         <source>This is your own contact link. Send it to somebody, or paste the link of another.</source>
-        <translation type="unfinished"></translation>
+        <translation>C’est votre propre lien de contact. Envoyez-le à quelqu’un, ou collez le lien de quelqu’un d’autre.</translation>
     </message>
     <message>
         <source>This link is cut off. Copy the whole link.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien est coupé. Copiez le lien entier.</translation>
     </message>
     <message>
         <source>This link is too long: a contact link has at most {limit} characters.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien est trop long&#xa0;: un lien de contact a au plus {limit} caractères.</translation>
     </message>
     <message>
         <source>This link is too long: an invitation link has at most {limit} characters.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien est trop long&#xa0;: un lien d’invitation a au plus {limit} caractères.</translation>
     </message>
     <message>
         <source>This link was cut off or changed on its way. Copy the whole link.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce lien a été coupé ou modifié en chemin. Copiez le lien entier.</translation>
     </message>
     <message>
         <source>This message has no file.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce message n’a pas de fichier.</translation>
     </message>
     <message>
         <source>This message has {given} bytes; at most {limit} can be sent at once.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce message a {given} octets&#x202f;; au plus {limit} peuvent être envoyés à la fois.</translation>
     </message>
     <message>
         <source>This message is not here any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce message n’est plus ici.</translation>
     </message>
     <message>
         <source>This message was deleted.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce message a été supprimé.</translation>
     </message>
     <message>
         <source>This name cannot be used: nothing is left of the name.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce nom ne peut pas être utilisé&#xa0;: il n’en reste rien.</translation>
     </message>
     <message>
         <source>This name cannot be used: the name is longer than {limit} characters.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce nom ne peut pas être utilisé&#xa0;: il dépasse {limit} caractères.</translation>
     </message>
     <message>
         <source>This picture cannot be used: the picture is larger than {limit} bytes.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette image ne peut pas être utilisée&#xa0;: elle dépasse {limit} octets.</translation>
     </message>
     <message>
         <source>This picture cannot be used: the picture is neither PNG nor JPEG.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cette image ne peut pas être utilisée&#xa0;: elle n’est ni PNG ni JPEG.</translation>
     </message>
     <message>
         <source>This profile was used in two places at once.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce profil a été utilisé à deux endroits à la fois.</translation>
     </message>
     <message>
         <source>This profile was written by a newer version of Causerie. Install that version; nothing was changed.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce profil a été écrit par une version plus récente de Causerie. Installez cette version&#x202f;; rien n’a été changé.</translation>
     </message>
     <message>
         <source>This profile was written by a test version whose format is not used any more. Nothing was changed.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce profil a été écrit par une version de test dont le format n’est plus utilisé. Rien n’a été changé.</translation>
     </message>
     <message>
         <source>This system has no font for emoji, so they are shown by name.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce système n’a pas de police d’emojis&#xa0;: ils sont montrés par leur nom.</translation>
     </message>
     <message>
         <source>To service nodes: {done}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vers les nœuds de service&#xa0;: {done}</translation>
     </message>
     <message>
         <source>To the first message, to the newest</source>
-        <translation type="unfinished"></translation>
+        <translation>Au premier message, au plus récent</translation>
     </message>
     <message>
         <source>To the message it answers</source>
-        <translation type="unfinished"></translation>
+        <translation>Au message auquel il répond</translation>
     </message>
     <message>
         <source>To the newest message</source>
-        <translation type="unfinished"></translation>
+        <translation>Au message le plus récent</translation>
     </message>
     <message numerus="yes">
         <source>To the newest message, %n unread</source>
         <comment>To the newest message, %n unread</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Au message le plus récent, %n non lu</numerusform>
+            <numerusform>Au message le plus récent, %n non lus</numerusform>
         </translation>
     </message>
     <message>
         <source>To the next area</source>
-        <translation type="unfinished"></translation>
+        <translation>Vers la zone suivante</translation>
     </message>
     <message>
         <source>Today</source>
-        <translation type="unfinished"></translation>
+        <translation>Aujourd’hui</translation>
     </message>
     <message>
         <source>Travel and places</source>
-        <translation type="unfinished"></translation>
+        <translation>Voyages et lieux</translation>
     </message>
     <message>
         <source>Try again</source>
-        <translation type="unfinished"></translation>
+        <translation>Réessayer</translation>
     </message>
     <message>
         <source>Turn on automatic date and time in the settings of your desktop, or run “timedatectl set-ntp true” in a terminal.</source>
-        <translation type="unfinished"></translation>
+        <translation>Activez la date et l’heure automatiques dans les paramètres de votre bureau, ou lancez «&#xa0;timedatectl set-ntp true&#xa0;» dans un terminal.</translation>
     </message>
     <message>
         <source>Two devices, or a copy of this profile, counted their messages alike and said different things. Both messages are kept. Use a profile in one place only.</source>
-        <translation type="unfinished"></translation>
+        <translation>Deux appareils, ou une copie de ce profil, ont compté leurs messages de la même façon et dit des choses différentes. Les deux messages sont gardés. N’utilisez un profil qu’à un seul endroit.</translation>
     </message>
     <message>
         <source>Two or more are best: if one fails, nothing is lost.</source>
-        <translation type="unfinished"></translation>
+        <translation>Mieux vaut en avoir deux ou plus&#xa0;: si l’un tombe, rien n’est perdu.</translation>
     </message>
     <message>
         <source>Two short steps. Your name stays on this device until you join a conversation.</source>
-        <translation type="unfinished"></translation>
+        <translation>Deux petites étapes. Votre nom reste sur cet appareil jusqu’à ce que vous rejoigniez une conversation.</translation>
     </message>
     <message>
         <source>Unblock</source>
-        <translation type="unfinished"></translation>
+        <translation>Débloquer</translation>
     </message>
     <message>
         <source>Undo</source>
-        <translation type="unfinished"></translation>
+        <translation>Annuler</translation>
     </message>
     <message>
         <source>Unknown: it came before this was noted</source>
-        <translation type="unfinished"></translation>
+        <translation>Inconnu&#xa0;: il est venu avant que cela soit noté</translation>
     </message>
     <message>
         <source>Unmute</source>
-        <translation type="unfinished"></translation>
+        <translation>Réactiver</translation>
     </message>
     <message>
         <source>Unmute (muted {until})</source>
-        <translation type="unfinished"></translation>
+        <translation>Réactiver (en sourdine {until})</translation>
     </message>
     <message>
         <source>Unmute ({muted})</source>
-        <translation type="unfinished"></translation>
+        <translation>Réactiver ({muted})</translation>
     </message>
     <message>
         <source>Unpin</source>
-        <translation type="unfinished"></translation>
+        <translation>Désépingler</translation>
     </message>
     <message>
         <source>Unread</source>
-        <translation type="unfinished"></translation>
+        <translation>Non lus</translation>
     </message>
     <message>
         <source>Until switched off</source>
-        <translation type="unfinished"></translation>
+        <translation>Jusqu’à désactivation</translation>
     </message>
     <message>
         <source>Until switched on</source>
-        <translation type="unfinished"></translation>
+        <translation>Jusqu’à réactivation</translation>
     </message>
     <message>
         <source>Unusually much is sent here. Messages beyond a day&apos;s limit are kept aside and not shown.</source>
-        <translation type="unfinished"></translation>
+        <translation>Il s’envoie ici plus de messages que d’ordinaire. Au-delà de la limite d’un jour, ils sont mis de côté et ne s’affichent pas.</translation>
     </message>
     <message>
         <source>Up to this day</source>
-        <translation type="unfinished"></translation>
+        <translation>Jusqu’à ce jour</translation>
     </message>
     <message>
         <source>Use an invitation or a contact link you were given, or make a group.</source>
-        <translation type="unfinished"></translation>
+        <translation>Utilisez une invitation ou un lien de contact qu’on vous a donné, ou créez un groupe.</translation>
     </message>
     <message>
         <source>Use any free port</source>
-        <translation type="unfinished"></translation>
+        <translation>Utiliser n’importe quel port libre</translation>
     </message>
     <message>
         <source>Use default settings</source>
-        <translation type="unfinished"></translation>
+        <translation>Utiliser les paramètres par défaut</translation>
     </message>
     <message>
         <source>Use {address}</source>
-        <translation type="unfinished"></translation>
+        <translation>Utiliser {address}</translation>
     </message>
     <message>
         <source>Used last</source>
-        <translation type="unfinished"></translation>
+        <translation>Derniers utilisés</translation>
     </message>
     <message>
         <source>Versions of this message</source>
-        <translation type="unfinished"></translation>
+        <translation>Versions de ce message</translation>
     </message>
     <message>
         <source>Waiting for an answer</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente d’une réponse</translation>
     </message>
     <message>
         <source>Waiting for earlier messages.</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente de messages antérieurs.</translation>
     </message>
     <message>
         <source>Waiting for network</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente du réseau</translation>
     </message>
     <message>
         <source>Waiting for {name} to accept</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente que {name} accepte</translation>
     </message>
     <message>
         <source>Waiting to fetch earlier messages. {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente de récupérer des messages antérieurs. {why}</translation>
     </message>
     <message>
         <source>Waiting to fetch earlier messages…</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente de récupérer des messages antérieurs…</translation>
     </message>
     <message>
         <source>Waiting to fetch history</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente de récupérer l’historique</translation>
     </message>
     <message>
         <source>Waiting · {size}</source>
-        <translation type="unfinished"></translation>
+        <translation>En attente · {size}</translation>
     </message>
     <message>
         <source>Wants to talk to you</source>
-        <translation type="unfinished"></translation>
+        <translation>Veut discuter avec vous</translation>
     </message>
     <message>
         <source>Welcome to Causerie</source>
-        <translation type="unfinished"></translation>
+        <translation>Bienvenue dans Causerie</translation>
     </message>
     <message>
         <source>What came cannot be used ({reason}).</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qui est arrivé ne peut pas être utilisé ({reason}).</translation>
     </message>
     <message>
         <source>What can be done with it</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qu’on peut en faire</translation>
     </message>
     <message>
         <source>What can be done with this Store</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qu’on peut faire de ce Store</translation>
     </message>
     <message>
         <source>What can be done with {address}</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qu’on peut faire de {address}</translation>
     </message>
     <message>
         <source>What can be read is copied</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qui peut être lu est copié</translation>
     </message>
     <message>
         <source>What could be read was copied</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qui pouvait être lu a été copié</translation>
     </message>
     <message>
         <source>What its button does</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce que fait son bouton</translation>
     </message>
     <message>
         <source>What should people call you?</source>
-        <translation type="unfinished"></translation>
+        <translation>Comment doit-on vous appeler&#x202f;?</translation>
     </message>
     <message>
         <source>What the search knew of your messages was damaged. It is made again; no message is lost.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce que la recherche savait de vos messages était endommagé. Cela est refait&#x202f;; aucun message n’est perdu.</translation>
     </message>
     <message numerus="yes">
         <source>What turns up takes its place here.</source>
         <comment>If it ever turns up, it takes its place here.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>S’il réapparaît un jour, il prend sa place ici.</numerusform>
+            <numerusform>Ce qui réapparaît prend sa place ici.</numerusform>
         </translation>
     </message>
     <message>
         <source>What was found</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce qui a été trouvé</translation>
     </message>
     <message>
         <source>What you write and acknowledge shows it all the same. Without it, what others sent while you were away may take longer to come.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ce que vous écrivez et confirmez le montre de toute façon. Sans cela, ce que les autres ont envoyé en votre absence peut mettre plus longtemps à venir.</translation>
     </message>
     <message>
         <source>When</source>
-        <translation type="unfinished"></translation>
+        <translation>Quand</translation>
     </message>
     <message>
         <source>While writing</source>
-        <translation type="unfinished"></translation>
+        <translation>En écrivant</translation>
     </message>
     <message>
         <source>Who holds it</source>
-        <translation type="unfinished"></translation>
+        <translation>Qui le détient</translation>
     </message>
     <message>
         <source>Who holds it…</source>
-        <translation type="unfinished"></translation>
+        <translation>Qui le détient…</translation>
     </message>
     <message>
         <source>Who reacted</source>
-        <translation type="unfinished"></translation>
+        <translation>Qui a réagi</translation>
     </message>
     <message>
         <source>Who reacted…</source>
-        <translation type="unfinished"></translation>
+        <translation>Qui a réagi…</translation>
     </message>
     <message numerus="yes">
         <source>Who wrote them sends them again and again until they arrive</source>
         <comment>Who wrote it sends it again and again until it arrives</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Qui l’a écrit le renvoie sans cesse jusqu’à ce qu’il arrive</numerusform>
+            <numerusform>Qui les a écrits les renvoie sans cesse jusqu’à ce qu’ils arrivent</numerusform>
         </translation>
     </message>
     <message>
         <source>Whoever has it can ask to talk to you; you decide. It expires on {expires}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Quiconque l’a peut demander à discuter avec vous&#x202f;; c’est vous qui décidez. Il expire le {expires}.</translation>
     </message>
     <message>
         <source>Whoever has them learns that you are there. Without it, a click fetches each.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ceux qui les ont apprennent que vous êtes là. Sans cela, un clic récupère chacune.</translation>
     </message>
     <message>
         <source>Whose link</source>
-        <translation type="unfinished"></translation>
+        <translation>Quel lien</translation>
     </message>
     <message>
         <source>With a file</source>
-        <translation type="unfinished"></translation>
+        <translation>Avec un fichier</translation>
     </message>
     <message>
         <source>With a link</source>
-        <translation type="unfinished"></translation>
+        <translation>Avec un lien</translation>
     </message>
     <message>
         <source>With default settings it starts at once; your file is kept beside the new one.</source>
-        <translation type="unfinished"></translation>
+        <translation>Avec les paramètres par défaut il démarre aussitôt&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
     </message>
     <message>
         <source>Withdraw request</source>
-        <translation type="unfinished"></translation>
+        <translation>Retirer la demande</translation>
     </message>
     <message>
         <source>Write to them</source>
-        <translation type="unfinished"></translation>
+        <translation>Lui écrire</translation>
     </message>
     <message>
         <source>Written by</source>
-        <translation type="unfinished"></translation>
+        <translation>Écrit par</translation>
     </message>
     <message>
         <source>Written on this device</source>
-        <translation type="unfinished"></translation>
+        <translation>Écrit sur cet appareil</translation>
     </message>
     <message>
         <source>Wrote {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>A écrit&#xa0;: {time}</translation>
     </message>
     <message>
         <source>Yesterday</source>
-        <translation type="unfinished"></translation>
+        <translation>Hier</translation>
     </message>
     <message>
         <source>You</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous</translation>
     </message>
     <message>
         <source>You accepted</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez accepté</translation>
     </message>
     <message>
         <source>You and {name} do not talk</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous et {name} ne discutez pas</translation>
     </message>
     <message>
         <source>You are in a channel with this content topic on another shard. Leave it first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous êtes dans un canal avec ce content topic sur un autre shard. Quittez-le d’abord.</translation>
     </message>
     <message>
         <source>You are in no group yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous n’êtes encore dans aucun groupe.</translation>
     </message>
     <message>
         <source>You are in this group already.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous êtes déjà dans ce groupe.</translation>
     </message>
     <message>
         <source>You are now called {new}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous vous appelez maintenant {new}</translation>
     </message>
     <message>
         <source>You are there</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous y êtes</translation>
     </message>
     <message>
         <source>You asked them already and they have not answered.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez déjà demandé et n’avez pas encore de réponse.</translation>
     </message>
     <message>
         <source>You asked to talk</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez demandé à discuter</translation>
     </message>
     <message>
         <source>You blocked them. Unblock them first, in the conversation.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez bloqué cette personne. Débloquez-la d’abord, dans la conversation.</translation>
     </message>
     <message>
         <source>You blocked this person.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez bloqué cette personne.</translation>
     </message>
     <message>
         <source>You blocked {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez bloqué {name}</translation>
     </message>
     <message>
         <source>You blocked {name}. Unblock them first.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez bloqué {name}. Débloquez d’abord cette personne.</translation>
     </message>
     <message>
         <source>You can ask them.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous pouvez lui demander.</translation>
     </message>
     <message>
         <source>You can write once {name} accepts</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous pourrez écrire dès que {name} aura accepté</translation>
     </message>
     <message>
         <source>You compared it: nobody is in between.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous l’avez comparée&#xa0;: personne n’est entre vous.</translation>
     </message>
     <message>
         <source>You declined</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez refusé</translation>
     </message>
     <message>
         <source>You declined {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez refusé {name}</translation>
     </message>
     <message>
         <source>You deleted a message</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez supprimé un message</translation>
     </message>
     <message>
         <source>You deleted this message</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez supprimé ce message</translation>
     </message>
     <message>
         <source>You edited: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez modifié&#xa0;: {text}</translation>
     </message>
     <message>
         <source>You go by the others&apos; clock, {off} ahead of this device&apos;s, until that is set.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous suivez l’horloge des autres, qui avance de {off} sur celle de cet appareil, jusqu’à ce qu’elle soit réglée.</translation>
     </message>
     <message>
         <source>You go by the others&apos; clock, {off} behind this device&apos;s, until that is set.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous suivez l’horloge des autres, qui retarde de {off} sur celle de cet appareil, jusqu’à ce qu’elle soit réglée.</translation>
     </message>
     <message>
         <source>You joined</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez rejoint le groupe</translation>
     </message>
     <message>
         <source>You left</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez quitté le groupe</translation>
     </message>
     <message>
         <source>You may ask again. They hear of it a day after they declined, not before.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous pouvez redemander. La personne l’apprendra un jour après son refus, pas avant.</translation>
     </message>
     <message numerus="yes">
         <source>You muted {name} and %n others.</source>
         <comment>You muted {name} and %n other.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>Vous avez mis {name} et %n autre en sourdine.</numerusform>
+            <numerusform>Vous avez mis {name} et %n autres en sourdine.</numerusform>
         </translation>
     </message>
     <message>
         <source>You muted {name} and {other}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez mis {name} et {other} en sourdine.</translation>
     </message>
     <message>
         <source>You muted {name}.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez mis {name} en sourdine.</translation>
     </message>
     <message>
         <source>You reacted {emoji} to: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez réagi par {emoji} à&#xa0;: {text}</translation>
     </message>
     <message>
         <source>You share no group with them.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous n’avez aucun groupe en commun.</translation>
     </message>
     <message>
         <source>You share no group.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous n’avez aucun groupe en commun.</translation>
     </message>
     <message>
         <source>You started this group</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez créé ce groupe</translation>
     </message>
     <message>
         <source>You talk to nobody one to one yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous ne discutez encore avec personne en tête-à-tête.</translation>
     </message>
     <message>
         <source>You talk to them already.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous discutez déjà avec cette personne.</translation>
     </message>
     <message>
         <source>You two did not come together before. This asks again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Cela n’avait pas abouti entre vous. Ceci demande à nouveau.</translation>
     </message>
     <message>
         <source>You withdrew the request</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez retiré la demande</translation>
     </message>
     <message>
         <source>You withdrew your request to {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous avez retiré votre demande à {name}</translation>
     </message>
     <message>
         <source>You: </source>
-        <translation type="unfinished"></translation>
+        <translation>Vous&#xa0;: </translation>
     </message>
     <message>
         <source>You: {name}, {word}. Your profile</source>
-        <translation type="unfinished"></translation>
+        <translation>Vous&#xa0;: {name}, {word}. Votre profil</translation>
     </message>
     <message>
         <source>Your contact link</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre lien de contact</translation>
     </message>
     <message>
         <source>Your earlier profile was written by a test version whose format is not used any more. It is kept in {file}; a new one begins here.</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre profil antérieur a été écrit par une version de test dont le format n’est plus utilisé. Il est gardé dans {file}&#x202f;; un nouveau commence ici.</translation>
     </message>
     <message>
         <source>Your fingerprint</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre empreinte</translation>
     </message>
     <message>
         <source>Your fingerprint, to compare</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre empreinte, à comparer</translation>
     </message>
     <message>
         <source>Your link could not be made: {error}</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre lien n’a pas pu être fait&#xa0;: {error}</translation>
     </message>
     <message>
         <source>Your messages</source>
-        <translation type="unfinished"></translation>
+        <translation>Vos messages</translation>
     </message>
     <message>
         <source>Your messages are carried over to this version</source>
-        <translation type="unfinished"></translation>
+        <translation>Vos messages sont repris dans cette version</translation>
     </message>
     <message>
         <source>Your messages may be refused or held back.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vos messages risquent d’être refusés ou retenus.</translation>
     </message>
     <message>
         <source>Your messages may be refused, and theirs held back.</source>
-        <translation type="unfinished"></translation>
+        <translation>Vos messages risquent d’être refusés, et les leurs retenus.</translation>
     </message>
     <message>
         <source>Your name there</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre nom là-bas</translation>
     </message>
     <message>
         <source>Your name travels with your messages.</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre nom accompagne vos messages.</translation>
     </message>
     <message>
         <source>Your picture</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre image</translation>
     </message>
     <message>
         <source>Your profile</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre profil</translation>
     </message>
     <message>
         <source>Your reply was not sent, because the conversation is not here any more: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre réponse n’a pas été envoyée, car la conversation n’est plus ici&#xa0;: {text}</translation>
     </message>
     <message>
         <source>Your request did not reach {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre demande n’a pas atteint {name}</translation>
     </message>
     <message>
         <source>Your request is on their device. You see here when they answer.</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre demande est sur son appareil. Vous verrez ici la réponse.</translation>
     </message>
     <message>
         <source>Your request reaches them as soon as they can be reached.</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre demande arrivera dès que la personne sera joignable.</translation>
     </message>
     <message>
         <source>a list of at most {most} multiaddrs, such as {example}</source>
-        <translation type="unfinished"></translation>
+        <translation>une liste d’au plus {most} multiaddrs, comme {example}</translation>
     </message>
     <message>
         <source>a list of at most {most} multiaddrs, such as {example}, each with its /p2p/ part</source>
-        <translation type="unfinished"></translation>
+        <translation>une liste d’au plus {most} multiaddrs, comme {example}, chacune avec sa partie /p2p/</translation>
     </message>
     <message>
         <source>a web server answers {detail} there and opens no WebSocket</source>
-        <translation type="unfinished"></translation>
+        <translation>un serveur web y répond {detail} et n’ouvre pas de WebSocket</translation>
     </message>
     <message>
         <source>a whole number from {least} to {most}</source>
-        <translation type="unfinished"></translation>
+        <translation>un nombre entier de {least} à {most}</translation>
     </message>
     <message>
         <source>accept the request</source>
-        <translation type="unfinished"></translation>
+        <translation>accepter la demande</translation>
     </message>
     <message>
         <source>add a person</source>
-        <translation type="unfinished"></translation>
+        <translation>ajouter une personne</translation>
     </message>
     <message>
         <source>add the Store</source>
-        <translation type="unfinished"></translation>
+        <translation>ajouter le Store</translation>
     </message>
     <message>
         <source>add the person</source>
-        <translation type="unfinished"></translation>
+        <translation>ajouter la personne</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;/{part}&quot; is unsupported after the host, where /tcp/PORT is needed</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;/{part}&#xa0;» n’est pas pris en charge après l’hôte, où il faut /tcp/PORT</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;/{part}&quot; is unsupported: after the port there may be one of /ws, /wss and /tls/ws, and then /p2p/PEER</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;/{part}&#xa0;» n’est pas pris en charge&#xa0;: après le port peut venir /ws, /wss ou /tls/ws, puis /p2p/PEER</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;/{part}&quot; is unsupported: nothing may follow the peer id</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;/{part}&#xa0;» n’est pas pris en charge&#xa0;: rien ne peut suivre l’identifiant de pair</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;{part}&quot; is no host name</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas un nom d’hôte</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;{part}&quot; is no peer id</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas un identifiant de pair</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;{part}&quot; is no port (0 to {allowed})</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas un port (0 à {allowed})</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;{part}&quot; is no {allowed} address</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas une adresse {allowed}</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;{part}&quot; is not one of {allowed}</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas l’un de {allowed}</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: &quot;{part}&quot;: an address with a zone is unsupported</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;»&#xa0;: une adresse avec une zone n’est pas prise en charge</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: /p2p/ and the peer id are missing</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: il manque /p2p/ et l’identifiant de pair</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: /tls is supported only in /tls/ws, which is the same as /wss</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: /tls n’est pris en charge que dans /tls/ws, qui équivaut à /wss</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: /{part} needs a peer id</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: /{part} demande un identifiant de pair</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: after the host /tcp/PORT is needed</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: il faut /tcp/PORT après l’hôte</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: it has too many parts ({allowed} at most)</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: elle a trop de parties ({allowed} au plus)</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: it must not end in &quot;/&quot;</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: elle ne doit pas finir par «&#xa0;/&#xa0;»</translation>
     </message>
     <message>
         <source>address &quot;{shown}&quot;: it must start with &quot;/&quot;, as in {allowed}</source>
-        <translation type="unfinished"></translation>
+        <translation>adresse «&#xa0;{shown}&#xa0;»&#xa0;: elle doit commencer par «&#xa0;/&#xa0;», comme {allowed}</translation>
     </message>
     <message>
         <source>admin</source>
-        <translation type="unfinished"></translation>
+        <translation>admin</translation>
     </message>
     <message>
         <source>all there is</source>
-        <translation type="unfinished"></translation>
+        <translation>tout ce qu’il y a</translation>
     </message>
     <message numerus="yes">
         <source>and %n service nodes of the group</source>
         <comment>and %n service node of the group</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>et %n nœud de service du groupe</numerusform>
+            <numerusform>et %n nœuds de service du groupe</numerusform>
         </translation>
     </message>
     <message>
         <source>and {number} more</source>
-        <translation type="unfinished"></translation>
+        <translation>et {number} de plus</translation>
     </message>
     <message>
         <source>and {number} more here</source>
-        <translation type="unfinished"></translation>
+        <translation>et {number} de plus ici</translation>
     </message>
     <message>
         <source>answers {name}: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>répond à {name}&#xa0;: {text}</translation>
     </message>
     <message>
         <source>answers {service} requests wrongly ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>répond mal aux requêtes {service} ({detail})</translation>
     </message>
     <message>
         <source>arrived late</source>
-        <translation type="unfinished"></translation>
+        <translation>arrivé en retard</translation>
     </message>
     <message>
         <source>ask again</source>
-        <translation type="unfinished"></translation>
+        <translation>redemander</translation>
     </message>
     <message>
         <source>ask for the lost messages</source>
-        <translation type="unfinished"></translation>
+        <translation>demander les messages perdus</translation>
     </message>
     <message>
         <source>ask for the missing messages</source>
-        <translation type="unfinished"></translation>
+        <translation>demander les messages manquants</translation>
     </message>
     <message>
         <source>ask for the quoted message</source>
-        <translation type="unfinished"></translation>
+        <translation>demander le message cité</translation>
     </message>
     <message>
         <source>asked again at {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>redemandé à {time}</translation>
     </message>
     <message>
         <source>asking now</source>
-        <translation type="unfinished"></translation>
+        <translation>demande en cours</translation>
     </message>
     <message>
         <source>back to {date}</source>
-        <translation type="unfinished"></translation>
+        <translation>jusqu’au {date}</translation>
     </message>
     <message>
         <source>block the person</source>
-        <translation type="unfinished"></translation>
+        <translation>bloquer la personne</translation>
     </message>
     <message>
         <source>cancel the file</source>
-        <translation type="unfinished"></translation>
+        <translation>annuler le fichier</translation>
     </message>
     <message>
         <source>cannot be reached ({why})</source>
-        <translation type="unfinished"></translation>
+        <translation>n’est pas joignable ({why})</translation>
     </message>
     <message>
         <source>cannot be used ({why})</source>
-        <translation type="unfinished"></translation>
+        <translation>ne peut pas être utilisé ({why})</translation>
     </message>
     <message>
         <source>change the network</source>
-        <translation type="unfinished"></translation>
+        <translation>changer de réseau</translation>
     </message>
     <message>
         <source>check the clock</source>
-        <translation type="unfinished"></translation>
+        <translation>vérifier l’horloge</translation>
     </message>
     <message>
         <source>close the window</source>
-        <translation type="unfinished"></translation>
+        <translation>fermer la fenêtre</translation>
     </message>
     <message>
         <source>cluster not said</source>
-        <translation type="unfinished"></translation>
+        <translation>cluster non indiqué</translation>
     </message>
     <message>
         <source>cluster {number}</source>
-        <translation type="unfinished"></translation>
+        <translation>cluster {number}</translation>
     </message>
     <message>
         <source>code: {text}, end of code</source>
-        <translation type="unfinished"></translation>
+        <translation>code&#xa0;: {text}, fin du code</translation>
     </message>
     <message>
         <source>compare the fingerprints</source>
-        <translation type="unfinished"></translation>
+        <translation>comparer les empreintes</translation>
     </message>
     <message>
         <source>connected through {number} service nodes</source>
-        <translation type="unfinished"></translation>
+        <translation>connecté par {number} nœuds de service</translation>
     </message>
     <message>
         <source>connected to one peer: everything depends on it</source>
-        <translation type="unfinished"></translation>
+        <translation>connecté à un seul pair&#xa0;: tout dépend de lui</translation>
     </message>
     <message>
         <source>connected to {number} peers</source>
-        <translation type="unfinished"></translation>
+        <translation>connecté à {number} pairs</translation>
     </message>
     <message>
         <source>connected to {number} peers, none passes messages on yet</source>
-        <translation type="unfinished"></translation>
+        <translation>connecté à {number} pairs, aucun ne transmet encore de messages</translation>
     </message>
     <message>
         <source>create the group</source>
-        <translation type="unfinished"></translation>
+        <translation>créer le groupe</translation>
     </message>
     <message>
         <source>decline the request</source>
-        <translation type="unfinished"></translation>
+        <translation>refuser la demande</translation>
     </message>
     <message>
         <source>delete the message</source>
-        <translation type="unfinished"></translation>
+        <translation>supprimer le message</translation>
     </message>
     <message>
         <source>delete the message for everybody</source>
-        <translation type="unfinished"></translation>
+        <translation>supprimer le message pour tout le monde</translation>
     </message>
     <message>
         <source>does not answer {service} requests</source>
-        <translation type="unfinished"></translation>
+        <translation>ne répond pas aux requêtes {service}</translation>
     </message>
     <message>
         <source>edit the message</source>
-        <translation type="unfinished"></translation>
+        <translation>modifier le message</translation>
     </message>
     <message>
         <source>edited</source>
-        <translation type="unfinished"></translation>
+        <translation>modifié</translation>
     </message>
     <message>
         <source>edited {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>modifié {time}</translation>
     </message>
     <message>
         <source>empty, or a SOCKS5 proxy by its IP address, such as &quot;{example}&quot;</source>
-        <translation type="unfinished"></translation>
+        <translation>vide, ou un proxy SOCKS5 par son adresse IP, comme &quot;{example}&quot;</translation>
     </message>
     <message>
         <source>empty, or the 43 characters that another member of the test group was shown</source>
-        <translation type="unfinished"></translation>
+        <translation>vide, ou les 43 caractères qui ont été montrés à un autre membre du groupe de test</translation>
     </message>
     <message>
         <source>error: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>erreur&#xa0;: {text}</translation>
     </message>
     <message>
         <source>everything depends on one service node</source>
-        <translation type="unfinished"></translation>
+        <translation>tout dépend d’un seul nœud de service</translation>
     </message>
     <message>
         <source>fetch earlier messages</source>
-        <translation type="unfinished"></translation>
+        <translation>récupérer des messages antérieurs</translation>
     </message>
     <message>
         <source>fetch history</source>
-        <translation type="unfinished"></translation>
+        <translation>récupérer l’historique</translation>
     </message>
     <message>
         <source>fetch the file</source>
-        <translation type="unfinished"></translation>
+        <translation>récupérer le fichier</translation>
     </message>
     <message>
         <source>forward the message</source>
-        <translation type="unfinished"></translation>
+        <translation>transférer le message</translation>
     </message>
     <message>
         <source>given up {moment}</source>
-        <translation type="unfinished"></translation>
+        <translation>abandonné&#xa0;: {moment}</translation>
     </message>
     <message>
         <source>go to a date</source>
-        <translation type="unfinished"></translation>
+        <translation>aller à une date</translation>
     </message>
     <message>
         <source>has closed the connection</source>
-        <translation type="unfinished"></translation>
+        <translation>a fermé la connexion</translation>
     </message>
     <message>
         <source>has your message of {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>a votre message ({time})</translation>
     </message>
     <message>
         <source>has your newest message</source>
-        <translation type="unfinished"></translation>
+        <translation>a votre message le plus récent</translation>
     </message>
     <message>
         <source>held as a whole by them</source>
-        <translation type="unfinished"></translation>
+        <translation>détenu en entier par l’autre personne</translation>
     </message>
     <message>
         <source>held as a whole by {number} of {others}</source>
-        <translation type="unfinished"></translation>
+        <translation>détenu en entier par {number} sur {others}</translation>
     </message>
     <message>
         <source>holds it</source>
-        <translation type="unfinished"></translation>
+        <translation>le détient</translation>
     </message>
     <message>
         <source>id {id}</source>
-        <translation type="unfinished"></translation>
+        <translation>identifiant {id}</translation>
     </message>
     <message>
         <source>info: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>info&#xa0;: {text}</translation>
     </message>
     <message>
         <source>is slow to answer</source>
-        <translation type="unfinished"></translation>
+        <translation>tarde à répondre</translation>
     </message>
     <message>
         <source>it answers with an unknown status</source>
-        <translation type="unfinished"></translation>
+        <translation>il répond par un statut inconnu</translation>
     </message>
     <message>
         <source>it answers wrongly: {detail}</source>
-        <translation type="unfinished"></translation>
+        <translation>il répond mal&#xa0;: {detail}</translation>
     </message>
     <message>
         <source>it breaks the protocol ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>il enfreint le protocole ({detail})</translation>
     </message>
     <message>
         <source>it cannot be reached</source>
-        <translation type="unfinished"></translation>
+        <translation>il n’est pas joignable</translation>
     </message>
     <message>
         <source>it cannot look for single messages</source>
-        <translation type="unfinished"></translation>
+        <translation>il ne peut pas chercher des messages un par un</translation>
     </message>
     <message numerus="yes">
         <source>it did not have %n messages that others had</source>
         <comment>it did not have %n message that others had</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>il n’avait pas %n message que d’autres avaient</numerusform>
+            <numerusform>il n’avait pas %n messages que d’autres avaient</numerusform>
         </translation>
     </message>
     <message>
         <source>it does not answer in time</source>
-        <translation type="unfinished"></translation>
+        <translation>il ne répond pas à temps</translation>
     </message>
     <message>
         <source>it forgets where its pages were</source>
-        <translation type="unfinished"></translation>
+        <translation>il oublie où en étaient ses pages</translation>
     </message>
     <message>
         <source>it gave a message that does not bear its hash</source>
-        <translation type="unfinished"></translation>
+        <translation>il a donné un message qui ne correspond pas à son empreinte de hachage</translation>
     </message>
     <message>
         <source>it gave messages of another time</source>
-        <translation type="unfinished"></translation>
+        <translation>il a donné des messages d’une autre période</translation>
     </message>
     <message>
         <source>it gave messages that were not asked for</source>
-        <translation type="unfinished"></translation>
+        <translation>il a donné des messages qui n’étaient pas demandés</translation>
     </message>
     <message>
         <source>it gave messages without content</source>
-        <translation type="unfinished"></translation>
+        <translation>il a donné des messages sans contenu</translation>
     </message>
     <message>
         <source>it has more pages than are read at once</source>
-        <translation type="unfinished"></translation>
+        <translation>il a plus de pages qu’on n’en lit à la fois</translation>
     </message>
     <message>
         <source>it has nothing of your conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>il n’a rien de vos conversations</translation>
     </message>
     <message>
         <source>it is in cluster {theirs}, this device in cluster {ours}</source>
-        <translation type="unfinished"></translation>
+        <translation>il est dans le cluster {theirs}, cet appareil dans le cluster {ours}</translation>
     </message>
     <message>
         <source>it is not connected</source>
-        <translation type="unfinished"></translation>
+        <translation>il n’est pas connecté</translation>
     </message>
     <message>
         <source>it keeps no messages for others</source>
-        <translation type="unfinished"></translation>
+        <translation>il ne garde pas de messages pour les autres</translation>
     </message>
     <message>
         <source>it offers no {services}</source>
-        <translation type="unfinished"></translation>
+        <translation>il n’offre pas {services}</translation>
     </message>
     <message>
         <source>it refuses to answer</source>
-        <translation type="unfinished"></translation>
+        <translation>il refuse de répondre</translation>
     </message>
     <message>
         <source>it refuses: {detail}</source>
-        <translation type="unfinished"></translation>
+        <translation>il refuse&#xa0;: {detail}</translation>
     </message>
     <message>
         <source>it says that it is asked too often</source>
-        <translation type="unfinished"></translation>
+        <translation>il dit être interrogé trop souvent</translation>
     </message>
     <message>
         <source>it says that it is out of service</source>
-        <translation type="unfinished"></translation>
+        <translation>il dit être hors service</translation>
     </message>
     <message>
         <source>it speaks none of the protocols that are needed</source>
-        <translation type="unfinished"></translation>
+        <translation>il ne parle aucun des protocoles nécessaires</translation>
     </message>
     <message>
         <source>its address cannot be used</source>
-        <translation type="unfinished"></translation>
+        <translation>son adresse ne peut pas être utilisée</translation>
     </message>
     <message>
         <source>its answer cannot be read ({reason})</source>
-        <translation type="unfinished"></translation>
+        <translation>sa réponse ne peut pas être lue ({reason})</translation>
     </message>
     <message>
         <source>its answer is larger than allowed</source>
-        <translation type="unfinished"></translation>
+        <translation>sa réponse est plus grande que permis</translation>
     </message>
     <message>
         <source>its certificate is not valid ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>son certificat n’est pas valable ({detail})</translation>
     </message>
     <message>
         <source>its clock agrees with the messages</source>
-        <translation type="unfinished"></translation>
+        <translation>son horloge s’accorde avec les messages</translation>
     </message>
     <message>
         <source>its clock is not told</source>
-        <translation type="unfinished"></translation>
+        <translation>son horloge n’est pas indiquée</translation>
     </message>
     <message>
         <source>its clock is {duration} ahead of the messages</source>
-        <translation type="unfinished"></translation>
+        <translation>son horloge avance de {duration} sur les messages</translation>
     </message>
     <message>
         <source>its clock is {duration} behind the messages</source>
-        <translation type="unfinished"></translation>
+        <translation>son horloge retarde de {duration} sur les messages</translation>
     </message>
     <message>
         <source>its filter says so, which can err</source>
-        <translation type="unfinished"></translation>
+        <translation>son filtre le dit, ce qui peut être faux</translation>
     </message>
     <message>
         <source>its name is too long for a proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>son nom est trop long pour un proxy</translation>
     </message>
     <message>
         <source>its oldest message of yours is from {date}</source>
-        <translation type="unfinished"></translation>
+        <translation>son plus ancien message de vos conversations date du {date}</translation>
     </message>
     <message>
         <source>its pages begin again and again</source>
-        <translation type="unfinished"></translation>
+        <translation>ses pages recommencent sans cesse</translation>
     </message>
     <message>
         <source>its pages bring nothing new and never end</source>
-        <translation type="unfinished"></translation>
+        <translation>ses pages n’apportent rien de nouveau et ne finissent jamais</translation>
     </message>
     <message>
         <source>its pages cannot be followed</source>
-        <translation type="unfinished"></translation>
+        <translation>ses pages ne peuvent pas être suivies</translation>
     </message>
     <message>
         <source>its pages do not go on</source>
-        <translation type="unfinished"></translation>
+        <translation>ses pages ne continuent pas</translation>
     </message>
     <message>
         <source>join a group</source>
-        <translation type="unfinished"></translation>
+        <translation>rejoindre un groupe</translation>
     </message>
     <message>
         <source>join the group</source>
-        <translation type="unfinished"></translation>
+        <translation>rejoindre le groupe</translation>
     </message>
     <message>
         <source>label the channel</source>
-        <translation type="unfinished"></translation>
+        <translation>étiqueter le canal</translation>
     </message>
     <message>
         <source>last asked {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>dernière requête&#xa0;: {time}</translation>
     </message>
     <message>
         <source>leave the channel</source>
-        <translation type="unfinished"></translation>
+        <translation>quitter le canal</translation>
     </message>
     <message>
         <source>leave the group</source>
-        <translation type="unfinished"></translation>
+        <translation>quitter le groupe</translation>
     </message>
     <message>
         <source>left</source>
-        <translation type="unfinished"></translation>
+        <translation>n’est plus là</translation>
     </message>
     <message>
         <source>list what was shared</source>
-        <translation type="unfinished"></translation>
+        <translation>lister ce qui a été partagé</translation>
     </message>
     <message>
         <source>look for signs of two stories</source>
-        <translation type="unfinished"></translation>
+        <translation>chercher des signes de deux versions</translation>
     </message>
     <message>
         <source>look who sends unusually much</source>
-        <translation type="unfinished"></translation>
+        <translation>voir qui envoie plus que d’ordinaire</translation>
     </message>
     <message>
         <source>make a group</source>
-        <translation type="unfinished"></translation>
+        <translation>créer un groupe</translation>
     </message>
     <message>
         <source>make an invitation</source>
-        <translation type="unfinished"></translation>
+        <translation>créer une invitation</translation>
     </message>
     <message>
         <source>make your identity</source>
-        <translation type="unfinished"></translation>
+        <translation>créer votre identité</translation>
     </message>
     <message>
         <source>marked as unread</source>
-        <translation type="unfinished"></translation>
+        <translation>marquée comme non lue</translation>
     </message>
     <message>
         <source>maybe</source>
-        <translation type="unfinished"></translation>
+        <translation>peut-être</translation>
     </message>
     <message>
         <source>mentions you</source>
-        <translation type="unfinished"></translation>
+        <translation>vous mentionne</translation>
     </message>
     <message>
         <source>messages can be received but not sent</source>
-        <translation type="unfinished"></translation>
+        <translation>les messages peuvent être reçus mais pas envoyés</translation>
     </message>
     <message>
         <source>messages can be sent but not received</source>
-        <translation type="unfinished"></translation>
+        <translation>les messages peuvent être envoyés mais pas reçus</translation>
     </message>
     <message>
         <source>missing {since}</source>
-        <translation type="unfinished"></translation>
+        <translation>manque {since}</translation>
     </message>
     <message>
         <source>move the Store</source>
-        <translation type="unfinished"></translation>
+        <translation>déplacer le Store</translation>
     </message>
     <message>
         <source>mute the conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>mettre la conversation en sourdine</translation>
     </message>
     <message>
         <source>mute the member</source>
-        <translation type="unfinished"></translation>
+        <translation>mettre le membre en sourdine</translation>
     </message>
     <message>
         <source>muted</source>
-        <translation type="unfinished"></translation>
+        <translation>en sourdine</translation>
     </message>
     <message>
         <source>muted {until}</source>
-        <translation type="unfinished"></translation>
+        <translation>en sourdine {until}</translation>
     </message>
     <message>
         <source>named it in a later message</source>
-        <translation type="unfinished"></translation>
+        <translation>l’a nommé dans un message ultérieur</translation>
     </message>
     <message>
         <source>new request</source>
-        <translation type="unfinished"></translation>
+        <translation>nouvelle demande</translation>
     </message>
     <message>
         <source>next try in {minutes} min</source>
-        <translation type="unfinished"></translation>
+        <translation>prochain essai dans {minutes}&#xa0;min</translation>
     </message>
     <message>
         <source>next try in {seconds} s</source>
-        <translation type="unfinished"></translation>
+        <translation>prochain essai dans {seconds}&#xa0;s</translation>
     </message>
     <message>
         <source>no Store answered to the end; of the one that came furthest: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun Store n’a répondu jusqu’au bout&#x202f;; de celui qui est allé le plus loin&#xa0;: {why}</translation>
     </message>
     <message>
         <source>no answer in {seconds:g} s</source>
-        <translation type="unfinished"></translation>
+        <translation>pas de réponse en {seconds:g}&#xa0;s</translation>
     </message>
     <message>
         <source>no service node answers</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun nœud de service ne répond</translation>
     </message>
     <message>
         <source>no service node is set, and without relaying one is needed</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun nœud de service n’est indiqué, et sans relais il en faut un</translation>
     </message>
     <message>
         <source>no service node serves this device</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun nœud de service ne sert cet appareil</translation>
     </message>
     <message>
         <source>no sign</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun signe</translation>
     </message>
     <message>
         <source>no sign yet</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun signe pour l’instant</translation>
     </message>
     <message>
         <source>nobody is connected yet</source>
-        <translation type="unfinished"></translation>
+        <translation>personne n’est encore connecté</translation>
     </message>
     <message>
         <source>nobody took it</source>
-        <translation type="unfinished"></translation>
+        <translation>personne ne l’a pris</translation>
     </message>
     <message>
         <source>none; Tor&apos;s is socks5://127.0.0.1:9050</source>
-        <translation type="unfinished"></translation>
+        <translation>aucun&#x202f;; celui de Tor est socks5://127.0.0.1:9050</translation>
     </message>
     <message>
         <source>not sent</source>
-        <translation type="unfinished"></translation>
+        <translation>non envoyé</translation>
     </message>
     <message>
         <source>not sent yet</source>
-        <translation type="unfinished"></translation>
+        <translation>pas encore envoyé</translation>
     </message>
     <message>
         <source>not started</source>
-        <translation type="unfinished"></translation>
+        <translation>non démarré</translation>
     </message>
     <message>
         <source>nothing</source>
-        <translation type="unfinished"></translation>
+        <translation>rien</translation>
     </message>
     <message>
         <source>number {first}</source>
-        <translation type="unfinished"></translation>
+        <translation>numéro {first}</translation>
     </message>
     <message>
         <source>numbers {first} to {last}</source>
-        <translation type="unfinished"></translation>
+        <translation>numéros {first} à {last}</translation>
     </message>
     <message>
         <source>offers no {services}</source>
-        <translation type="unfinished"></translation>
+        <translation>n’offre pas {services}</translation>
     </message>
     <message>
         <source>online</source>
-        <translation type="unfinished"></translation>
+        <translation>en ligne</translation>
     </message>
     <message>
         <source>only here so far</source>
-        <translation type="unfinished"></translation>
+        <translation>pour l’instant ici seulement</translation>
     </message>
     <message>
         <source>open</source>
-        <translation type="unfinished"></translation>
+        <translation>ouvert</translation>
     </message>
     <message>
         <source>open a channel</source>
-        <translation type="unfinished"></translation>
+        <translation>ouvrir un canal</translation>
     </message>
     <message>
         <source>open channel, not encrypted</source>
-        <translation type="unfinished"></translation>
+        <translation>canal ouvert, non chiffré</translation>
     </message>
     <message>
         <source>open the address</source>
-        <translation type="unfinished"></translation>
+        <translation>ouvrir l’adresse</translation>
     </message>
     <message>
         <source>open the channel</source>
-        <translation type="unfinished"></translation>
+        <translation>ouvrir le canal</translation>
     </message>
     <message>
         <source>open the file</source>
-        <translation type="unfinished"></translation>
+        <translation>ouvrir le fichier</translation>
     </message>
     <message>
         <source>pause the file</source>
-        <translation type="unfinished"></translation>
+        <translation>mettre le fichier en pause</translation>
     </message>
     <message>
         <source>picture</source>
-        <translation type="unfinished"></translation>
+        <translation>image</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: &quot;{part}&quot; is no IP address; a name would have to be looked up beside the proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas une adresse IP&#x202f;; il faudrait chercher un nom sans passer par le proxy</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: &quot;{part}&quot; is no kind of proxy known here, only socks5</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas un type de proxy connu ici, seul socks5 l’est</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: &quot;{part}&quot; is no port (1 to {allowed})</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: «&#xa0;{part}&#xa0;» n’est pas un port (1 à {allowed})</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: it is longer than {allowed} characters</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: il dépasse {allowed} caractères</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: it must look like {allowed} or socks5://USER:PASSWORD@127.0.0.1:9050 (in a name or password write @ as %40, : as %3A and / as %2F)</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: il doit ressembler à {allowed} ou à socks5://USER:PASSWORD@127.0.0.1:9050 (dans un nom ou un mot de passe, écrivez @ comme&#xa0;%40,&#xa0;: comme&#xa0;%3A et / comme&#xa0;%2F)</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: the port is missing, as in :9050</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: il manque le port, comme dans :9050</translation>
     </message>
     <message>
         <source>proxy &quot;{shown}&quot;: user and password must both be there, with 1 to {allowed} bytes each</source>
-        <translation type="unfinished"></translation>
+        <translation>proxy «&#xa0;{shown}&#xa0;»&#xa0;: il faut un utilisateur et un mot de passe, de 1 à {allowed} octets chacun</translation>
     </message>
     <message>
         <source>quote: {text}, end of quote</source>
-        <translation type="unfinished"></translation>
+        <translation>citation&#xa0;: {text}, fin de la citation</translation>
     </message>
     <message>
         <source>read the code</source>
-        <translation type="unfinished"></translation>
+        <translation>lire le code</translation>
     </message>
     <message>
         <source>read the conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>lire la conversation</translation>
     </message>
     <message>
         <source>read the file</source>
-        <translation type="unfinished"></translation>
+        <translation>lire le fichier</translation>
     </message>
     <message>
         <source>read the picture</source>
-        <translation type="unfinished"></translation>
+        <translation>lire l’image</translation>
     </message>
     <message>
         <source>refused a message ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>a refusé un message ({detail})</translation>
     </message>
     <message>
         <source>refuses subscriptions ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>refuse les abonnements ({detail})</translation>
     </message>
     <message>
         <source>remember what was read</source>
-        <translation type="unfinished"></translation>
+        <translation>retenir ce qui a été lu</translation>
     </message>
     <message>
         <source>remember whom you compared</source>
-        <translation type="unfinished"></translation>
+        <translation>retenir qui vous avez comparé</translation>
     </message>
     <message>
         <source>remove the Store</source>
-        <translation type="unfinished"></translation>
+        <translation>retirer le Store</translation>
     </message>
     <message>
         <source>remove the person</source>
-        <translation type="unfinished"></translation>
+        <translation>retirer la personne</translation>
     </message>
     <message>
         <source>rename the person</source>
-        <translation type="unfinished"></translation>
+        <translation>renommer la personne</translation>
     </message>
     <message>
         <source>said before {moment}</source>
-        <translation type="unfinished"></translation>
+        <translation>dit avant&#xa0;: {moment}</translation>
     </message>
     <message>
         <source>save the draft</source>
-        <translation type="unfinished"></translation>
+        <translation>enregistrer le brouillon</translation>
     </message>
     <message>
         <source>save the file</source>
-        <translation type="unfinished"></translation>
+        <translation>enregistrer le fichier</translation>
     </message>
     <message>
         <source>save your profile</source>
-        <translation type="unfinished"></translation>
+        <translation>enregistrer votre profil</translation>
     </message>
     <message>
         <source>says so, unproved</source>
-        <translation type="unfinished"></translation>
+        <translation>le dit, sans preuve</translation>
     </message>
     <message>
         <source>says {moment}</source>
-        <translation type="unfinished"></translation>
+        <translation>dit {moment}</translation>
     </message>
     <message>
         <source>search</source>
-        <translation type="unfinished"></translation>
+        <translation>rechercher</translation>
     </message>
     <message>
         <source>see who has what</source>
-        <translation type="unfinished"></translation>
+        <translation>voir qui a quoi</translation>
     </message>
     <message>
         <source>send the message</source>
-        <translation type="unfinished"></translation>
+        <translation>envoyer le message</translation>
     </message>
     <message>
         <source>send the message again</source>
-        <translation type="unfinished"></translation>
+        <translation>renvoyer le message</translation>
     </message>
     <message>
         <source>send the reaction</source>
-        <translation type="unfinished"></translation>
+        <translation>envoyer la réaction</translation>
     </message>
     <message>
         <source>send the reply</source>
-        <translation type="unfinished"></translation>
+        <translation>envoyer la réponse</translation>
     </message>
     <message>
         <source>sent it again for somebody</source>
-        <translation type="unfinished"></translation>
+        <translation>l’a renvoyé pour quelqu’un</translation>
     </message>
     <message>
         <source>set the clock</source>
-        <translation type="unfinished"></translation>
+        <translation>régler l’horloge</translation>
     </message>
     <message>
         <source>show a picture</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher une image</translation>
     </message>
     <message>
         <source>show both messages</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les deux messages</translation>
     </message>
     <message>
         <source>show how it works</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher comment ça marche</translation>
     </message>
     <message>
         <source>show the Stores</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les Stores</translation>
     </message>
     <message>
         <source>show the channel</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher le canal</translation>
     </message>
     <message>
         <source>show the conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher la conversation</translation>
     </message>
     <message>
         <source>show the earlier versions</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les versions antérieures</translation>
     </message>
     <message>
         <source>show the keys</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les raccourcis</translation>
     </message>
     <message>
         <source>show the member&apos;s messages</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les messages du membre</translation>
     </message>
     <message>
         <source>show the members</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les membres</translation>
     </message>
     <message>
         <source>show the messages</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les messages</translation>
     </message>
     <message>
         <source>show the network settings</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher les paramètres du réseau</translation>
     </message>
     <message>
         <source>show the picture</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher l’image</translation>
     </message>
     <message>
         <source>show the safety number</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher le numéro de sécurité</translation>
     </message>
     <message>
         <source>show what is known of the message</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher ce qu’on sait du message</translation>
     </message>
     <message>
         <source>show who holds it</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher qui le détient</translation>
     </message>
     <message>
         <source>show who reacted</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher qui a réagi</translation>
     </message>
     <message>
         <source>show your profile</source>
-        <translation type="unfinished"></translation>
+        <translation>afficher votre profil</translation>
     </message>
     <message>
         <source>shows all keys.</source>
-        <translation type="unfinished"></translation>
+        <translation>affiche tous les raccourcis.</translation>
     </message>
     <message>
         <source>since {day}, {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>depuis&#xa0;: {day}, {time}</translation>
     </message>
     <message>
         <source>since {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>depuis {time}</translation>
     </message>
     <message>
         <source>somebody</source>
-        <translation type="unfinished"></translation>
+        <translation>quelqu’un</translation>
     </message>
     <message>
         <source>somebody unknown</source>
-        <translation type="unfinished"></translation>
+        <translation>un inconnu</translation>
     </message>
     <message>
         <source>stop fetching history</source>
-        <translation type="unfinished"></translation>
+        <translation>arrêter de récupérer l’historique</translation>
     </message>
     <message>
         <source>switch the Store</source>
-        <translation type="unfinished"></translation>
+        <translation>activer ou désactiver le Store</translation>
     </message>
     <message>
         <source>take the reaction back</source>
-        <translation type="unfinished"></translation>
+        <translation>retirer la réaction</translation>
     </message>
     <message>
         <source>takes no messages now ({detail})</source>
-        <translation type="unfinished"></translation>
+        <translation>ne prend pas de messages en ce moment ({detail})</translation>
     </message>
     <message>
         <source>tell that you are typing</source>
-        <translation type="unfinished"></translation>
+        <translation>signaler que vous écrivez</translation>
     </message>
     <message>
         <source>test the Store</source>
-        <translation type="unfinished"></translation>
+        <translation>tester le Store</translation>
     </message>
     <message>
         <source>that is this device itself</source>
-        <translation type="unfinished"></translation>
+        <translation>c’est cet appareil lui-même</translation>
     </message>
     <message>
         <source>the address is longer than {allowed} characters</source>
-        <translation type="unfinished"></translation>
+        <translation>l’adresse dépasse {allowed} caractères</translation>
     </message>
     <message numerus="yes">
         <source>the clocks of {name} and %n others are up to {furthest} ahead</source>
         <comment>the clocks of {name} and %n other are up to {furthest} ahead</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>les horloges de {name} et %n autre avancent de {furthest} au plus</numerusform>
+            <numerusform>les horloges de {name} et %n autres avancent de {furthest} au plus</numerusform>
         </translation>
     </message>
     <message>
         <source>the clocks of {name} and {other} are up to {furthest} ahead</source>
-        <translation type="unfinished"></translation>
+        <translation>les horloges de {name} et {other} avancent de {furthest} au plus</translation>
     </message>
     <message>
         <source>the connection took the proxy too long</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy a mis trop de temps à se connecter</translation>
     </message>
     <message>
         <source>the connection was lost</source>
-        <translation type="unfinished"></translation>
+        <translation>la connexion a été perdue</translation>
     </message>
     <message>
         <source>the host refused the proxy&apos;s connection</source>
-        <translation type="unfinished"></translation>
+        <translation>l’hôte a refusé la connexion du proxy</translation>
     </message>
     <message>
         <source>the network failed</source>
-        <translation type="unfinished"></translation>
+        <translation>le réseau a échoué</translation>
     </message>
     <message>
         <source>the onion service could not be introduced to</source>
-        <translation type="unfinished"></translation>
+        <translation>la mise en relation avec le service onion a échoué</translation>
     </message>
     <message>
         <source>the onion service did not answer</source>
-        <translation type="unfinished"></translation>
+        <translation>le service onion n’a pas répondu</translation>
     </message>
     <message>
         <source>the onion service is not known</source>
-        <translation type="unfinished"></translation>
+        <translation>le service onion est inconnu</translation>
     </message>
     <message>
         <source>the onion service needs a key</source>
-        <translation type="unfinished"></translation>
+        <translation>le service onion demande une clé</translation>
     </message>
     <message>
         <source>the onion service refused the key</source>
-        <translation type="unfinished"></translation>
+        <translation>le service onion a refusé la clé</translation>
     </message>
     <message>
         <source>the onion service&apos;s description is not valid</source>
-        <translation type="unfinished"></translation>
+        <translation>la description du service onion n’est pas valable</translation>
     </message>
     <message>
         <source>the onion service&apos;s introduction took too long</source>
-        <translation type="unfinished"></translation>
+        <translation>la mise en relation avec le service onion a pris trop de temps</translation>
     </message>
     <message>
         <source>the other side closed the connection</source>
-        <translation type="unfinished"></translation>
+        <translation>l’autre côté a fermé la connexion</translation>
     </message>
     <message>
         <source>the peer is {found}, expected was {expected}</source>
-        <translation type="unfinished"></translation>
+        <translation>le pair est {found}, {expected} était attendu</translation>
     </message>
     <message>
         <source>the proxy answers wrongly</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy répond mal</translation>
     </message>
     <message>
         <source>the proxy cannot be reached: {detail}</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy n’est pas joignable&#xa0;: {detail}</translation>
     </message>
     <message>
         <source>the proxy cannot open connections (it knows no CONNECT)</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy ne peut pas ouvrir de connexions (il ne connaît pas CONNECT)</translation>
     </message>
     <message>
         <source>the proxy cannot reach that host</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy ne peut pas joindre cet hôte</translation>
     </message>
     <message>
         <source>the proxy cannot reach that network</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy ne peut pas joindre ce réseau</translation>
     </message>
     <message>
         <source>the proxy could not connect and does not say why</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy n’a pas pu se connecter et ne dit pas pourquoi</translation>
     </message>
     <message>
         <source>the proxy does not allow this connection</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy n’autorise pas cette connexion</translation>
     </message>
     <message>
         <source>the proxy does not support this kind of address</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy ne prend pas en charge ce type d’adresse</translation>
     </message>
     <message>
         <source>the proxy hung up</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy a raccroché</translation>
     </message>
     <message>
         <source>the proxy refuses this user and password</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy refuse cet utilisateur et ce mot de passe</translation>
     </message>
     <message>
         <source>the proxy refuses with the unknown number {detail}</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy refuse avec le numéro inconnu {detail}</translation>
     </message>
     <message>
         <source>the proxy wants a user: set it as socks5://USER:PASSWORD@HOST:PORT</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy veut un utilisateur&#xa0;: indiquez-le comme socks5://USER:PASSWORD@HOST:PORT</translation>
     </message>
     <message>
         <source>the proxy wants another user or another way to log in: set it as socks5://USER:PASSWORD@HOST:PORT</source>
-        <translation type="unfinished"></translation>
+        <translation>le proxy veut un autre utilisateur ou une autre façon de se connecter&#xa0;: indiquez-le comme socks5://USER:PASSWORD@HOST:PORT</translation>
     </message>
     <message>
         <source>there can be at most {allowed} addresses</source>
-        <translation type="unfinished"></translation>
+        <translation>il peut y avoir {allowed} adresses au plus</translation>
     </message>
     <message>
         <source>there is no Store to ask</source>
-        <translation type="unfinished"></translation>
+        <translation>il n’y a pas de Store à interroger</translation>
     </message>
     <message>
         <source>there is no Store to ask; it is fetched as soon as there is one</source>
-        <translation type="unfinished"></translation>
+        <translation>il n’y a pas de Store à interroger&#x202f;; la récupération se fera dès qu’il y en aura un</translation>
     </message>
     <message>
         <source>they could not be reached for 30 days</source>
-        <translation type="unfinished"></translation>
+        <translation>la personne n’a pas pu être jointe pendant 30 jours</translation>
     </message>
     <message>
         <source>this device cannot listen on {detail}</source>
-        <translation type="unfinished"></translation>
+        <translation>cet appareil ne peut pas écouter sur {detail}</translation>
     </message>
     <message>
         <source>this device cannot listen on {detail}: use /ws, and a proxy before it for TLS</source>
-        <translation type="unfinished"></translation>
+        <translation>cet appareil ne peut pas écouter sur {detail}&#xa0;: utilisez /ws, et un proxy devant lui pour TLS</translation>
     </message>
     <message>
         <source>this device is not connected to the network</source>
-        <translation type="unfinished"></translation>
+        <translation>cet appareil n’est pas connecté au réseau</translation>
     </message>
     <message>
         <source>this is no onion address</source>
-        <translation type="unfinished"></translation>
+        <translation>ce n’est pas une adresse onion</translation>
     </message>
     <message>
         <source>this message cannot be published</source>
-        <translation type="unfinished"></translation>
+        <translation>ce message ne peut pas être publié</translation>
     </message>
     <message>
         <source>told us so</source>
-        <translation type="unfinished"></translation>
+        <translation>nous l’a dit</translation>
     </message>
     <message>
         <source>too many connections are open already</source>
-        <translation type="unfinished"></translation>
+        <translation>trop de connexions sont déjà ouvertes</translation>
     </message>
     <message>
         <source>true or false</source>
-        <translation type="unfinished"></translation>
+        <translation>true ou false</translation>
     </message>
     <message>
         <source>unblock the person</source>
-        <translation type="unfinished"></translation>
+        <translation>débloquer la personne</translation>
     </message>
     <message>
         <source>under {percent} % chance</source>
-        <translation type="unfinished"></translation>
+        <translation>moins de {percent}&#xa0;% de risque</translation>
     </message>
     <message>
         <source>unmute the conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>réactiver la conversation</translation>
     </message>
     <message>
         <source>unmute the member</source>
-        <translation type="unfinished"></translation>
+        <translation>réactiver le membre</translation>
+    </message>
+    <message>
+        <source>until {date}, {time}</source>
+        <translation>jusqu’au {date}, {time}</translation>
     </message>
     <message>
         <source>until {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>jusqu’à {time}</translation>
     </message>
     <message>
         <source>verified</source>
-        <translation type="unfinished"></translation>
+        <translation>identité vérifiée</translation>
     </message>
     <message>
         <source>waiting for earlier messages</source>
-        <translation type="unfinished"></translation>
+        <translation>en attente de messages antérieurs</translation>
     </message>
     <message>
         <source>warning: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>avertissement&#xa0;: {text}</translation>
     </message>
     <message>
         <source>what answers there is no SOCKS5 proxy</source>
-        <translation type="unfinished"></translation>
+        <translation>ce qui y répond n’est pas un proxy SOCKS5</translation>
     </message>
     <message>
         <source>withdraw the request</source>
-        <translation type="unfinished"></translation>
+        <translation>retirer la demande</translation>
     </message>
     <message>
         <source>without an id</source>
-        <translation type="unfinished"></translation>
+        <translation>sans identifiant</translation>
     </message>
     <message>
         <source>yesterday {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>hier à {time}</translation>
     </message>
     <message>
         <source>you</source>
-        <translation type="unfinished"></translation>
+        <translation>vous</translation>
     </message>
     <message>
         <source>your clock was {furthest} ahead</source>
-        <translation type="unfinished"></translation>
+        <translation>votre horloge avançait de {furthest}</translation>
     </message>
     <message>
         <source>{answers}, but something is wrong. {reason}</source>
-        <translation type="unfinished"></translation>
+        <translation>{answers}, mais quelque chose ne va pas. {reason}</translation>
     </message>
     <message>
         <source>{asked}, {next_try}</source>
-        <translation type="unfinished"></translation>
+        <translation>{asked}, {next_try}</translation>
     </message>
     <message>
         <source>{chance} it is wrong</source>
-        <translation type="unfinished"></translation>
+        <translation>{chance} d’erreur</translation>
     </message>
     <message numerus="yes">
         <source>{complete} of {number} queries answered to the end</source>
         <comment>{complete} of {number} query answered to the end</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{complete} requête sur {number} répondue jusqu’au bout</numerusform>
+            <numerusform>{complete} requêtes sur {number} répondues jusqu’au bout</numerusform>
         </translation>
     </message>
     <message>
         <source>{date}, {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>{date}, {time}</translation>
     </message>
     <message>
         <source>{done}</source>
-        <translation type="unfinished"></translation>
+        <translation>{done}</translation>
     </message>
     <message>
         <source>{done} of {whole}</source>
-        <translation type="unfinished"></translation>
+        <translation>{done} sur {whole}</translation>
     </message>
     <message>
         <source>{duration} left</source>
-        <translation type="unfinished"></translation>
+        <translation>encore {duration}</translation>
     </message>
     <message>
         <source>{emoji} from {names}</source>
-        <translation type="unfinished"></translation>
+        <translation>{emoji} de {names}</translation>
     </message>
     <message>
         <source>{file}: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>{file}&#xa0;: {text}</translation>
     </message>
     <message>
         <source>{given} days: allowed are 1 to {limit}</source>
-        <translation type="unfinished"></translation>
+        <translation>{given} jours&#xa0;: de 1 à {limit} sont permis</translation>
     </message>
     <message numerus="yes">
         <source>{group}: %n messages are held, because the clock of {names} is {duration} ahead. They take their place when their time has come, or when the clocks agree.</source>
         <comment>{group}: %n message is held, because the clock of {names} is {duration} ahead. They take their place when their time has come, or when the clocks agree.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{group}&#xa0;: %n message est retenu, car l’horloge de {names} avance de {duration}. Il prendra sa place quand son heure sera venue, ou quand les horloges s’accorderont.</numerusform>
+            <numerusform>{group}&#xa0;: %n messages sont retenus, car l’horloge de {names} avance de {duration}. Ils prendront leur place quand leur heure sera venue, ou quand les horloges s’accorderont.</numerusform>
         </translation>
     </message>
     <message>
         <source>{group}: the index of its messages was damaged or out of date. It was made again; no message is lost.</source>
-        <translation type="unfinished"></translation>
+        <translation>{group}&#xa0;: l’index de ses messages était endommagé ou périmé. Il a été refait&#x202f;; aucun message n’est perdu.</translation>
     </message>
     <message>
         <source>{group}: {words}</source>
-        <translation type="unfinished"></translation>
+        <translation>{group}&#xa0;: {words}</translation>
     </message>
     <message>
         <source>{hours} h {minutes} min</source>
-        <translation type="unfinished"></translation>
+        <translation>{hours}&#xa0;h {minutes}&#xa0;min</translation>
     </message>
     <message>
         <source>{members}, {number} left</source>
-        <translation type="unfinished"></translation>
+        <translation>{members}, départs&#xa0;: {number}</translation>
     </message>
     <message>
         <source>{members}: only you</source>
-        <translation type="unfinished"></translation>
+        <translation>{members}&#xa0;: vous seulement</translation>
     </message>
     <message>
         <source>{members}: only you so far</source>
-        <translation type="unfinished"></translation>
+        <translation>{members}&#xa0;: vous seulement pour l’instant</translation>
     </message>
     <message>
         <source>{members}: {names}</source>
-        <translation type="unfinished"></translation>
+        <translation>{members}&#xa0;: {names}</translation>
     </message>
     <message>
         <source>{messages}, {shown} shown</source>
-        <translation type="unfinished"></translation>
+        <translation>{messages}, {shown} affichés</translation>
     </message>
     <message>
         <source>{message}. What is known of it</source>
-        <translation type="unfinished"></translation>
+        <translation>{message}. Ce qu’on en sait</translation>
     </message>
     <message>
         <source>{most} or {last}</source>
-        <translation type="unfinished"></translation>
+        <translation>{most} ou {last}</translation>
     </message>
     <message>
         <source>{names} and others</source>
-        <translation type="unfinished"></translation>
+        <translation>{names} et d’autres</translation>
     </message>
     <message>
         <source>{names} and {last}</source>
-        <translation type="unfinished"></translation>
+        <translation>{names} et {last}</translation>
     </message>
     <message>
         <source>{names} said so</source>
-        <translation type="unfinished"></translation>
+        <translation>{names} l’ont dit</translation>
     </message>
     <message numerus="yes">
         <source>{name} (%n new)</source>
         <comment>{name} (%n new)</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{name} (%n nouveau)</numerusform>
+            <numerusform>{name} (%n nouveaux)</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} accepted</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a accepté</translation>
     </message>
     <message numerus="yes">
         <source>{name} and %n others</source>
         <comment>{name} and %n other</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{name} et %n autre</numerusform>
+            <numerusform>{name} et %n autres</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{name} and %n others are typing…</source>
         <comment>{name} and %n other are typing…</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{name} et %n autre écrivent…</numerusform>
+            <numerusform>{name} et %n autres écrivent…</numerusform>
         </translation>
     </message>
     <message>
         <source>{name} and {other}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} et {other}</translation>
     </message>
     <message>
         <source>{name} and {other} are typing…</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} et {other} écrivent…</translation>
     </message>
     <message>
         <source>{name} and {other} say so</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} et {other} le disent</translation>
     </message>
     <message>
         <source>{name} asked to talk</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a demandé à discuter</translation>
     </message>
     <message>
         <source>{name} asks no longer</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} ne demande plus</translation>
     </message>
     <message>
         <source>{name} declined</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a refusé</translation>
     </message>
     <message>
         <source>{name} deleted a message</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a supprimé un message</translation>
     </message>
     <message>
         <source>{name} deleted this message</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a supprimé ce message</translation>
     </message>
     <message>
         <source>{name} edited: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a modifié&#xa0;: {text}</translation>
     </message>
     <message>
         <source>{name} is sending unusually much. Messages beyond a day&apos;s limit are kept aside and not shown.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} envoie plus de messages que d’ordinaire. Au-delà de la limite d’un jour, ils sont mis de côté et ne s’affichent pas.</translation>
     </message>
     <message>
         <source>{name} is typing…</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} écrit…</translation>
     </message>
     <message>
         <source>{name} joined</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a rejoint le groupe</translation>
     </message>
     <message>
         <source>{name} left</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a quitté le groupe</translation>
     </message>
     <message>
         <source>{name} reacted {emoji} to: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a réagi par {emoji} à&#xa0;: {text}</translation>
     </message>
     <message>
         <source>{name} sent it again, because it was missing</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} l’a renvoyé, parce qu’il manquait</translation>
     </message>
     <message>
         <source>{name} started this group</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a créé ce groupe</translation>
     </message>
     <message>
         <source>{name} told different people different things.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a dit des choses différentes à différentes personnes.</translation>
     </message>
     <message>
         <source>{name} wants to talk to you</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} veut discuter avec vous</translation>
     </message>
     <message>
         <source>{name} withdrew the request</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} a retiré sa demande</translation>
     </message>
     <message>
         <source>{name} — Causerie</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} — Causerie</translation>
     </message>
     <message>
         <source>{name}&apos;s clock is {furthest} ahead</source>
-        <translation type="unfinished"></translation>
+        <translation>l’horloge de {name} avance de {furthest}</translation>
     </message>
     <message>
         <source>{name}&apos;s fingerprint, to compare</source>
-        <translation type="unfinished"></translation>
+        <translation>L’empreinte de {name}, à comparer</translation>
     </message>
     <message numerus="yes">
         <source>{name}, %n unread</source>
         <comment>{name}, %n unread</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{name}, %n non lu</numerusform>
+            <numerusform>{name}, %n non lus</numerusform>
         </translation>
     </message>
     <message>
         <source>{name}, fingerprint {fingerprint}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}, empreinte {fingerprint}</translation>
     </message>
     <message>
         <source>{name}, fingerprint {fingerprint}. {known}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}, empreinte {fingerprint}. {known}</translation>
     </message>
     <message>
         <source>{name}, group</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}, groupe</translation>
     </message>
     <message>
         <source>{name}, open channel, not encrypted</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}, canal ouvert, non chiffré</translation>
     </message>
     <message>
         <source>{name}, person</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}, personne</translation>
     </message>
     <message numerus="yes">
         <source>{name}, {other} and %n more say so</source>
         <comment>{name}, {other} and %n more say so</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{name}, {other} et %n autre le disent</numerusform>
+            <numerusform>{name}, {other} et %n autres le disent</numerusform>
         </translation>
     </message>
     <message>
         <source>{name}, {word}. Your profile</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}, {word}. Votre profil</translation>
     </message>
     <message>
         <source>{nodes} asked, and nothing of what is missing is there.</source>
-        <translation type="unfinished"></translation>
+        <translation>Interrogés&#xa0;: {nodes}. Rien de ce qui manque ne s’y trouve.</translation>
     </message>
     <message>
         <source>{number} GB</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;Go</translation>
     </message>
     <message>
         <source>{number} MB</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;Mo</translation>
     </message>
     <message>
         <source>{number} TB</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;To</translation>
     </message>
     <message>
         <source>{number} a second</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} par seconde</translation>
     </message>
     <message>
         <source>{number} h</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;h</translation>
     </message>
     <message>
         <source>{number} kB</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;Ko</translation>
     </message>
     <message>
         <source>{number} left out that others had</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} omis que d’autres avaient</translation>
     </message>
     <message>
         <source>{number} looked at</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} examinés</translation>
     </message>
     <message numerus="yes">
         <source>{number} messages, {new} of them first from here</source>
         <comment>{number} message, {new} of them first from here</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{number} message, dont {new} venu d’abord d’ici</numerusform>
+            <numerusform>{number} messages, dont {new} venus d’abord d’ici</numerusform>
         </translation>
     </message>
     <message>
         <source>{number} min</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;min</translation>
     </message>
     <message>
         <source>{number} missing</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} manquants</translation>
     </message>
     <message>
         <source>{number} new</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} nouveaux</translation>
     </message>
     <message numerus="yes">
         <source>{number} new messages came.</source>
         <comment>{number} new message came.</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{number} nouveau message est arrivé.</numerusform>
+            <numerusform>{number} nouveaux messages sont arrivés.</numerusform>
         </translation>
     </message>
     <message>
         <source>{number} of {total}</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} sur {total}</translation>
     </message>
     <message>
         <source>{number} of {total} or more</source>
-        <translation type="unfinished"></translation>
+        <translation>{number} sur {total} ou plus</translation>
     </message>
     <message>
         <source>{number} s</source>
-        <translation type="unfinished"></translation>
+        <translation>{number}&#xa0;s</translation>
     </message>
     <message>
         <source>{old} is now called {new}</source>
-        <translation type="unfinished"></translation>
+        <translation>{old}&#xa0;s’appelle maintenant {new}</translation>
     </message>
     <message>
         <source>{over:.1f} kB too long: a message can hold {most} kB. Shorten it or send it in parts.</source>
-        <translation type="unfinished"></translation>
+        <translation>{over:.1f}&#xa0;Ko de trop&#xa0;: un message peut contenir {most}&#xa0;Ko. Raccourcissez-le ou envoyez-le en plusieurs parties.</translation>
     </message>
     <message>
         <source>{path} cannot be written: {reason}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} ne peut pas être écrit&#xa0;: {reason}.</translation>
     </message>
     <message>
         <source>{peers} and {nodes} were asked, and have nothing of what is missing.</source>
-        <translation type="unfinished"></translation>
+        <translation>{peers} et {nodes} ont été interrogés, et n’ont rien de ce qui manque.</translation>
     </message>
     <message>
         <source>{peers} asked, and nobody has what is missing.</source>
-        <translation type="unfinished"></translation>
+        <translation>Interrogés&#xa0;: {peers}. Personne n’a ce qui manque.</translation>
     </message>
     <message>
         <source>{percent} %</source>
-        <translation type="unfinished"></translation>
+        <translation>{percent}&#xa0;%</translation>
     </message>
     <message>
         <source>{percent} % chance</source>
-        <translation type="unfinished"></translation>
+        <translation>{percent}&#xa0;% de risque</translation>
     </message>
     <message>
         <source>{percent} % done</source>
-        <translation type="unfinished"></translation>
+        <translation>{percent}&#xa0;% terminé</translation>
     </message>
     <message>
         <source>{problem} Allowed: {allowed}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{problem} Permis&#xa0;: {allowed}.</translation>
     </message>
     <message>
         <source>{reason}: {node} {problem}</source>
-        <translation type="unfinished"></translation>
+        <translation>{reason}&#xa0;: {node} {problem}</translation>
     </message>
     <message>
         <source>{row}, pinned</source>
-        <translation type="unfinished"></translation>
+        <translation>{row}, épinglée</translation>
     </message>
     <message>
         <source>{said}, {claimed}, held</source>
-        <translation type="unfinished"></translation>
+        <translation>{said}, {claimed}, retenu</translation>
     </message>
     <message>
         <source>{said}, {number} of {heard} who were heard.</source>
-        <translation type="unfinished"></translation>
+        <translation>{said}, soit {number} sur {heard} personnes entendues.</translation>
     </message>
     <message>
         <source>{sender} in {conversation}</source>
-        <translation type="unfinished"></translation>
+        <translation>{sender} dans {conversation}</translation>
     </message>
     <message>
         <source>{service} and no {other}</source>
-        <translation type="unfinished"></translation>
+        <translation>{service} et pas {other}</translation>
     </message>
     <message>
         <source>{size} MB</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}&#xa0;Mo</translation>
     </message>
     <message>
         <source>{size} bytes</source>
-        <translation type="unfinished"></translation>
+        <translation>{size} octets</translation>
     </message>
     <message>
         <source>{size} kB</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}&#xa0;Ko</translation>
     </message>
     <message>
         <source>{size}, not fetched yet</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}, pas encore récupéré</translation>
     </message>
     <message>
         <source>{size}/s</source>
-        <translation type="unfinished"></translation>
+        <translation>{size}/s</translation>
     </message>
     <message>
         <source>{store} did not answer</source>
-        <translation type="unfinished"></translation>
+        <translation>{store} n’a pas répondu</translation>
     </message>
     <message>
         <source>{time}, shown now</source>
-        <translation type="unfinished"></translation>
+        <translation>{time}, affichée maintenant</translation>
     </message>
     <message>
         <source>{whose}: {time}, {day}</source>
-        <translation type="unfinished"></translation>
+        <translation>{whose}&#xa0;: {time}, {day}</translation>
     </message>
     <message>
         <source>{why} It is safe on this device.</source>
-        <translation type="unfinished"></translation>
+        <translation>{why} Il est en sûreté sur cet appareil.</translation>
     </message>
     <message>
         <source>{words} Name one, or nothing can be sent or received.</source>
-        <translation type="unfinished"></translation>
+        <translation>{words} Indiquez-en un, sinon rien ne peut être envoyé ni reçu.</translation>
     </message>
     <message>
         <source>{words} · calls themselves {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{words} · se fait appeler {name}</translation>
     </message>
     <message>
         <source>{words}, not sent yet</source>
-        <translation type="unfinished"></translation>
+        <translation>{words}, pas encore envoyé</translation>
     </message>
     <message>
         <source>{words}, {number} of {count}</source>
-        <translation type="unfinished"></translation>
+        <translation>{words}, {number} sur {count}</translation>
     </message>
     <message numerus="yes">
         <source>{word}, %n peers</source>
         <comment>{word}, %n peer</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{word}, %n pair</numerusform>
+            <numerusform>{word}, %n pairs</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>{word}, %n service nodes</source>
         <comment>{word}, %n service node</comment>
-        <translation type="unfinished">
-            <numerusform></numerusform>
-            <numerusform></numerusform>
+        <translation>
+            <numerusform>{word}, %n nœud de service</numerusform>
+            <numerusform>{word}, %n nœuds de service</numerusform>
         </translation>
     </message>
     <message>
         <source>“{name}” can run programs on this computer, and {sender} says what it is: nobody has checked it. Open it only if you expected it from them.</source>
-        <translation type="unfinished"></translation>
+        <translation>«&#xa0;{name}&#xa0;» peut lancer des programmes sur cet ordinateur, et seul {sender} dit ce que c’est&#xa0;: personne ne l’a vérifié. Ne l’ouvrez que si vous l’attendiez de sa part.</translation>
     </message>
     <message>
         <source>“{name}” is too large: a file can have {most}.</source>
-        <translation type="unfinished"></translation>
+        <translation>«&#xa0;{name}&#xa0;» est trop volumineux&#xa0;: un fichier peut avoir {most}.</translation>
     </message>
 </context>
 </TS>
