@@ -23,6 +23,8 @@ PAGE: Final = 100
 ROUNDS: Final = 200
 TOGETHER: Final = 100
 ONE_REACTED: Final = 1_000
+CROWDED: Final = 100
+"""Reactions on each row of a page."""
 EDITS: Final = 10_000
 CHAIN: Final = 1_000
 PAGE_BAR_MS: Final = 16.0
@@ -66,6 +68,12 @@ def _measure(store: SqliteProfileStore, rounds: int, edits: int) -> list[Figure]
     alone = _written(store, many, together=1)
     figures.append(figure_of("one of 1 000 reactions is written, alone", alone, "µs"))
     figures.append(_read("a page with a text that has 1 000", page(8_000), rounds))
+    crowded = [
+        _reaction(50_000 + n + n // PAGE, 15_000 + n % PAGE, PEOPLE[n // PAGE])
+        for n in range(CROWDED * PAGE)
+    ]
+    _written(store, crowded)
+    figures.append(_read("a page of 100 with 100 reactions each", page(15_050), rounds))
     changes = [_edit(3_000 + n, 12_000) for n in range(edits)]
     figures.append(figure_of(f"one of {edits} edits is written", _written(store, changes), "µs"))
     figures.append(_read("a page with the text that was edited", page(12_000), rounds))

@@ -1,20 +1,17 @@
-"""Reads what was said about messages: reactions, quotes, versions, and the newest of it.
+"""Reads what was said about messages: quotes, versions, who reacted, and the newest of it.
 
-A page asks once for all of its rows that have reactions, and once for all that quote something;
-other rows cost nothing.  Reactions of muted members are left out when they are read, so that muting
-touches no row.
+A page asks once for all of its rows that quote something; other rows cost nothing.  Reactions of
+muted members are left out when they are read, so that muting touches no row.
 """
 
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, Position, UnixMs
 from engine.core.ports import (
     StoredAnnotation,
     StoredQuote,
-    StoredReaction,
     StoredReactor,
     StoredVersion,
 )
@@ -23,7 +20,6 @@ from engine.persistence import rules
 from engine.persistence.annotation_tables import EDIT, ORIGINAL
 from engine.persistence.channel_reads import read_holders
 from engine.persistence.many_rows import by_the_dozen, with_ids
-from engine.persistence.muted_members import read_muted_members
 from engine.persistence.stored_ids import (
     StoredId,
     message_id_of,
@@ -38,17 +34,6 @@ _NOT_MUTED: Final = """
 NOT EXISTS (SELECT 1 FROM muted_member AS mute WHERE mute.conversation_key = r.conversation_key
             AND mute.participant_id = p.participant_id)
 """
-REACTIONS: Final = with_ids(
-    """
-SELECT r.target_id, r.emoji_key, r.emoji, r.lamport_timestamp, r.message_id, p.participant_id,
-       r.is_own, d.state
-FROM reaction AS r CROSS JOIN participant AS p ON p.participant_key = r.sender_key
-LEFT JOIN delivery AS d
-  ON r.is_own = 1 AND d.conversation_key = r.conversation_key AND d.message_id = r.message_id
-WHERE r.removed = 0 AND r.conversation_key = ? AND r.target_id IN
-    """
-)
-_ReactionRow: TypeAlias = tuple[StoredId, str, str, int, StoredId, ParticipantId, int, str | None]
 _QUOTED: Final = f"""
 SELECT m.message_id, m.lamport_timestamp, p.participant_id, m.is_own,
        CASE WHEN m.kind = 'file' AND m.text = '' THEN coalesce((
@@ -148,46 +133,6 @@ WHERE m.hidden = 0
 ORDER BY v.lamport_timestamp DESC, v.message_id DESC LIMIT 1
 """  # noqa: S608 - our own columns
 _LateRow: TypeAlias = tuple[str, StoredId, StoredId, ParticipantId, int, int, str, int]
-
-
-def reactions(
-    connection: sqlite3.Connection, conversation: int, targets: Sequence[StoredId]
-) -> Mapping[StoredId, tuple[StoredReaction, ...]]:
-    """All emoji of each of ``targets`` that has any: the most frequent first, then the earliest."""
-    muted = read_muted_members(connection, conversation)
-    together: dict[StoredId, dict[str, list[_ReactionRow]]] = {}
-    for asked in by_the_dozen(list(dict.fromkeys(targets))):
-        rows: list[_ReactionRow] = connection.execute(
-            REACTIONS[len(asked)], (conversation, *asked)
-        ).fetchall()
-        for row in rows:
-            if row[5] not in muted:
-                together.setdefault(row[0], {}).setdefault(row[1], []).append(row)
-    return {target: _ordered(by_emoji.values()) for target, by_emoji in together.items()}
-
-
-def _ordered(by_emoji: Collection[list[_ReactionRow]]) -> tuple[StoredReaction, ...]:
-    for same in by_emoji:
-        same.sort(key=_place_of)
-    ordered = sorted(by_emoji, key=lambda same: (-len(same), _place_of(same[0])))
-    return tuple(map(_reaction_of, ordered))
-
-
-def _place_of(row: _ReactionRow) -> tuple[int, StoredId]:
-    return row[3], row[4]
-
-
-def _reaction_of(same: Sequence[_ReactionRow]) -> StoredReaction:
-    """``same``: everybody's with one emoji, the earliest first."""
-    own = [state for *_, is_own, state in same if is_own]
-    others = (who for *_, who, is_own, _ in same if not is_own)
-    return StoredReaction(
-        emoji=max(emoji for _, _, emoji, *_ in same),  # With a selector, if anybody wrote one.
-        count=len(same),
-        participant_ids=tuple(islice(others, rules.MAX_REACTORS_NAMED)),
-        mine=bool(own),
-        pending=any(state in {DeliveryState.SAVED, DeliveryState.FAILED} for state in own),
-    )
 
 
 def quotes(

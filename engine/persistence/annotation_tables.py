@@ -17,6 +17,7 @@ from engine.core.records import AnnotationRecord
 from engine.persistence import rules
 from engine.persistence.file_tables import forget_file
 from engine.persistence.many_rows import Value, by_the_dozen, with_ids
+from engine.persistence.reaction_counts import count_again
 from engine.persistence.short_keys import participant_keys
 from engine.persistence.stored_ids import StoredId, stored_id, stored_ids, stored_place
 from engine.persistence.stored_spans import spans_text
@@ -104,8 +105,10 @@ DELETE FROM reaction
 WHERE (conversation_key, target_id, sender_key, emoji_key) IN (
   SELECT conversation_key, target_id, sender_key, emoji_key FROM reaction
   WHERE conversation_key = ? AND target_id = ? AND sender_key = ?
-  ORDER BY lamport_timestamp DESC, message_id DESC LIMIT -1 OFFSET ?
+  -- With "+", or the index of the whole conversation would be read for its order.
+  ORDER BY +lamport_timestamp DESC, +message_id DESC LIMIT -1 OFFSET ?
 )
+RETURNING target_id, emoji_key
 """
 _MARK_REACTED: Final = """
 UPDATE message SET reacted = 1 WHERE conversation_key = ? AND message_id = ? AND reacted = 0
@@ -155,6 +158,7 @@ _CHANGED: Final = with_ids(
 )
 _REMOVE_REACTION: Final = """
 DELETE FROM reaction WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ?
+RETURNING target_id, emoji_key
 """
 _VERSIONS_AT: Final = """
 SELECT target_id FROM version
@@ -167,6 +171,8 @@ WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ? AND kind
 """
 _Version: TypeAlias = tuple[StoredId, int, str, str, int]
 """Id, time, text, spans, and whether it mentions us."""
+_Emoji: TypeAlias = tuple[StoredId, str]
+"""A message, and the key of an emoji."""
 
 
 def put_annotations(
@@ -174,20 +180,23 @@ def put_annotations(
 ) -> None:
     senders = participant_keys(connection, conversation, [one.sender_id for one in records])
     changed: dict[StoredId, None] = {}
+    recounted: dict[_Emoji, None] = {}
     for record in records:
         sender = senders[record.sender_id]
         if record.kind == REACTION:
-            _put_reaction(connection, conversation, record, sender)
+            recounted |= dict.fromkeys(_put_reaction(connection, conversation, record, sender))
         else:
             _put_version(connection, conversation, record, sender)
             changed[stored_id(record.target_id)] = None
     for target in changed:
         _show(connection, conversation, target)
+    count_again(connection, conversation, recounted)
 
 
 def _put_reaction(
     connection: sqlite3.Connection, conversation: int, record: AnnotationRecord, sender: int
-) -> None:
+) -> list[_Emoji]:
+    """Returns what is to be counted again."""
     target = stored_id(record.target_id)
     key = without_selectors(record.emoji)
     connection.execute(
@@ -197,8 +206,11 @@ def _put_reaction(
             *stored_place(record.position), record.is_own, record.sent_ms,
         ),
     )  # fmt: skip
-    connection.execute(_FORGET_REACTIONS, (conversation, target, sender, rules.MAX_EMOJI_EACH))
+    forgotten: list[_Emoji] = connection.execute(
+        _FORGET_REACTIONS, (conversation, target, sender, rules.MAX_EMOJI_EACH)
+    ).fetchall()
     connection.execute(_MARK_REACTED, (conversation, target))
+    return [(target, key), *forgotten]
 
 
 def _put_version(
@@ -239,7 +251,8 @@ def remove_annotation(
 ) -> None:
     """Its author replaced it; nothing happens if there is none at this position."""
     place = (conversation, *stored_place(position))
-    connection.execute(_REMOVE_REACTION, place)
+    recounted: list[_Emoji] = connection.execute(_REMOVE_REACTION, place).fetchall()
+    count_again(connection, conversation, recounted)
     targets: list[tuple[StoredId]] = connection.execute(_VERSIONS_AT, place).fetchall()
     for (target,) in targets:
         connection.execute(_REMOVE_VERSION, (*place, target))

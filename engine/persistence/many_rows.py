@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 MANY: Final = 32
 
 Value: TypeAlias = int | float | str | bytes | None
-_Id = TypeVar("_Id", bound=str | bytes)
+_Id = TypeVar("_Id", bound=str | bytes | int)
 
 
 def with_ids(sql: str, *, order: str = "") -> Mapping[int, str]:

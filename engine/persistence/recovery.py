@@ -30,6 +30,7 @@ from engine.persistence.errors import CarryOverStoppedError, DatabaseUnreadableE
 from engine.persistence.many_rows import Value
 from engine.persistence.ordinals import BLOCK_ROWS
 from engine.persistence.profile_directory import sync_directory
+from engine.persistence.reaction_counts import count_all
 from engine.persistence.schema import LAST_TO_COPY, check_version, migrate
 from engine.persistence.stored_ids import stored_id
 
@@ -42,7 +43,9 @@ ASKED_AFTER_ROWS: Final = 256
 _INSTANCE_BYTES: Final = 16
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
-_MADE_AGAIN: Final = frozenset({"_sqlite_migrations", "ordinal_block", "own_sequence"})
+_MADE_AGAIN: Final = frozenset(
+    {"_sqlite_migrations", "ordinal_block", "own_sequence", "reaction_count"}
+)
 _MADE_AGAIN_PREFIXES: Final = ("sqlite_", "log_index", "log_pages", "log_buckets", "log_author",
                                "log_late", "search")  # fmt: skip
 _FILLING: Final = (
@@ -347,6 +350,7 @@ def _key_of(target: sqlite3.Connection, table: str) -> str:
 def _make_again(target: sqlite3.Connection) -> None:
     for statement in _MADE_FROM_ROWS:
         target.execute(statement)
+    count_all(target)
     target.execute(_CHUNKS_ARE_NOT_HERE, (TransferState.FAILED, FileFault.NOT_HERE))
     target.execute("UPDATE profile SET instance_id = ?", (secrets.token_bytes(_INSTANCE_BYTES),))
     conversations: list[tuple[int]] = target.execute(
@@ -364,6 +368,7 @@ WHERE state IN ('{TransferState.COMPLETE}', '{TransferState.OFFERING}')
 """  # noqa: S608 - our own literals
 
 _MADE_FROM_ROWS: Final = (
+    "DELETE FROM reaction WHERE sender_key NOT IN (SELECT participant_key FROM participant)",
     "INSERT OR IGNORE INTO timeline SELECT conversation_key, NULL, NULL, 0, 0, 0 FROM conversation",
     """
     INSERT OR IGNORE INTO channel (conversation_key, lamport_timestamp)

@@ -48,6 +48,7 @@ GROWING: Final = (
     _Growing("holder", "conversation_key, message_id, participant_key"),
     _Growing("delivery", "conversation_key, message_id"),
     _Growing("reaction", "conversation_key, target_id, sender_key, emoji_key"),
+    _Growing("reaction_count", "conversation_key, target_id, emoji_key"),
     _Growing("version", "version_key"),
     _Growing("file", "file_key", cost=25),
     _Growing("ordinal_block", "conversation_key, first_lamport, first_message_id"),

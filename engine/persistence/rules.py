@@ -77,6 +77,8 @@ MAX_VERSIONS: Final = 256
 """Edits kept of one message and member, the newest, beside the original."""
 MAX_REACTIONS_SHOWN: Final = 32
 MAX_REACTORS_NAMED: Final = 8
+MAX_MUTED_AMONG_NAMED: Final = 8
+"""Members looked at beyond MAX_REACTORS_NAMED, as some may be muted."""
 MAX_QUOTING: Final = 64
 QUOTED_CHARACTERS: Final = 280
 """Of a text that is quoted; a mention in it may have a shorter name now, so more is read."""

@@ -22,13 +22,14 @@ from engine.core.errors import StorageError
 from engine.persistence.annotation_tables import ANNOTATION_TABLES
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.file_tables import FILE_TABLES, HOLDER_TABLES, TRANSFER_TABLES
+from engine.persistence.reaction_counts import REACTION_COUNT_TABLES, count_all
 from engine.persistence.saved_log import INDEX_TABLES
 from engine.persistence.search_tables import SEARCH_TABLES
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 9
+SCHEMA_VERSION: Final = 10
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -458,6 +459,13 @@ def add_search(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 9")
 
 
+def count_reactions(connection: sqlite3.Connection) -> None:
+    for statement in REACTION_COUNT_TABLES:
+        connection.execute(statement)
+    count_all(connection)
+    connection.execute("PRAGMA user_version = 10")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -477,6 +485,7 @@ MIGRATIONS: Final = (
     Migration(add_transfers),
     Migration(add_file_holders),
     Migration(add_search),
+    Migration(count_reactions),
 )
 
 

@@ -25,16 +25,16 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
     StoredQuote,
-    StoredReaction,
 )
 from engine.core.records import FileRecord, MessageRecord
 from engine.core.sds.vocabulary import HolderEntry
-from engine.persistence.annotation_reads import delivery_of, last_annotation, quotes, reactions
+from engine.persistence.annotation_reads import delivery_of, last_annotation, quotes
 from engine.persistence.channel_reads import read_holders
 from engine.persistence.file_tables import read_files
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.ordinals import placed_before
-from engine.persistence.rules import FILE_KIND, MAX_REACTIONS_SHOWN, page, page_limit
+from engine.persistence.reaction_counts import MessageReactions, reactions
+from engine.persistence.rules import FILE_KIND, page, page_limit
 from engine.persistence.stored_ids import (
     StoredId,
     message_id_of,
@@ -267,7 +267,7 @@ class TimelineReader:
         row: _Row,
         holders: Mapping[StoredId, Sequence[HolderEntry]],
         quoting: Mapping[StoredId, StoredQuote],
-        reacting: Mapping[StoredId, tuple[StoredReaction, ...]],
+        reacting: Mapping[StoredId, MessageReactions],
         files: Mapping[StoredId, FileRecord],
     ) -> StoredMessage:
         (
@@ -295,7 +295,7 @@ class TimelineReader:
         holding = tuple(holders.get(shown_id or stored_as, ())) if is_own else ()
         if reply_to is None and shown_id is None and not (forwarded or mentions_me or reacted):
             return StoredMessage(record=record, delivery=delivery, holders=holding)
-        reactions_to = reacting.get(stored_as, ())
+        reacted_to = reacting.get(stored_as)
         return StoredMessage(
             record=replace(
                 record,
@@ -309,6 +309,6 @@ class TimelineReader:
             edited_ms=None if edited_ms is None else UnixMs(edited_ms),
             retracted=bool(retracted),
             quote=None if reply_to is None else quoting.get(reply_to),
-            reactions=reactions_to[:MAX_REACTIONS_SHOWN],
-            more_reactions=max(len(reactions_to) - MAX_REACTIONS_SHOWN, 0),
+            reactions=reacted_to.shown if reacted_to else (),
+            more_reactions=reacted_to.more if reacted_to else 0,
         )

@@ -22,6 +22,14 @@ def _key(edit: AnnotationRecord) -> tuple[MessageId, ParticipantId, Position]:
     return edit.target_id, edit.sender_id, edit.position
 
 
+def _first_others(
+    several: Sequence[AnnotationRecord], muted: set[ParticipantId]
+) -> tuple[ParticipantId, ...]:
+    others = [one.sender_id for one in several if not one.is_own]
+    looked_at = others[: rules.MAX_REACTORS_NAMED + rules.MAX_MUTED_AMONG_NAMED]
+    return tuple(one for one in looked_at if one not in muted)[: rules.MAX_REACTORS_NAMED]
+
+
 class MemoryAnnotations:
     def __init__(self) -> None:
         self._reactions: dict[tuple[MessageId, ParticipantId, str], AnnotationRecord] = {}
@@ -121,29 +129,28 @@ class MemoryAnnotations:
         def emoji_key(one: AnnotationRecord) -> str:
             return without_selectors(one.emoji)
 
-        together = [
-            [*several]
-            for _, several in groupby(
-                sorted(self.reactors(target_id, muted), key=emoji_key), key=emoji_key
-            )
+        every = sorted(self.reactors(target_id, set()), key=emoji_key)
+        together = [[*several] for _, several in groupby(every, key=emoji_key)]
+        counted = [
+            (several, [one for one in several if one.sender_id not in muted])
+            for several in together
         ]
-        together.sort(key=lambda several: (-len(several), several[0].position))
+        counted.sort(key=lambda both: (-len(both[1]), both[0][0].position))
         return [
             StoredReaction(
                 emoji=max(one.emoji for one in several),
-                count=len(several),
-                participant_ids=tuple(one.sender_id for one in several if not one.is_own)[
-                    : rules.MAX_REACTORS_NAMED
-                ],
-                mine=any(one.is_own for one in several),
+                count=len(left),
+                participant_ids=_first_others(several, muted),
+                mine=any(one.is_own for one in left),
                 pending=any(
                     (delivery := delivery_of(one.position.message_id)) is not None
                     and delivery.state in {DeliveryState.SAVED, DeliveryState.FAILED}
-                    for one in several
+                    for one in left
                     if one.is_own
                 ),
             )
-            for several in together
+            for several, left in counted
+            if left
         ]
 
     def target_of_own(self, message_id: MessageId) -> set[MessageId]:

@@ -28,7 +28,7 @@ from engine.core.ports import (
 )
 from engine.core.records import SpanRecord
 from engine.core.sds.vocabulary import RemoveFromLog
-from engine.persistence import annotation_reads, rules, timeline_reads
+from engine.persistence import annotation_reads, reaction_counts, rules, timeline_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
     ALICE,
@@ -289,6 +289,7 @@ def test_a_member_has_a_bounded_number_of_emoji_for_a_message(
     store.apply([annotation(n, f"a{n:02}", "m", emoji=chr(0x1F400 + n)) for n in range(many)])
     reactors = store.reactors(GROUP, MessageId("m"))
     assert [one.message_id for one in reactors] == [f"a{n:02}" for n in range(9, many)]
+    assert emoji(shown(store)) == [(chr(0x1F400 + n), 1) for n in range(9, many)]
 
 
 def test_the_most_frequent_are_shown_and_the_rest_is_counted(
@@ -426,7 +427,7 @@ def test_pages_look_up_reactions_and_quotes_once(
 
     plain = read_page()
     store.apply([annotation(40 + n, f"a{n:02}", f"m{n:02}") for n in range(32)])
-    assert read_page() == plain + 2, "the reactions, and who is muted"
+    assert read_page() == plain + 3, "the counts, who is muted, and the names"
     store.apply([row(50 + n, f"q{n:02}", reply_to=f"m{n:02}") for n in range(32)])
     assert read_page() == plain + 1, "these rows quote, and have no reactions"
 
@@ -439,7 +440,9 @@ def plan(connection: sqlite3.Connection, sql: str) -> str:
 @pytest.mark.parametrize(
     "sql",
     [
-        *annotation_reads.REACTIONS.values(),
+        *reaction_counts.MOST_FREQUENT.values(),
+        *reaction_counts.OF_MUTED.values(),
+        *reaction_counts.PARTICIPANTS.values(),
         *annotation_reads.QUOTES.values(),
         *annotation_reads.TARGETS.values(),
         *annotation_reads.QUOTING.values(),
