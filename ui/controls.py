@@ -273,6 +273,14 @@ class IconButton(QToolButton):
         theme_changed.connect(self._dress)
         self._dress()
 
+    def rename(self, name: str, icon_name: str) -> None:
+        """What it does has changed."""
+        self.setAccessibleName(name)
+        set_tip(self, name)
+        if icon_name != self._icon_name:
+            self._icon_name = icon_name
+            self._dress()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not pressed_by_enter(self, event):
             super().keyPressEvent(event)

@@ -78,6 +78,28 @@ def test_the_rail_keeps_everything_reachable() -> None:
     play(scenario)
 
 
+def test_the_rail_leads_into_the_archive_and_back() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        async with stage(engine, size=(860, 700)) as it:
+            panel, model = it.window.panel, it.window.model
+            assert not panel.archive_in_rail.isVisible()
+            panel.archive_requested.emit(group, True)
+            assert panel.is_rail
+            assert panel.archive_in_rail.accessibleName() == "Archived: 1"
+            it.press(Key.Key_Return, on=panel.archive_in_rail)
+            assert [model.at(row) for row in range(model.rowCount())] == [engine.views[group]]
+            assert panel.archive_in_rail.accessibleName() == "Back from the archive"
+            it.press(Key.Key_Return, on=panel.archive_in_rail)
+            assert [model.at(row) for row in range(model.rowCount())] == [engine.views[other]]
+            it.window.resize(1200, 700)
+            await until(lambda: not panel.is_rail)
+            assert not panel.archive_in_rail.isVisible()
+
+    play(scenario)
+
+
 def test_everything_from_the_first_key_to_a_sent_message_without_a_mouse() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

@@ -1,7 +1,7 @@
 """The left panel: own name and connection, what can be started, search, and the list.
 
-In its narrow form, the rail, only avatars with their badges remain; everything else is still
-reachable by the menu and the keyboard.
+In its narrow form, the rail, only avatars with their badges remain, and the way into the archive;
+everything else is still reachable by the menu and the keyboard.
 """
 
 from collections.abc import Callable
@@ -112,6 +112,7 @@ class LeftPanel(Area):
         self.rows = ConversationList(model, self._delegate)
         self.listed = Segments(tr("Show"), [tr("All"), tr("Unread"), tr("Groups"), tr("People")])
         self.archive = Button("", kind="ghost", size="small", icon_name="archive")
+        self.archive_in_rail = IconButton("archive", "")
         self._nothing = Text(face="label", colour="ink3", wrap=True)
         self._lay_out()
         self._connect()
@@ -130,7 +131,7 @@ class LeftPanel(Area):
         names.addStretch(1)
         self._head = QWidget()
         self._head_layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._head)
-        for widget in (self.avatar, self._me, self.start, self._more):
+        for widget in (self.avatar, self._me, self.start, self._more, self.archive_in_rail):
             self._head_layout.addWidget(widget, int(widget is self._me))
         self._search_box = QWidget()
         search_layout = QVBoxLayout(self._search_box)
@@ -194,7 +195,8 @@ class LeftPanel(Area):
         self.rows.activated.connect(self._enter)
         self.rows.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.rows.customContextMenuRequested.connect(self._offer_commands)
-        self.archive.clicked.connect(lambda: self.show_archive(not self._model.shows_archive))
+        for button in (self.archive, self.archive_in_rail):
+            button.clicked.connect(lambda: self.show_archive(not self._model.shows_archive))
         self.listed.choose(Listed.ALL)
         self.listed.chosen.connect(self._choose_listed)
         self._model.modelReset.connect(self._restore_selection)
@@ -294,7 +296,7 @@ class LeftPanel(Area):
             self._head_layout.setDirection(QBoxLayout.Direction.LeftToRight)
             self._head_layout.setContentsMargins(metrics.gap(16), 0, metrics.gap(10), 0)
             self._head.setFixedHeight(metrics.scaled(_HEADER))
-        for widget in (self.avatar, self._more):
+        for widget in (self.avatar, self._more, self.archive_in_rail):
             self._head_layout.setAlignment(widget, Qt.AlignmentFlag.AlignCenter)
         self._head_layout.setSpacing(metrics.gap(4 if self.is_rail else 2))
         self._me.setContentsMargins(0 if self.is_rail else metrics.gap(8), 0, 0, 0)
@@ -370,8 +372,11 @@ class LeftPanel(Area):
     def _say_archive(self) -> None:
         number, shown = self._model.archived_count(), self._model.shows_archive
         self._archive_box.setVisible(bool(number) and not self.is_rail)
+        self.archive_in_rail.setVisible(bool(number) and self.is_rail)
         words = tr("Back from the archive")
-        self.archive.rename(words if shown else tr("Archived: {number}").format(number=number))
+        words = words if shown else tr("Archived: {number}").format(number=number)
+        self.archive.rename(words)
+        self.archive_in_rail.rename(words, "back" if shown else "archive")
 
     def _enter_rows(self) -> None:
         """The first match, and on from there with the arrow keys."""
