@@ -179,7 +179,6 @@ SHEETS: dict[str, Callable[[Stage], None]] = {
     "join": lambda it: it.window.flows.join(),
     "join, with a link": lambda it: it.window.flows.show_invitation(GOOD_LINK),
     "invite": lambda it: it.window.flows.invite(group_of(it)),
-    "members": lambda it: it.window.flows.members(group_of(it)),
     "leave": lambda it: it.window.flows.leave(group_of(it)),
     "stores": lambda it: it.window.flows.stores(),
     "how it works": lambda it: it.window.flows.how_it_works("0.1.0"),

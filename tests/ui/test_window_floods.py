@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.core.sds.config import FloodLimits
 from engine.events import FloodView
 from tests.runtime.conftest import Person
 from tests.ui.desks import Desk, at_desks
-from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
+from tests.ui.driving import Key, Stage, group_stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine, member
-from tests.ui.seeing import sheet_of, spoken_rows
+from tests.ui.seeing import spoken_rows
 from ui.conversation_words import flood_words, muted_words
-from ui.dialogs.group import MemberRow, Members
+from ui.side.group import GroupPanel
+from ui.side.person import PersonPanel
+from ui.window.main_window import MainWindow
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -44,9 +46,18 @@ def has_row(it: Stage, text: str) -> bool:
     return any(text in row for row in spoken_rows(it.window.pane.timeline))
 
 
-def row_of(sheet: Members, name: str) -> MemberRow:
-    (row,) = (row for row in sheet.rows if row.accessibleName().startswith(name))
-    return row
+def person_panel(window: MainWindow, who: ParticipantId) -> PersonPanel:
+    """Beside the group's messages, by the row of this member."""
+    group_panel(window).rows[who].click()
+    panel = window.side.panel
+    assert isinstance(panel, PersonPanel)
+    return panel
+
+
+def group_panel(window: MainWindow) -> GroupPanel:
+    panel = window.side.panel
+    assert isinstance(panel, GroupPanel)
+    return panel
 
 
 @pytest.mark.parametrize(("button", "method"), [(0, "set_member_muted"), (1, "show_flood")])
@@ -102,12 +113,14 @@ def test_a_muted_member_leaves_the_timeline_and_a_quiet_line_brings_them_back() 
             await until(lambda: has_row(it, "buy now"))
             bar = it.window.pane.muted_bar
             assert not bar.isVisible()
-            it.window.pane.header.members_requested.emit()
-            sheet = await sheet_of(it.window, Members)
-            assert row_of(sheet, "Ines").mute_button.isHidden(), "nobody mutes themselves"
-            it.press(Key.Key_Return, on=row_of(sheet, "Maya").mute_button)
-            assert row_of(sheet, "Maya").mute_button.text() == "Unmute"
-            sheet.reject()
+            it.window.side.toggle()
+            panel = person_panel(it.window, engine.views[group].members[0].participant_id)
+            assert not panel.mute_member.isVisible(), "nobody mutes themselves"
+            panel.back_button.click()
+            panel = person_panel(it.window, MAYA)
+            it.press(Key.Key_Return, on=panel.mute_member)
+            await until(lambda: panel.mute_member.text().strip() == "Show their messages")
+            it.window.side.close()
             await until(lambda: bar.isVisible() and not has_row(it, "buy now"))
             assert has_row(it, "who is this?")
             assert bar.words.text() == "You muted Maya."
@@ -128,10 +141,11 @@ def test_of_several_muted_members_one_chooses_among_all() -> None:
             await until(bar.isVisible)
             assert bar.button.text() == "Members"
             it.press(Key.Key_Return, on=bar.button)
-            sheet = await sheet_of(it.window, Members)
-            assert row_of(sheet, "Maya").mute_button.text() == "Unmute"
-            sheet.reject()
-            await turn()
+            said = [row.accessibleName() for row in group_panel(it.window).rows.values()]
+            assert [words.split(",")[:2] for words in said[1:]] == [
+                ["Maya", " muted"],
+                ["Jonas", " muted"],
+            ]
 
     play(scenario)
 
@@ -165,10 +179,12 @@ def test_a_real_flood_is_told_and_shown_and_its_author_muted(
         row.acts[1].click()
         await until(lambda: alice.has_row("buy 19!"))
         await until(lambda: not notices.notices())
-        alice.window.pane.header.members_requested.emit()
-        sheet = await sheet_of(alice.window, Members)
-        row_of(sheet, "Bob").mute_button.click()
-        sheet.reject()
+        alice.window.side.toggle()
+        view = alice.window.model.conversation(group)
+        assert view is not None
+        who = next(m.participant_id for m in view.members if m.name == "Bob")
+        person_panel(alice.window, who).mute_member.click()
+        alice.window.side.close()
         bar = alice.window.pane.muted_bar
         await until(lambda: bar.isVisible() and not alice.has_row("buy"))
         await bob.engine.timeline.send_text(group, "are you there?")

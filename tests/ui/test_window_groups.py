@@ -23,7 +23,7 @@ from tests.ui.seeing import join, sheet_of, words_of
 from ui.controls import Button
 from ui.dialogs.about import HowItWorks
 from ui.dialogs.confirm import Confirm, OpenLinkConfirm, RefusedLink, openable
-from ui.dialogs.group import CreateGroup, InviteLink, Members
+from ui.dialogs.group import CreateGroup, InviteLink
 from ui.dialogs.holders import Holders
 from ui.dialogs.join import Join
 
@@ -204,20 +204,6 @@ def test_the_invitation_is_copied_with_its_warning() -> None:
             sheet.copy_button.click()
             assert QGuiApplication.clipboard().text() == f"{GOOD_LINK}/{group}"
             assert sheet.copy_button.accessibleName() == "Copied"
-
-    play(scenario)
-
-
-def test_members_show_who_is_who() -> None:
-    async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge", others=("Maya", "Jonas"))
-        async with stage(engine) as it:
-            it.window.flows.members(engine.views[group])
-            sheet = await sheet_of(it.window, Members)
-            shown = words_of(sheet)
-            for piece in ("3 members", "Ines", "you", "admin", "Maya", "Jonas", FINGERPRINT):
-                assert piece in shown
 
     play(scenario)
 

@@ -1,13 +1,11 @@
-"""Sheets about one group: making it, inviting to it, and who is in it."""
+"""Sheets about one group: making it, and inviting to it."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextOption
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLineEdit,
     QScrollArea,
     QVBoxLayout,
@@ -15,11 +13,8 @@ from PySide6.QtWidgets import (
 )
 
 from engine.core.errors import ChatError
-from engine.core.ids import ParticipantId
-from engine.events import ConversationView, MemberView
-from ui.avatar import Avatar
-from ui.controls import Button, ColourRole, ElidedText, Pill, Text
-from ui.conversation_words import present_members
+from engine.events import ConversationView
+from ui.controls import Text
 from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
@@ -178,107 +173,6 @@ def selectable(text: str) -> Text:
         | Qt.TextInteractionFlag.TextSelectableByKeyboard
     )
     return shown
-
-
-class Members(Sheet):
-    def __init__(
-        self,
-        conversation: ConversationView,
-        parent: QWidget | None = None,
-        *,
-        faces: Mapping[ParticipantId, bytes],
-        mute: Callable[[ParticipantId, bool], None],
-    ) -> None:
-        """``faces``: pictures of those members whose are known; ``mute`` is told a choice."""
-        here = present_members(conversation)
-        gone = len(conversation.members) - len(here)
-        words = tr("%n members", "%n member", len(here))
-        if gone:
-            words = tr("{members}, {number} left").format(members=words, number=gone)
-        super().__init__(
-            tr("Members of {name}").format(name=one_line(conversation.name, 60)),
-            words,
-            parent=parent,
-        )
-        self.rows: list[MemberRow] = []
-        content = QWidget()
-        rows = QVBoxLayout(content)
-        rows.setContentsMargins(0, 0, 8, 0)
-        rows.setSpacing(12)
-        for member in [*here, *(m for m in conversation.members if m.has_left)]:
-            row = MemberRow(member, faces.get(member.participant_id, b""))
-            row.mute_changed.connect(partial(mute, member.participant_id))
-            rows.addWidget(row)
-            self.rows.append(row)
-        rows.addStretch(1)
-        self.body.addWidget(scrolling(content, tr("Members")))
-        self.add_close()
-
-
-class MemberRow(QWidget):
-    mute_changed = Signal(bool)
-
-    def __init__(self, member: MemberView, picture: bytes = b"") -> None:
-        super().__init__()
-        name = one_line(member.name, 60)
-        self.avatar = Avatar(36, is_group=False)
-        self.avatar.show_identity(member.participant_id, name, picture=picture)
-        marks: list[tuple[str, ColourRole, ColourRole]] = []
-        if member.is_self:
-            marks.append((tr("you"), "accentInk", "accentSoft"))
-        if member.is_admin:
-            marks.append((tr("admin"), "ink2", "surface2"))
-        if member.has_left:
-            marks.append((tr("left"), "ink3", "surface2"))
-        said = ", ".join([name, *(mark for mark, _, _ in marks)])
-        self.setAccessibleName(
-            tr("{name}, fingerprint {fingerprint}").format(
-                name=said, fingerprint=member.fingerprint
-            )
-        )
-        first = QHBoxLayout()
-        first.setSpacing(6)
-        colour: ColourRole = "ink3" if member.has_left else "ink"
-        first.addWidget(ElidedText(name, face="body", colour=colour, strong=True))
-        for mark, ink, fill in marks:
-            first.addWidget(Pill(mark, ink=ink, fill=fill))
-        first.addStretch(1)
-        words = QVBoxLayout()
-        words.setSpacing(1)
-        words.addLayout(first)
-        words.addWidget(selectable(member.fingerprint))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignTop)
-        row.addLayout(words, 1)
-        self._name = name
-        self._muted = member.is_muted
-        self.mute_button = Button("", kind="ghost", size="small")
-        self.mute_button.setVisible(not member.is_self)
-        self.mute_button.clicked.connect(self._toggle)
-        row.addWidget(self.mute_button, 0, Qt.AlignmentFlag.AlignTop)
-        self._say_mute()
-
-    def _toggle(self) -> None:
-        self._muted = not self._muted
-        self._say_mute()
-        self.mute_changed.emit(self._muted)
-
-    def _say_mute(self) -> None:
-        self.mute_button.rename(tr("Unmute") if self._muted else tr("Mute"))
-        said = tr("Do not show the messages of {name}")
-        if self._muted:
-            said = tr("Show the messages of {name}")
-        self.mute_button.setAccessibleName(said.format(name=self._name))
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        if self.mute_button.isHidden():
-            return
-        menu = Menu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.mute_button.text(), self._toggle)
-        menu.popup(event.globalPos())
 
 
 def scrolling(content: QWidget, name: str) -> QScrollArea:

@@ -6,13 +6,13 @@ one sheet is open at a time; asking for another while one is open does nothing.
 
 from collections.abc import Callable
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_PREFIX
-from engine.core.ids import ConversationId, ParticipantId
 from engine.core.links import OWN_SCHEME
 from engine.events import ConversationView
 from engine.history_views import StoresChanged
@@ -25,17 +25,19 @@ from ui.dialogs.confirm import (
     quit_confirm,
 )
 from ui.dialogs.go_to_date import GoToDate
-from ui.dialogs.group import CreateGroup, InviteLink, Members
+from ui.dialogs.group import CreateGroup, InviteLink
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.network_choice import NetworkPort
-from ui.people import faces_of
 from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.menu import WindowMenu
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
+
+if TYPE_CHECKING:
+    from engine.core.ids import ConversationId
 
 
 class Flows(QObject):
@@ -113,22 +115,6 @@ class Flows(QObject):
             await self._ask(InviteLink(conversation, link, self._window))
 
         self._start(tr("make an invitation"), flow)
-
-    def members(self, conversation: ConversationView) -> None:
-        async def flow() -> None:
-            faces = faces_of(conversation, await self._engine.conversations())
-            await self._ask(Members(conversation, self._window, faces=faces, mute=mute))
-
-        def mute(participant_id: ParticipantId, muted: bool) -> None:
-            async def work() -> None:
-                group = conversation.conversation_id
-                await self._engine.groups.set_member_muted(group, participant_id, muted=muted)
-
-            self._tasks.spawn(
-                work, purpose=tr("mute the member") if muted else tr("unmute the member")
-            )
-
-        self._start(tr("show the members"), flow)
 
     def leave(self, conversation: ConversationView) -> None:
         async def flow() -> None:

@@ -103,7 +103,6 @@ class BackButton(IconButton):
 class ConversationHeader(Area):
     back_requested = Signal()
     invite_requested = Signal()
-    members_requested = Signal()
     mute_requested = Signal(object)
     leave_requested = Signal()
     channel_requested = Signal()
@@ -150,7 +149,6 @@ class ConversationHeader(Area):
         person.setAccessibleName(tr("Menu of this person"))
         self._add(group, tr("About this group"), "info", self.about_requested.emit)
         self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
-        self._add(group, tr("Members…"), "people", self.members_requested.emit)
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(group)
         mute_group = MuteEntries(group, self.mute_requested.emit)

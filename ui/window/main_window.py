@@ -271,7 +271,6 @@ class MainWindow(QMainWindow):
         )
         for wish, flow in (
             (header.invite_requested, self.flows.invite),
-            (header.members_requested, self.flows.members),
             (header.leave_requested, self.flows.leave),
             (header.channel_requested, self.channels.details),
             (header.leave_channel_requested, self.channels.leave),
@@ -318,6 +317,7 @@ class MainWindow(QMainWindow):
         side, pane = self.side, self.pane
         pane.header.about_requested.connect(side.toggle)
         pane.timeline.personRequested.connect(side.show_person)
+        pane.muted_bar.members_requested.connect(side.show_open)
         side.open_requested.connect(self.open_conversation)
         side.left_by_key.connect(self._leave_side)
         side.file_open_requested.connect(

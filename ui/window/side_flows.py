@@ -104,7 +104,12 @@ class SideFlows(QObject):
         """About the open conversation."""
         if self.panel is not None:
             self.close()
-        elif self._pane.conversation is not None:
+        else:
+            self.show_open()
+
+    def show_open(self) -> None:
+        """About the open conversation: the group's panel has the members."""
+        if self._pane.conversation is not None:
             self.show_conversation(self._pane.conversation)
 
     def show_conversation(self, conversation: ConversationView) -> None:

@@ -2,12 +2,10 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QCoreApplication
 
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ContactView, ConversationView, MessageKind
-from tests.ui.scripted_people import picture_bytes
 from tests.ui.timeline.timeline_stage import (
     IDS,
     MemoryPages,
@@ -18,9 +16,7 @@ from tests.ui.timeline.timeline_stage import (
     shown_view,
 )
 from ui.conversation_words import kind_words
-from ui.dialogs.group import MemberRow, Members
 from ui.people import faces_of
-from ui.pictures import FACES
 
 pytestmark = pytest.mark.usefixtures("qapp")
 STRANGER = ParticipantId("f" * 32)
@@ -69,18 +65,6 @@ def test_a_groups_timeline_shows_them_and_forgets_them_in_the_next_group() -> No
             assert view.scene.faces == {}
 
     run(scenario)
-
-
-def test_the_list_of_members_shows_them() -> None:
-    picture = picture_bytes("#a1b2c3")
-    sheet = Members(conversation(), faces={IDS["Maya"]: picture}, mute=lambda *_: None)
-    while FACES.face(picture) is None:
-        QCoreApplication.processEvents()
-    rows = sheet.findChildren(MemberRow)
-    assert len(rows) == len(conversation().members)
-    pictured = [row for row in rows if row.avatar.grab().toImage().pixelColor(18, 18) == "#a1b2c3"]
-    assert [row.accessibleName().split(",")[0] for row in pictured] == ["Maya"]
-    sheet.deleteLater()
 
 
 @pytest.mark.parametrize(
