@@ -156,6 +156,43 @@ def test_a_member_is_chosen_by_keys_and_compared_and_there_is_a_way_back() -> No
     play(scenario)
 
 
+def test_a_compared_person_is_marked_in_the_list_the_header_and_the_timeline() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        pair = engine.add_person("Maya")
+        group = engine.add_group("Tide Gauge", ("Maya", "Jonas"))
+        for number, name in enumerate(("Maya", "Jonas")):
+            engine.receive(group, name, f"I am {name}", minute=number)
+        async with stage(engine, opening=group) as it:
+            await until(lambda: marked_names(it) == {"Maya": False, "Jonas": False})
+            await engine.people.set_verified(MAYA, verified=True)
+            it.window.people.verified_changed.emit()
+            await until(lambda: marked_names(it) == {"Maya": True, "Jonas": False})
+            assert not it.window.pane.header.verified.isVisible(), "a group is nobody"
+            row = it.window.model.index_of(pair).data(Qt.ItemDataRole.AccessibleTextRole)
+            assert row.endswith(", verified")
+            it.window.open_conversation(pair)
+            header = it.window.pane.header
+            assert header.verified.isVisible()
+            assert header.accessibleName() == "Maya, person, verified"
+            await engine.people.set_verified(MAYA, verified=False)
+            it.window.people.verified_changed.emit()
+            assert not header.verified.isVisible()
+
+    play(scenario)
+
+
+def marked_names(it: Stage) -> dict[str, bool]:
+    """Names above messages, and whether the mark of a compared key follows within the bubble."""
+    scene, marked = it.window.pane.timeline.scene, dict[str, bool]()
+    for placed in scene.placed:
+        box = scene.box(placed.row)
+        if isinstance(box, BubbleBox) and box.name:
+            marked[box.name] = not box.verified_rect.isEmpty()
+            assert box.verified_rect.isEmpty() or box.bubble.contains(box.verified_rect)
+    return marked
+
+
 def test_closing_the_number_compares_nobody() -> None:
     async def scenario() -> None:
         async with pair_stage("Maya") as (it, engine, _pair):

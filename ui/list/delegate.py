@@ -4,7 +4,7 @@ Everything is measured from the theme's fonts.  The row shows who, when, the las
 needs care: unread, missing, not sent, draft.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
@@ -70,10 +70,9 @@ class ConversationDelegate(QStyledItemDelegate):
                 typing=model.typing(conversation.conversation_id),
                 is_open=model.is_open(conversation.conversation_id),
             )
-            pinned = model.is_pinned(conversation.conversation_id)
             row = _Row(painter, box, conversation, preview, selected=selected)
             marked = model.is_marked_unread(conversation.conversation_id)
-            row.paint(self._now(), pinned=pinned, marked_unread=marked)
+            row.paint(self._now(), signs=_signs(model, conversation), marked_unread=marked)
         painter.restore()
 
     def _background(
@@ -128,6 +127,15 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.drawEllipse(avatar.bottomRight() - QPointF(2, 2), 4.5, 4.5)
 
 
+def _signs(model: ConversationModel, conversation: ConversationView) -> list[str]:
+    every = (
+        ("verified", model.is_verified(conversation)),
+        ("bell-off", conversation.muted),
+        ("pin", model.is_pinned(conversation.conversation_id)),
+    )
+    return [name for name, shown in every if shown]
+
+
 def _keyboard_focus(option: QStyleOptionViewItem) -> bool:
     return bool(option.state & QStyle.StateFlag.State_KeyboardFocusChange)
 
@@ -176,7 +184,7 @@ class _Row:
         self._text_box = QRectF(left, box.top(), box.right() - gap(10) - left, box.height())
         self._stacked = self._theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT
 
-    def paint(self, now: datetime, *, pinned: bool, marked_unread: bool) -> None:
+    def paint(self, now: datetime, *, signs: Sequence[str], marked_unread: bool) -> None:
         behind = self._theme.selected if self._selected else self._theme.panel
         _avatar(self._painter, self._avatar_box, self._conversation, behind=behind)
         type_ = self._theme.type
@@ -191,7 +199,7 @@ class _Row:
         line2 = QRectF(line1.left(), top + first + third, line1.width(), second)
         right = self._time(time_line, now)
         name = line1 if self._stacked else line1.adjusted(0, 0, right - line1.right(), 0)
-        self._name(name, pinned=pinned)
+        self._name(name, signs)
         right = self._marks(line2, marked_unread=marked_unread)
         self._words(line2.adjusted(0, 0, right - line2.right(), 0))
 
@@ -227,14 +235,10 @@ class _Row:
         at = left_middle - QPointF(0, GLYPH_SIZE.height() * factor / 2)
         draw_glyph(self._painter, glyph, at, colour, scale=factor)
 
-    def _name(self, line: QRectF, *, pinned: bool) -> None:
+    def _name(self, line: QRectF, signs: Sequence[str]) -> None:
+        """``signs``: the names of icons after it."""
         font = self._theme.type.body.strong()
         metrics = QFontMetricsF(font)
-        signs = [
-            name
-            for name, shown in (("bell-off", self._conversation.muted), ("pin", pinned))
-            if shown
-        ]
         icon = self._theme.metrics.scaled(14)
         open_mark = tr("open") if self._conversation.open_channel is not None else ""
         mark_font = self._theme.type.micro.font

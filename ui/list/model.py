@@ -12,7 +12,7 @@ from enum import IntEnum
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView
 from ui.controls import plain_tip
 from ui.foreign_text import one_line
@@ -81,6 +81,7 @@ class ConversationModel(QAbstractListModel):
         self._pinned: frozenset[str] = frozenset()
         self._archived: frozenset[str] = frozenset()
         self._marked_unread: frozenset[str] = frozenset()
+        self._verified: frozenset[ParticipantId] = frozenset()
         self._shows_archive = False
         self._is_removing = False
         self._shown: list[ConversationView] = []
@@ -107,6 +108,8 @@ class ConversationModel(QAbstractListModel):
                 is_open=self.is_open(conversation.conversation_id),
                 marked_unread=self.is_marked_unread(conversation.conversation_id),
             )
+            if self.is_verified(conversation):
+                said = tr("{row}, verified").format(row=said)
             pinned = self.is_pinned(conversation.conversation_id)
             return tr("{row}, pinned").format(row=said) if pinned else said
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -138,6 +141,11 @@ class ConversationModel(QAbstractListModel):
 
     def is_marked_unread(self, conversation_id: ConversationId) -> bool:
         return conversation_id in self._marked_unread
+
+    def is_verified(self, conversation: ConversationView) -> bool:
+        """Whether it is with a person whose key the user compared."""
+        contact = conversation.contact
+        return contact is not None and contact.participant_id in self._verified
 
     def archived_count(self) -> int:
         return sum(1 for each in self._all if each in self._archived)
@@ -201,6 +209,11 @@ class ConversationModel(QAbstractListModel):
             self._place(ConversationId(conversation_id))
         if changed:
             self.totals_changed.emit()
+
+    def set_verified(self, verified: frozenset[ParticipantId]) -> None:
+        self._verified = verified
+        for conversation in self._shown:
+            self._repaint(conversation.conversation_id)
 
     def show_archive(self, shown: bool) -> None:
         if shown is not self._shows_archive:

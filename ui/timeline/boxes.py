@@ -7,13 +7,13 @@ painted.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
-from engine.core.ids import MessageId, UnixMs
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.events import MessageView
 from ui.conversation_words import kind_words, sender_words
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, failure_words, glyph_of
@@ -52,6 +52,8 @@ _IN_RUN_GAP = 2
 _META_GAP = 4
 _TEXT_TO_META = 12
 _OUTLINE = 1
+_VERIFIED_SIDE = 14
+_VERIFIED_GAP = 4
 """Of a bubble, around its padding."""
 
 
@@ -69,6 +71,8 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
     bubble: QRectF
     name: str
     name_rect: QRectF
+    verified_rect: QRectF
+    """After the name, if the sender's key was compared; else empty."""
     above: PartsAbove
     file: FileBox | None
     album: tuple[Tile, ...] = ()
@@ -91,6 +95,19 @@ class LineBox(Struct, frozen=True, kw_only=True):
     rect: QRectF
 
 
+class _Name(NamedTuple):
+    """Of the sender, above a bubble's text; at its content's left."""
+
+    words: str
+    rect: QRectF
+    verified: QRectF
+    """The mark after it; empty without one."""
+    width: float
+    """Of both."""
+
+
+_NAMELESS = _Name("", QRectF(), QRectF(), 0.0)
+
 Box: TypeAlias = BubbleBox | LineBox | CardBox
 
 
@@ -106,6 +123,7 @@ class Measure:
     explained: Callable[[RowKey], bool]
     """Whether a marker's details are open."""
     is_pair: Callable[[], bool]
+    is_verified: Callable[[ParticipantId], bool]
     now_ms: Callable[[], UnixMs]
     describe: Describe
     """What a link of ours in a message says."""
@@ -177,6 +195,7 @@ class Measure:
             bubble=QRectF(at, at),
             name="",
             name_rect=QRectF(),
+            verified_rect=QRectF(),
             above=parts_above(row.message, at, room, self.theme),
             file=None,
             body=body,
@@ -193,10 +212,10 @@ class Measure:
         room = g.max_bubble - 2 * g.pad_x
         unfolded = self.unfolded(message.message_id)
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
-        name, name_width, name_height = self._name(row, room)
+        name = self._name(row, room)
         top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
         begin = top + _OUTLINE + g.pad_y
-        origin = QPointF(0, begin + name_height)
+        origin = QPointF(0, begin + name.rect.height())
         parts = parts_above(message, origin, room, theme)
         above_file = origin.y() + parts.height
         album = album_tiles(row.album, above_file, room, theme) if row.album else ()
@@ -221,7 +240,7 @@ class Measure:
         own_line = (beside > room or body.folded or blocked) and not album
         file_width = 0.0 if file is None else file.width
         widths = [part.rect.right() for part in (*chips, *album, *((link,) if link else ()))]
-        inner = max([body.width, name_width, parts.width, file_width, *widths])
+        inner = max([body.width, name.width, parts.width, file_width, *widths])
         inner = max(inner, 0.0 if album else meta_width if own_line else beside)
         if body.folded:
             inner = max(inner, advance(strong(theme.type.small), tr("Show all")) + 24 + meta_width)
@@ -247,8 +266,9 @@ class Measure:
         return BubbleBox(
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
             bubble=bubble,
-            name=name,
-            name_rect=QRectF(content_left, begin, name_width, name_height),
+            name=name.words,
+            name_rect=name.rect.translated(content_left, begin),
+            verified_rect=name.verified.translated(content_left, begin),
             above=parts.placed(content_left, width - 2 * g.pad_x),
             file=file,
             album=tuple(tile.moved(content_left) for tile in album),
@@ -299,14 +319,20 @@ class Measure:
         at = QPointF(0, below + self.theme.metrics.gap(6))
         return chips_of(message, at, room, self.theme)
 
-    def _name(self, row: MessageRow, room: float) -> tuple[str, float, float]:
+    def _name(self, row: MessageRow, room: float) -> _Name:
         if row.message.is_own or not row.first or self.is_pair():
-            return "", 0.0, 0.0
-        font = strong(self.theme.type.label)
+            return _NAMELESS
+        theme = self.theme
+        side, gap, height = 0, 0, theme.type.label.line_height
+        if self.is_verified(row.message.sender_id):
+            side, gap = theme.metrics.scaled(_VERIFIED_SIDE), theme.metrics.scaled(_VERIFIED_GAP)
+        font = strong(theme.type.label)
         words = QFontMetricsF(font).elidedText(
-            sender_words(row.message), Qt.TextElideMode.ElideRight, room
+            sender_words(row.message), Qt.TextElideMode.ElideRight, room - side - gap
         )
-        return words, advance(font, words), self.theme.type.label.line_height
+        width = advance(font, words)
+        mark = QRectF(width + gap, (height - side) / 2, side, side)
+        return _Name(words, QRectF(0, 0, width, height), mark, width + gap + side)
 
     def _meta(self, message: MessageView, rect: QRectF, time: str) -> Meta:
         delivery = message.delivery

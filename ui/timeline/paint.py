@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from engine.events import MessageView
 from ui.glyphs import Glyph, draw_glyph, glyph_of
+from ui.icons import draw_icon
 from ui.theme import Theme
 from ui.timeline.album import TILE_RADIUS, AlbumPainter
 from ui.timeline.boxes import Box, BubbleBox, LineBox
@@ -159,6 +160,8 @@ class RowPainter:
             colour = theme.sender_colour(message.sender_id)
             at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
             self._draw.text(box.name_rect, box.name, strong(theme.type.label), colour, at)
+            if not box.verified_rect.isEmpty():
+                draw_icon(self._p, "verified", box.verified_rect, meta)
         own = message.is_own and not failed
         self._parts.above(box.above, own=own, ink=meta, hovered=state.quote)
         self._paint_body(message, box, state, ink=ink)

@@ -102,6 +102,8 @@ class Scene:
         self.others: tuple[ParticipantId, ...] = ()
         """Members but oneself: who may hold a message."""
         self.faces: dict[ParticipantId, bytes] = {}
+        self.verified: frozenset[ParticipantId] = frozenset()
+        """Those whose keys the user compared."""
         self._explained: set[RowKey] = set()
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
@@ -117,6 +119,7 @@ class Scene:
             unfolded=self._unfolded.__contains__,
             explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
+            is_verified=lambda sender_id: sender_id in self.verified,
             now_ms=self.now_ms,
             describe=self.describe,
             others=lambda: len(self.others),

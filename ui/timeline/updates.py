@@ -9,7 +9,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer
 
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, ParticipantId
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from engine.file_views import FileView
 from engine.history_views import HistoryView
@@ -96,6 +96,12 @@ class TimelineUpdates(QObject):
         else:
             changed |= self._tracker.told(conversation)
         if changed:
+            self._changed()
+
+    def show_verified(self, verified: frozenset[ParticipantId]) -> None:
+        if verified != self._scene.verified:
+            self._scene.verified = verified
+            self._scene.forget_boxes()
             self._changed()
 
     def _is_shown(self, thing: ConversationView | MessageView | GapView | HeldView) -> bool:

@@ -167,6 +167,10 @@ class TimelineView(QAbstractScrollArea):
         self.interaction.reset()
         self.updates.clear()
 
+    def show_verified(self, verified: frozenset[ParticipantId]) -> None:
+        """Whose names get the mark of a compared key."""
+        self.updates.show_verified(verified)
+
     def update_conversation(self, conversation: ConversationView) -> None:
         """Members changed: who said a message, and who does not hold it yet, is said by name.
 

@@ -1352,10 +1352,6 @@
         <translation>Ne pas envoyer {name}</translation>
     </message>
     <message>
-        <source>Do not show the messages of {name}</source>
-        <translation>Ne pas afficher les messages de {name}</translation>
-    </message>
-    <message>
         <source>Done</source>
         <translation>Terminé</translation>
     </message>
@@ -2038,14 +2034,6 @@
     <message>
         <source>Members</source>
         <translation>Membres</translation>
-    </message>
-    <message>
-        <source>Members of {name}</source>
-        <translation>Membres de {name}</translation>
-    </message>
-    <message>
-        <source>Members…</source>
-        <translation>Membres…</translation>
     </message>
     <message>
         <source>Mention somebody</source>
@@ -2954,10 +2942,6 @@
     <message>
         <source>Show text in notifications</source>
         <translation>Afficher le texte dans les notifications</translation>
-    </message>
-    <message>
-        <source>Show the messages of {name}</source>
-        <translation>Afficher les messages de {name}</translation>
     </message>
     <message>
         <source>Show their messages</source>
@@ -3922,6 +3906,10 @@
     <message>
         <source>Used last</source>
         <translation>Derniers utilisés</translation>
+    </message>
+    <message>
+        <source>Verified: you compared this person&apos;s key.</source>
+        <translation>Identité vérifiée&#xa0;: vous avez comparé la clé de cette personne.</translation>
     </message>
     <message>
         <source>Versions of this message</source>
@@ -5208,10 +5196,6 @@
         <translation>afficher les messages du membre</translation>
     </message>
     <message>
-        <source>show the members</source>
-        <translation>afficher les membres</translation>
-    </message>
-    <message>
         <source>show the messages</source>
         <translation>afficher les messages</translation>
     </message>
@@ -5752,10 +5736,6 @@
         </translation>
     </message>
     <message>
-        <source>{name}, fingerprint {fingerprint}</source>
-        <translation>{name}, empreinte {fingerprint}</translation>
-    </message>
-    <message>
         <source>{name}, fingerprint {fingerprint}. {known}</source>
         <translation>{name}, empreinte {fingerprint}. {known}</translation>
     </message>
@@ -5770,6 +5750,10 @@
     <message>
         <source>{name}, person</source>
         <translation>{name}, personne</translation>
+    </message>
+    <message>
+        <source>{name}, person, verified</source>
+        <translation>{name}, personne, identité vérifiée</translation>
     </message>
     <message numerus="yes">
         <source>{name}, {other} and %n more say so</source>
@@ -5902,6 +5886,10 @@
     <message>
         <source>{row}, pinned</source>
         <translation>{row}, épinglée</translation>
+    </message>
+    <message>
+        <source>{row}, verified</source>
+        <translation>{row}, identité vérifiée</translation>
     </message>
     <message>
         <source>{said}, {claimed}, held</source>

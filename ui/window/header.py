@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QIcon, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from engine.core.ids import ParticipantId
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
 from ui.avatar import AvatarButton
 from ui.badge import badge_text, draw_badge
@@ -43,11 +44,14 @@ def _sealed_words(*, group: bool) -> str:
     return tr("Messages are sealed for the two of you")
 
 
-class LockGlyph(QWidget):
-    def __init__(self) -> None:
+class Sign(QWidget):
+    """A small icon beside the name; its words are said by tool tip and screen reader."""
+
+    def __init__(self, icon_name: str, words: str) -> None:
         super().__init__()
+        self._icon_name = icon_name
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self.say(_sealed_words(group=True))
+        self.say(words)
         theme_changed.connect(self.updateGeometry)
 
     def say(self, words: str) -> None:
@@ -60,7 +64,7 @@ class LockGlyph(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        draw_icon(painter, "lock", QRectF(self.rect()), current_theme().ink3)
+        draw_icon(painter, self._icon_name, QRectF(self.rect()), current_theme().ink3)
 
 
 class BackButton(IconButton):
@@ -132,7 +136,9 @@ class ConversationHeader(Area):
         self.about = AvatarButton(38, is_group=True, behind="header")
         self._name = ElidedText(face="heading", strong=True)
         self._line = ElidedText(face="small", colour="ink3")
-        self.lock = LockGlyph()
+        self.lock = Sign("lock", _sealed_words(group=True))
+        self.verified = Sign("verified", tr("Verified: you compared this person's key."))
+        self._compared: frozenset[ParticipantId] = frozenset()
         self.beads = BeadStrip()
         self.invite = Button(tr("Invite people"), icon_name="join")
         self.more = IconButton("more", tr("Group menu"))
@@ -201,6 +207,7 @@ class ConversationHeader(Area):
         title = QHBoxLayout()
         title.setSpacing(6)
         title.addWidget(self._name)
+        title.addWidget(self.verified)
         title.addWidget(self.lock)
         title.addStretch(1)
         words = QVBoxLayout()
@@ -250,6 +257,8 @@ class ConversationHeader(Area):
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
         self.beads.show_health(conversation, messages)
         said = tr("{name}, group") if group else tr("{name}, person")
+        if self._is_verified():
+            said = tr("{name}, person, verified")
         if is_open:
             said = tr("{name}, open channel, not encrypted")
         self.setAccessibleName(said.format(name=name))
@@ -275,6 +284,14 @@ class ConversationHeader(Area):
             self.more.setMenu(menu)
             self.more.setAccessibleName(menu.accessibleName())
             set_tip(self.more, menu.accessibleName())
+
+    def show_verified(self, verified: frozenset[ParticipantId]) -> None:
+        """Those whose keys the user compared.  The conversation is shown anew after this."""
+        self._compared = verified
+
+    def _is_verified(self) -> bool:
+        contact = None if self._conversation is None else self._conversation.contact
+        return contact is not None and contact.participant_id in self._compared
 
     def show_typing(self, names: tuple[str, ...]) -> None:
         self._typing = names
@@ -320,6 +337,7 @@ class ConversationHeader(Area):
         self.about.setVisible(room >= _ONLY_WORDS_BELOW)
         sealed = self._conversation is None or self._conversation.open_channel is None
         self.lock.setVisible(sealed and room >= _ONLY_WORDS_BELOW)
+        self.verified.setVisible(self._is_verified())
         self._show_line()
 
     def _has_health(self) -> bool:

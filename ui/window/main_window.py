@@ -340,6 +340,7 @@ class MainWindow(QMainWindow):
             self.first_start.begin()
         self.model.reset(await self._engine.conversations())
         self.marks.began()
+        self.side.show_verified()
         last = self.model.conversation(ConversationId(self._settings.get("conversation") or ""))
         if last is not None and self.body.mode is not Mode.NARROW:
             self.open_conversation(last.conversation_id)

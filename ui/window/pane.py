@@ -313,6 +313,12 @@ class ConversationPane(QWidget):
             else:
                 self._show_header()
 
+    def show_verified(self, verified: frozenset[ParticipantId]) -> None:
+        self.header.show_verified(verified)
+        self.timeline.show_verified(verified)
+        if self._conversation is not None:
+            self._show_header()
+
     def areas(self) -> tuple[QWidget, ...]:
         """What F6 leads to, in order."""
         return self.muted_bar.button, self.timeline, self.contact_bar, self.composer.box

@@ -88,6 +88,7 @@ class SideFlows(QObject):
         self._stale.timeout.connect(self._refresh)
         model.totals_changed.connect(self._refresh_soon)
         people.verified_changed.connect(self._refresh)
+        people.verified_changed.connect(self.show_verified)
 
     @property
     def panel(self) -> SidePanel | None:
@@ -178,6 +179,12 @@ class SideFlows(QObject):
             before.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
             self._pane.take_focus()
+
+    def show_verified(self) -> None:
+        """In the list, the header and the timeline: whose keys the user compared."""
+        verified = self._engine.people.verified()
+        self._model.set_verified(verified)
+        self._pane.show_verified(verified)
 
     def heard(self, message: MessageView) -> None:
         """Of the open conversation: others may have more now than a moment ago."""
