@@ -10,6 +10,7 @@ from typing import Final
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.errors import (
     AddressError,
+    BackupError,
     ChatError,
     CommandError,
     CommandRefusal,
@@ -28,6 +29,7 @@ from engine.core.errors import (
 )
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
 from ui.address_words import address_words
+from ui.backup_words import backup_words
 from ui.foreign_text import one_line
 from ui.problem_words import sentence
 from ui.setting_words import settings_words
@@ -236,12 +238,14 @@ _INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
 }
 
 
-def error_words(error: ChatError) -> str:  # noqa: PLR0911 - a table of errors
+def error_words(error: ChatError) -> str:  # noqa: C901, PLR0911 - a table of errors
     match error:
         case CommandError(refusal=refusal):
             return _REFUSALS[refusal]()
         case StorageError(fault=fault, detail=detail):
             return _STORAGE[fault]().format(detail=one_line(detail))
+        case BackupError():
+            return backup_words(error)
         case InputError(flaw=flaw, given=given, limit=limit):
             return _INPUT[flaw]().format(given=given, limit=limit)
         case InviteError():

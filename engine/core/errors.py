@@ -133,6 +133,40 @@ class StorageError(ChatError):
         self.detail = detail
 
 
+class BackupFlaw(StrEnum):
+    """Why a backup cannot be made, opened or restored."""
+
+    FOREIGN = "foreign"
+    """The file is no backup of ours."""
+    TOO_NEW = "too_new"
+    """A newer version wrote it; ``detail``: which, if it says so."""
+    TOO_COSTLY = "too_costly"
+    """Its passphrase would take more memory or work than is allowed."""
+    CUT_OFF = "cut_off"
+    """Its end is missing."""
+    DAMAGED = "damaged"
+    """Bytes of it were changed."""
+    NOT_OPENED = "not_opened"
+    """With this passphrase."""
+    PROFILE_THERE = "profile_there"
+    """A profile is in the place where it should go."""
+    TOO_SHORT = "too_short"
+    """A passphrase; ``detail``: how many characters it needs."""
+    FILE_THERE = "file_there"
+    """A file has the name that was given; ``detail``: its path."""
+    STOPPED = "stopped"
+    """By the user."""
+
+
+class BackupError(ChatError):
+    """Nothing was changed: neither a profile nor a backup that was there before."""
+
+    def __init__(self, flaw: BackupFlaw, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.flaw = flaw
+        self.detail = detail
+
+
 class TransportFault(StrEnum):
     """Why the network failed, as far as it makes a difference to a person.
 

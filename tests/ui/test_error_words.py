@@ -11,6 +11,8 @@ from engine.core.errors import (
     AddressError,
     AddressFlaw,
     AllowedValue,
+    BackupError,
+    BackupFlaw,
     ChatError,
     CommandError,
     CommandRefusal,
@@ -72,6 +74,7 @@ ERRORS: list[ChatError] = [
     *map(CommandError, CommandRefusal),
     *(StorageError("not shown", fault) for fault in StorageFault),
     *(TransportError("not shown", fault, "x y") for fault in TransportFault),
+    *(BackupError(flaw, "not shown", "8") for flaw in BackupFlaw),
     *(InputError(flaw, given=70_000, limit=65_536) for flaw in InputFlaw),
     *(
         AddressError(flaw, shown="/ip4/x", part="x", allowed=9)

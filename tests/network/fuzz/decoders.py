@@ -16,6 +16,12 @@ from websockets.client import ClientProtocol
 from websockets.server import ServerProtocol
 from websockets.uri import parse_uri
 
+from engine.codec.backup import (
+    ENTRY_BYTES,
+    HEADER_BYTES,
+    decode_backup_entry,
+    decode_backup_header,
+)
 from engine.codec.blobs import (
     MAX_BLOB_ANSWER_BYTES,
     MAX_BLOB_REQUEST_BYTES,
@@ -480,6 +486,9 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("pair plaintext", decode_pair_plaintext, "codec.pair", 150 * KIB),
     _plain("pair content", decode_pair_content, "codec.content", 150 * KIB),
     _plain("pair ephemeral", decode_pair_ephemeral, "codec.content", 150 * KIB),
+    # A file that the user chose
+    _plain("backup header", decode_backup_header, "codec.backup", HEADER_BYTES),
+    _plain("backup entry", decode_backup_entry, "codec.backup", ENTRY_BYTES),
 )
 
 NO_DECODERS: Mapping[str, str] = {

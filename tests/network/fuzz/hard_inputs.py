@@ -8,11 +8,11 @@ import resource
 import sys
 from collections.abc import Iterator
 
-from engine.core.errors import RemoteProtocolError, TransportError
+from engine.core.errors import BackupError, RemoteProtocolError, TransportError
 from tests.network.fuzz.decoders import DECODERS, Decoder
 
-REFUSALS = (RemoteProtocolError, TransportError)
-"""The latter where there is no more to say than that no connection comes of it."""
+REFUSALS = (RemoteProtocolError, TransportError, BackupError)
+"""The second where there is no more to say than that no connection comes of it."""
 
 
 def is_refused(decoder: Decoder, data: bytes) -> bool:
