@@ -36,11 +36,13 @@ from engine.network.waku.store.server import StoreSettings
 from engine.network.waku.topics import Sharding
 from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
+from engine.persistence.backup import forget_backup_leftovers
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.earlier_profile import keep_aside
 from engine.persistence.errors import DatabaseFromBeforeError
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
+from engine.persistence.restore import forget_restoring
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.files.disk import FilesSettings
@@ -145,6 +147,8 @@ def open_store(
     directory: ProfileDirectory, *, force_key_file: bool, progress: Progress = unheard
 ) -> OpenedStore:
     """A profile from before the first schema is kept aside, and a new one begins."""
+    forget_backup_leftovers(directory)
+    forget_restoring(directory)
     key = obtain_database_key(directory, force_key_file=force_key_file)
     try:
         store = SqliteProfileStore.open(directory.database, key.key, progress)

@@ -79,6 +79,15 @@ def create_private(path: Path) -> None:
         raise StorageError(f"Cannot open {path}: {reason}.") from error
 
 
+def sync_file(path: Path) -> None:
+    """Force to the disk what was written without it.  Raises OSError."""
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Generator[None]:
     """Commits at the end; after an error nothing has changed.  None may be open already."""

@@ -8,6 +8,8 @@ process id only so that a second process can name it.
 import contextlib
 import os
 import sys
+from collections.abc import Generator
+from pathlib import Path
 from typing import Self
 
 from engine.core.errors import StorageError, StorageFault
@@ -84,6 +86,28 @@ class ProfileLock:
 
     def __exit__(self, *exception: object) -> None:
         self.release()
+
+
+@contextlib.contextmanager
+def held_file(path: Path) -> Generator[None]:
+    """Hold the lock on one file, such as that of backups, and on nothing else of the profile.
+
+    Raises StorageError if another process holds it.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"Cannot lock {path}: {reason}.", StorageFault.DISK_ERROR) from error
+    try:
+        try:
+            _try_lock(descriptor)
+        except OSError as error:
+            text = f"Another process holds {path}."
+            raise StorageError(text, StorageFault.LOCKED) from error
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _write_pid(descriptor: int) -> None:

@@ -47,6 +47,21 @@ class ProfileDirectory(Struct, frozen=True):
         return self.path / "kept"
 
     @property
+    def backup_copy(self) -> Path:
+        """Of the database, while a backup is made."""
+        return self.path / "causerie.db.backup"
+
+    @property
+    def backup_lock(self) -> Path:
+        """Held while a backup is made."""
+        return self.path / "backup.lock"
+
+    @property
+    def restoring(self) -> Path:
+        """What comes out of a backup, until all of it is here."""
+        return self.path / "restoring"
+
+    @property
     def key_file(self) -> Path:
         return self.path / "database.key"
 
