@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
+from ui.mirrored import draw_text, upright
 from ui.pictures import FACES, round_face
 from ui.theme import current_theme, initials, theme_changed
 from ui.theme.colours import AVATAR_INITIAL
@@ -52,12 +53,13 @@ def draw_avatar(  # noqa: PLR0913 - what it is, and where
     font.setPixelSize(max(1, int(side * (_GROUP_LETTER if is_group else _LETTER) + 0.5)))
     painter.setFont(font)
     painter.setPen(AVATAR_INITIAL)
-    painter.drawText(rect, Qt.AlignmentFlag.AlignCenter, initials(name, is_group=is_group))
+    draw_text(painter, rect, Qt.AlignmentFlag.AlignCenter, initials(name, is_group=is_group))
     painter.restore()
 
 
 def _draw_face(painter: QPainter, rect: QRectF, face: QPixmap) -> None:
-    painter.drawPixmap(rect, face, QRectF(face.rect()))
+    with upright(painter, rect):
+        painter.drawPixmap(rect, face, QRectF(face.rect()))
     if current_theme().is_high_contrast:
         painter.setPen(QPen(AVATAR_INITIAL, 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -3,6 +3,7 @@
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
+from ui.mirrored import draw_text
 from ui.theme import current_theme
 
 _MOST_UNREAD = 999
@@ -23,7 +24,7 @@ def draw_mention_mark(painter: QPainter, right_middle: QPointF) -> float:
     painter.drawRoundedRect(box.adjusted(0.75, 0.75, -0.75, -0.75), radius, radius)
     painter.setFont(QFont(theme.type.micro.strong()))
     painter.setPen(theme.accentInk)
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "@")
+    draw_text(painter, box, Qt.AlignmentFlag.AlignCenter, "@")
     return side
 
 
@@ -39,7 +40,7 @@ def draw_badge(painter: QPainter, right_middle: QPointF, text: str, *, muted: bo
     painter.drawRoundedRect(box, height / 2, height / 2)
     painter.setFont(font)
     painter.setPen(theme.onMute if muted else theme.onAccent)
-    painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+    draw_text(painter, box, Qt.AlignmentFlag.AlignCenter, text)
     return width
 
 

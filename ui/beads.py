@@ -27,6 +27,7 @@ from engine.events import ConversationView, MessageKind, MessageView
 from ui.controls import plain_tip, set_tip
 from ui.conversation_words import kind_words, sender_words
 from ui.foreign_text import one_line
+from ui.mirrored import draw_text, mirror_widget
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -236,6 +237,7 @@ class BeadStrip(QAbstractButton):
         theme = current_theme()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         width = theme.focus_width if self.hasFocus() else 1
         painter.setPen(QPen(theme.focus if self.hasFocus() else theme.line, width))
@@ -299,8 +301,9 @@ class BeadStrip(QAbstractButton):
         ):
             painter.setFont(font)
             painter.setPen(colour)
-            painter.drawText(QRectF(x, box.top(), box.width(), box.height()), flags, text)
-            x += QFontMetricsF(font).horizontalAdvance(text)
+            width = QFontMetricsF(font).horizontalAdvance(text)
+            draw_text(painter, QRectF(x, box.top(), width, box.height()), flags, text)
+            x += width
 
     def _changed(self) -> None:
         self.setFixedSize(self.sizeHint())

@@ -43,6 +43,7 @@ from PySide6.QtWidgets import (
 )
 
 from ui.controls import Card
+from ui.mirrored import draw_text, mirror_item
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
 
@@ -174,6 +175,7 @@ class _Delegate(QStyledItemDelegate):
         theme = current_theme()
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_item(painter, option)
         box = QRectF(option.rect)
         if option.state & QStyle.StateFlag.State_Selected:
             strong = theme.is_high_contrast
@@ -201,7 +203,7 @@ class _Delegate(QStyledItemDelegate):
             shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room.width())
             painter.setFont(face.font)
             painter.setPen(ink)
-            painter.drawText(room, aligned, shown)
+            draw_text(painter, room, aligned, shown)
             room.setLeft(room.left() + metrics.horizontalAdvance(shown) + theme.metrics.gap(8))
             if room.width() < metrics.averageCharWidth() * 3:
                 return

@@ -168,6 +168,9 @@ class Text(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setForegroundRole(QPalette.ColorRole.WindowText)  # A button's words have another.
         self.setWordWrap(wrap)
+        if self.isRightToLeft():  # Qt goes by the letters: names of others would leave their side.
+            side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
+            self.setAlignment(side | Qt.AlignmentFlag.AlignVCenter)
         self.setText(text)
         theme_changed.connect(self._dress)
         self._dress()

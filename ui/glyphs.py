@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import cache
 
-from PySide6.QtCore import QPointF, QSizeF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPainterPathStroker
 
 from engine.core.ids import DeliveryState, ParticipantId
 from engine.core.problems import FailureReason
 from engine.events import DeliveryView
+from ui.mirrored import upright
 from ui.translate import tr
 
 GLYPH_SIZE = QSizeF(16, 12)
@@ -141,7 +142,8 @@ def draw_glyph(
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.translate(at)
     painter.scale(scale, scale)
-    painter.fillPath(glyph_path(glyph), colour)
+    with upright(painter, QRectF(QPointF(0, 0), QSizeF(GLYPH_SIZE))):
+        painter.fillPath(glyph_path(glyph), colour)
     painter.restore()
 
 

@@ -3,13 +3,16 @@
 from functools import lru_cache
 
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 from assets import app_icon_path, app_icon_pictures, icon_path
+from ui.mirrored import mirror, upright
 
 _SCREEN_SCALES = (1.0, 2.0, 3.0)
 _KEPT_PIXMAPS = 512
+_DIRECTED = frozenset({"back", "forward", "leave", "next", "quit", "reply", "send"})
+"""They point along the line, whichever way it runs."""
 
 
 @lru_cache(maxsize=64)
@@ -18,21 +21,25 @@ def _outline(name: str) -> str:
 
 
 @lru_cache(maxsize=_KEPT_PIXMAPS)
-def _pixmap(name: str, colour: str, size: int, scale: float) -> QPixmap:
+def _pixmap(name: str, colour: str, size: int, scale: float, mirrored: bool) -> QPixmap:
     svg = _outline(name).replace("currentColor", colour)
     renderer = QSvgRenderer(QByteArray(svg.encode()))
     pixmap = QPixmap(QSize(round(size * scale), round(size * scale)))
     pixmap.fill(Qt.GlobalColor.transparent)
     pixmap.setDevicePixelRatio(scale)
     painter = QPainter(pixmap)
-    renderer.render(painter, QRectF(0, 0, size, size))
+    box = QRectF(0, 0, size, size)
+    if mirrored:
+        mirror(painter, box)
+    renderer.render(painter, box)
     painter.end()
     return pixmap
 
 
 def pixmap(name: str, colour: QColor, size: int, scale: float) -> QPixmap:
     """``size`` in logical pixels, ``scale`` the device pixel ratio."""
-    return _pixmap(name, colour.name(), size, scale)
+    mirrored = name in _DIRECTED and QGuiApplication.isRightToLeft()
+    return _pixmap(name, colour.name(), size, scale, mirrored)
 
 
 def icon(name: str, colour: QColor, size: int) -> QIcon:
@@ -57,4 +64,6 @@ def draw_app_icon(painter: QPainter, rect: QRectF) -> None:
 def draw_icon(painter: QPainter, name: str, rect: QRectF, colour: QColor) -> None:
     """At the size of ``rect``, for delegates and hand-painted widgets."""
     scale = painter.device().devicePixelRatioF()
-    painter.drawPixmap(rect.topLeft(), pixmap(name, colour, round(rect.width()), scale))
+    with upright(painter, rect):
+        picture = pixmap(name, colour, round(rect.width()), scale)
+        painter.drawPixmap(rect.topLeft(), picture)

@@ -1,9 +1,10 @@
 """A switch, on or off, and a spinner."""
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QSizePolicy, QWidget
 
+from ui.mirrored import mirror_widget, upright
 from ui.theme import current_theme, theme_changed
 
 _TRACK = (36, 20)
@@ -39,6 +40,7 @@ class Switch(QCheckBox):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         whole = QRectF(self.rect())
         track = whole.adjusted(_RIM, _RIM, -_RIM, -_RIM)
         radius = track.height() / 2
@@ -54,7 +56,9 @@ class Switch(QCheckBox):
         painter.setBrush(theme.onAccent if on else Qt.BrushStyle.NoBrush)
         painter.drawEllipse(centre, knob, knob)
         if on:
-            self._tick(painter, QPointF(track.left() + radius + 1, centre.y()), radius * 0.38)
+            at = QPointF(track.left() + radius + 1, centre.y())
+            with upright(painter, QRectF(at, QSizeF(0, 0))):
+                self._tick(painter, at, radius * 0.38)
         if self.hasFocus():
             painter.setPen(QPen(theme.focus, theme.focus_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)

@@ -29,6 +29,7 @@ from ui.dialogs.sheet import field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
+from ui.mirrored import mirror_widget
 from ui.tasks import Tasks
 from ui.theme import Radius, current_theme, initials, theme_changed
 from ui.translate import tr
@@ -58,6 +59,7 @@ class _Steps(QWidget):
         theme = current_theme()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         for step in range(1, _STEPS + 1):
             centre = QPointF(10 + 45 * (step - 1), 10)
             if step < _STEPS:

@@ -16,6 +16,7 @@ from ui.dialogs.sheet import Sheet, field_label
 from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
+from ui.mirrored import draw_text, mirror_widget
 from ui.people import avatar_id, cannot_write_words, picture_of
 from ui.pictures import FACES
 from ui.theme import Radius, Theme, current_theme, theme_changed
@@ -115,6 +116,7 @@ class _Choice(QCheckBox):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
         radius = theme.metrics.gap(Radius.ROW)
         if self.underMouse() or self.isChecked():
@@ -141,7 +143,7 @@ class _Choice(QCheckBox):
         name = QFontMetricsF(theme.type.body.font).elidedText(
             self.name, Qt.TextElideMode.ElideRight, words.width()
         )
-        painter.drawText(words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
+        draw_text(painter, words, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, name)
         self._draw_mark(painter, theme, end)
         if self.hasFocus():
             painter.setPen(QPen(theme.focus, theme.focus_width))

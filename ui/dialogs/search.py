@@ -34,6 +34,7 @@ from ui.conversation_words import is_group
 from ui.dialogs.sheet import Sheet
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
+from ui.mirrored import draw_text, mirror_item
 from ui.people import avatar_id, picture_of
 from ui.theme import Radius, current_theme
 from ui.times import spoken_time
@@ -341,6 +342,7 @@ class _Delegate(QStyledItemDelegate):
         theme = current_theme()
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_item(painter, option)
         box = QRectF(option.rect).adjusted(1, 1, -1, -1)
         _background(painter, box, option)
         gap, side = theme.metrics.gap(8), theme.metrics.scaled(_AVATAR)
@@ -408,13 +410,13 @@ def _line(painter: QPainter, box: QRectF, text: str, end: str = "", *, small: bo
     if end:
         painter.setFont(theme.type.small.font)
         painter.setPen(theme.ink3)
-        painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, end)
+        draw_text(painter, box, middle | Qt.AlignmentFlag.AlignRight, end)
         used = QFontMetricsF(theme.type.small.font).horizontalAdvance(end) + 8
         box = box.adjusted(0, 0, -used, 0)
     painter.setFont(font)
     painter.setPen(theme.ink2 if small else theme.ink)
     shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideRight, box.width())
-    painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, shown)
+    draw_text(painter, box, middle | Qt.AlignmentFlag.AlignLeft, shown)
 
 
 def _excerpt(painter: QPainter, box: QRectF, excerpt: Excerpt) -> None:
@@ -439,5 +441,5 @@ def _excerpt(painter: QPainter, box: QRectF, excerpt: Excerpt) -> None:
     painter.setPen(theme.ink)
     middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
     shown = metrics.elidedText(excerpt.text, Qt.TextElideMode.ElideRight, box.width())
-    painter.drawText(box, middle | Qt.TextFlag.TextSingleLine, shown)
+    draw_text(painter, box, middle | Qt.TextFlag.TextSingleLine, shown)
     painter.restore()

@@ -296,7 +296,8 @@ class EmojiPicker(Card):
         below = window.height() - self._anchor.bottom() - _EDGE
         height = min(height, max(above, below) - _EDGE)
         y = above - height if above >= below or above >= height else self._anchor.bottom() + _EDGE
-        x = max(_EDGE, min(self._anchor.right() - width, window.width() - width - _EDGE))
+        end = self._anchor.left() if self.isRightToLeft() else self._anchor.right() - width
+        x = max(_EDGE, min(end, window.width() - width - _EDGE))
         self.setGeometry(x, y, width, height)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -20,6 +20,7 @@ from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.icons import draw_icon
 from ui.list.model import CONVERSATION_ROLE, ConversationModel
 from ui.list.preview import Preview, Tone, preview_of
+from ui.mirrored import draw_text, mirror_item
 from ui.people import avatar_id, is_blocked, is_online, is_request, picture_of
 from ui.theme import Radius, Theme, current_theme
 from ui.times import list_time
@@ -59,6 +60,7 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setRenderHint(QPainter.RenderHint.TextAntialiasing)
         selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        mirror_item(painter, option)
         box = QRectF(option.rect)
         self._background(painter, option, box, selected=selected)
         if self.is_rail:
@@ -219,7 +221,7 @@ class _Row:
         left = line.left() if self._stacked else line.right() - width
         at_right = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         box = QRectF(left, line.top(), width + 2, line.height())
-        self._painter.drawText(box, at_right, text)
+        draw_text(self._painter, box, at_right, text)
         glyph = self._preview.glyph
         if glyph is None:
             return left - 6
@@ -250,13 +252,13 @@ class _Row:
         self._painter.setFont(font)
         blocked = is_blocked(self._conversation)
         self._painter.setPen(self._quiet if blocked else self._theme.ink)
-        self._painter.drawText(line, _LEFT_MIDDLE, shown)
+        draw_text(self._painter, line, _LEFT_MIDDLE, shown)
         x = line.left() + metrics.horizontalAdvance(shown) + 5
         if open_mark:
             self._painter.setFont(mark_font)
             self._painter.setPen(self._theme.warn)
             mark_box = QRectF(x + 2, line.top(), mark_width + 2, line.height())
-            self._painter.drawText(mark_box, _LEFT_MIDDLE, open_mark)
+            draw_text(self._painter, mark_box, _LEFT_MIDDLE, open_mark)
             x += mark_width + 7
         for name in signs:
             box = QRectF(x, line.center().y() - icon / 2, icon, icon)
@@ -292,7 +294,7 @@ class _Row:
         box = QRectF(right_middle.x() - width, right_middle.y() - 10, width + 2, 20)
         self._painter.setFont(font)
         self._painter.setPen(theme.warn)
-        self._painter.drawText(box, _LEFT_MIDDLE, text)
+        draw_text(self._painter, box, _LEFT_MIDDLE, text)
         pen = QPen(theme.warnDot, 1.5)
         pen.setDashPattern([1.4, 1.2])
         self._painter.setPen(pen)
@@ -321,7 +323,7 @@ class _Row:
         shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, line.width())
         self._painter.setFont(font)
         self._painter.setPen(colour)
-        self._painter.drawText(line, _LEFT_MIDDLE, shown)
+        draw_text(self._painter, line, _LEFT_MIDDLE, shown)
         return metrics.horizontalAdvance(shown)
 
 

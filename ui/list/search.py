@@ -61,7 +61,7 @@ class SearchField(SearchLine):
 
     def _place_hint(self) -> None:
         size = self._hint.sizeHint()
-        right = self.width() - size.width() - 10
+        left = 10 if self.isRightToLeft() else self.width() - size.width() - 10
         self._hint.setGeometry(
-            right, (self.height() - size.height()) // 2, size.width(), size.height()
+            left, (self.height() - size.height()) // 2, size.width(), size.height()
         )

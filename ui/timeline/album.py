@@ -13,6 +13,7 @@ from PySide6.QtGui import QColor, QPainterPath, QPen
 
 from engine.events import MessageView
 from ui.glyphs import GLYPH_SIZE, Glyph, count_of, draw_glyph, glyph_of
+from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.buttons import advance, strong
 from ui.timeline.file_pictures import FilePictures
@@ -114,7 +115,8 @@ class AlbumPainter:
         place.moveCenter(rect.center())
         p.save()
         p.setClipPath(shape, Qt.ClipOperation.IntersectClip)
-        p.drawPixmap(place.topLeft(), pixmap)
+        with upright(p, place):
+            p.drawPixmap(place.topLeft(), pixmap)
         p.restore()
 
     def _pill(self, tile: Tile) -> None:

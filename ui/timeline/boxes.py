@@ -235,7 +235,7 @@ class Measure:
         line = theme.type.micro.line_height
         end = _end_of(chips) if chips else text_end
         beside = end + _TEXT_TO_META + meta_width
-        text_blocks = body.right_to_left or body.ends_in_code
+        text_blocks = body.right_to_left is not g.mirrored or body.ends_in_code
         blocked = (text_blocks or link is not None) and not chips
         own_line = (beside > room or body.folded or blocked) and not album
         file_width = 0.0 if file is None else file.width

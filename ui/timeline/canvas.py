@@ -10,9 +10,10 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QAbstractScrollArea
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from engine.core.ids import MessageId
+from ui.mirrored import mirror_widget
 from ui.pictures import FACES
 from ui.theme import theme_changed
 from ui.timeline.boxes import LineBox
@@ -85,7 +86,8 @@ class TimelineCanvas(QObject):
         """Take over a new size or theme."""
         viewport = self._area.viewport()
         narrow = self._area.window().width() < NARROW_WINDOW
-        self._scene.fit(viewport.width(), viewport.height(), narrow=narrow)
+        mirrored = self._area.isRightToLeft()
+        self._scene.fit(viewport.width(), viewport.height(), narrow=narrow, mirrored=mirrored)
         self.refresh()
 
     def refresh(self) -> None:
@@ -116,11 +118,16 @@ class TimelineCanvas(QObject):
             chip.setGeometry(area.x(), area.y(), area.width(), chip.sizeHint().height())
         else:
             top = area.y() + metrics.gap(12) - 3
-            chip.move(area.x() + int(geometry.right) - chip.width() + 3, top)
+            chip.move(area.x() + self._at_end(chip), top)
         jump.show_unread(self._counts.unread)
         jump.setVisible(bool(self._scene.placed) and not self._scene.layout.sticks)
         below = area.bottom() - jump.height() - metrics.gap(12) + 4
-        jump.move(area.x() + int(geometry.right) - jump.width() + 3, below)
+        jump.move(area.x() + self._at_end(jump), below)
+
+    def _at_end(self, button: QWidget) -> int:
+        geometry = self._scene.geometry
+        left = int(geometry.right) - button.width() + 3
+        return int(geometry.seen(QRectF(left, 0, button.width(), 0)).left())
 
     def _run_countdown(self) -> None:
         """A gap marker counts down to the next request while one sees it."""
@@ -230,6 +237,7 @@ class TimelineCanvas(QObject):
         scene = self._scene
         painter = QPainter(self._area.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self._area.viewport())
         rows = RowPainter(painter, scene.theme, scene.geometry, scene.faces, scene.pictures)
         starts_here = bool(scene.placed) and scene.placed[0].index == 0
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
@@ -245,7 +253,7 @@ class TimelineCanvas(QObject):
                 rows.row(placed.row, scene.box(placed.row), placed.y, state)
         if kept is not None:
             rows.avatar(kept.message, float(round(kept.y)))
-        ring = None if scene.focus_key is None else scene.rect(scene.focus_key)
+        ring = None if scene.focus_key is None else scene.place_of(scene.focus_key)
         if ring is not None and self._area.hasFocus():
             rows.focus(scene.row(scene.focus_key), ring)
         self._paint_day_pill(rows)

@@ -23,6 +23,7 @@ from ui.file_words import (
 )
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
+from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.buttons import RowButton, advance, button_words, strong
 from ui.timeline.file_pictures import FilePictures
@@ -288,7 +289,9 @@ class FilePainter:
             return
         p.save()
         p.setClipPath(path, Qt.ClipOperation.IntersectClip)
-        p.drawPixmap(_centred(pixmap.deviceIndependentSize(), rect).topLeft(), pixmap)
+        place = _centred(pixmap.deviceIndependentSize(), rect)
+        with upright(p, place):
+            p.drawPixmap(place.topLeft(), pixmap)
         p.restore()
 
     def _pill(self, picture: QRectF, words: str) -> None:

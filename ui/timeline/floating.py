@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.icons import draw_icon
+from ui.mirrored import draw_text, mirror_widget, mirrored_point
 from ui.theme import Theme, current_theme
 from ui.timeline.buttons import advance, strong
 from ui.timeline.row_words import late_words
@@ -92,6 +93,7 @@ class LateChip(_Floating):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter, body = current_theme(), QPainter(self), self._body()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         radius = 0 if self._narrow else body.height() / 2
         if not self._narrow:
             draw_shadow(painter, body, radius, theme)
@@ -105,7 +107,7 @@ class LateChip(_Floating):
         painter.setPen(theme.late)
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         text = QRectF(left, body.top(), words + 2, body.height())
-        painter.drawText(text, int(flags), self.text())
+        draw_text(painter, text, int(flags), self.text())
         pen = QPen(theme.late, 1.6 * theme.metrics.factor)
         pen.setCapStyle(Qt.PenCapStyle.RoundCap)
         pen.setJoinStyle(Qt.PenJoinStyle.RoundJoin)
@@ -115,7 +117,7 @@ class LateChip(_Floating):
         self._draw_focus(painter, radius)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if self._cross().adjusted(-4, -8, 8, 8).contains(event.position()):
+        if self._cross().adjusted(-4, -8, 8, 8).contains(mirrored_point(event.position(), self)):
             self.setDown(False)
             self.dismissed.emit()
             return
@@ -168,6 +170,7 @@ class JumpButton(_Floating):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter, body = current_theme(), QPainter(self), self._body()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         radius = body.height() / 2
         draw_shadow(painter, body, radius, theme)
         painter.setPen(QPen(theme.line, 1))
@@ -194,7 +197,7 @@ class JumpButton(_Floating):
         painter.drawRoundedRect(rect, height / 2, height / 2)
         painter.setFont(font)
         painter.setPen(theme.onAccent)
-        painter.drawText(rect, int(Qt.AlignmentFlag.AlignCenter), words)
+        draw_text(painter, rect, int(Qt.AlignmentFlag.AlignCenter), words)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

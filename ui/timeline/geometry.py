@@ -5,7 +5,7 @@ grows here.  On a wide window the column stays about 880 wide and stands in the 
 """
 
 from msgspec import Struct
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 
 from ui.theme import Radius, Spacing, Theme
 
@@ -34,6 +34,18 @@ class Geometry(Struct, frozen=True, kw_only=True):
     radius: float
     tight: float
     grouped: float
+    mirrored: bool = False
+    """Whether the window runs from right to left; all places here are as if it did not."""
+
+    def seen(self, rect: QRectF) -> QRectF:
+        """Where in the viewport a place is."""
+        return (
+            rect.translated(self.width - rect.left() - rect.right(), 0) if self.mirrored else rect
+        )
+
+    def meant(self, point: QPointF) -> QPointF:
+        """The place at a point of the viewport."""
+        return QPointF(self.width - point.x(), point.y()) if self.mirrored else point
 
     @property
     def centre(self) -> float:
@@ -49,7 +61,7 @@ def column_edge(width: float, *, narrow: bool, theme: Theme) -> float:
     return float(int((width - min(width, MAX_COLUMN + 2 * side)) / 2))
 
 
-def geometry_for(width: float, *, narrow: bool, theme: Theme) -> Geometry:
+def geometry_for(width: float, *, narrow: bool, theme: Theme, mirrored: bool = False) -> Geometry:
     metrics = theme.metrics
     side = metrics.gap(Spacing.MEDIUM if narrow else Spacing.EDGE)
     column = min(width, MAX_COLUMN + 2 * side)
@@ -74,4 +86,5 @@ def geometry_for(width: float, *, narrow: bool, theme: Theme) -> Geometry:
         radius=metrics.gap(Radius.BUBBLE),
         tight=metrics.gap(Radius.TIGHT),
         grouped=metrics.gap(Radius.GROUPED),
+        mirrored=mirrored,
     )

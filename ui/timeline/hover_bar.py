@@ -54,11 +54,11 @@ class HoverBar(QWidget):
         self._react.setVisible(can.react)
         self.adjustSize()
         width, height = self.width(), self.height()
-        x = bubble.left() - width - _FROM_BUBBLE if message.is_own else bubble.right()
-        x += 0 if message.is_own else _FROM_BUBBLE
+        before = message.is_own is not self.isRightToLeft()
+        x = bubble.left() - width - _FROM_BUBBLE if before else bubble.right() + _FROM_BUBBLE
         y = max(bubble.top(), room.top() + 2)
         if x < room.left() + 2 or x + width > room.right() - 2:
-            x = bubble.left() + 4 if message.is_own else bubble.right() - width - 4
+            x = bubble.left() + 4 if before else bubble.right() - width - 4
             y = bubble.top() - height / 2 - 4
         x = min(max(x, room.left() + 2), room.right() - width - 2)
         y = min(max(y, room.top() + 2), room.bottom() - height - 2)

@@ -6,12 +6,13 @@ violet late, red needs you.  In high contrast the tints of the theme are black, 
 """
 
 from msgspec import Struct
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen
 
 from engine.events import MessageView
 from ui.glyphs import Glyph, draw_glyph, glyph_of
 from ui.icons import draw_icon
+from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.album import TILE_RADIUS, AlbumPainter
 from ui.timeline.boxes import Box, BubbleBox, LineBox
@@ -192,7 +193,8 @@ class RowPainter:
             p.setClipRect(box.bubble)
         bar = theme.ownMeta if message.is_own else theme.line2
         shown = BodyState(selected=state.selected, hovered_code=state.hovered_code)
-        self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
+        with upright(p, QRectF(box.body_at, QSizeF(box.body.width, box.body.height))):
+            self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
         if box.body.stacked:
             p.setClipping(False)
 
@@ -274,7 +276,8 @@ class RowPainter:
         p.drawEllipse(rect.adjusted(-HALO, -HALO, HALO, HALO))
         scale = p.device().devicePixelRatioF()
         picture = avatar_of(message, self._faces, self._theme, g.avatar, scale)
-        p.drawPixmap(rect.topLeft(), picture)
+        with upright(p, rect):
+            p.drawPixmap(rect.topLeft(), picture)
         if ringed:
             self._ring(rect.center().y(), g.avatar / 2 + 2.25)
 

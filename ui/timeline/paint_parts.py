@@ -10,6 +10,7 @@ from math import ceil
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
 
+from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.bubble_parts import (
     MORE_CHIP,
@@ -73,7 +74,8 @@ class PartsPainter:
             size = (chip.rect.width(), chip.rect.height())
             words = (chip.emoji, chip.count, chip.mine, chip.pending)
             picture = _chip_picture(self._theme, words, size, chip.emoji == hovered, scale)
-            painter.drawPixmap(_on_whole_pixels(painter, chip.rect.topLeft()), picture)
+            with upright(painter, chip.rect):
+                painter.drawPixmap(_on_whole_pixels(painter, chip.rect.topLeft()), picture)
 
 
 def _on_whole_pixels(painter: QPainter, at: QPointF) -> QPointF:

@@ -4,6 +4,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from ui.icons import draw_icon
+from ui.mirrored import draw_text
 from ui.theme import Theme
 from ui.timeline.buttons import (
     OF_FILES,
@@ -109,7 +110,7 @@ class Primitives:
         p = self.painter
         p.setFont(font)
         p.setPen(colour)
-        p.drawText(rect, int(flags) | _UNCLIPPED, words)
+        draw_text(p, rect, int(flags) | _UNCLIPPED, words)
 
     def dash_thread(self, height: float, colour: QColor | None = None) -> None:
         p, x = self.painter, self.geometry.thread_x

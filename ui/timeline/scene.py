@@ -174,12 +174,12 @@ class Scene:
         index = None if key is None else self.loaded.row_index(key)
         return None if index is None else self.loaded.rows[index]
 
-    def fit(self, width: float, height: float, *, narrow: bool) -> None:
+    def fit(self, width: float, height: float, *, narrow: bool, mirrored: bool = False) -> None:
         """A new viewport or theme: boxes are measured again when they come into view."""
         theme = current_theme()
         if theme is not self._measure.theme:
             self.bodies.forget_all()
-        geometry = geometry_for(width, narrow=narrow, theme=theme)
+        geometry = geometry_for(width, narrow=narrow, theme=theme, mirrored=mirrored)
         if geometry != self._measure.geometry or theme is not self._measure.theme:
             self._boxes.clear()
             self._measure = self._measured_for(geometry)
@@ -268,6 +268,11 @@ class Scene:
 
     def rect(self, key: RowKey) -> QRectF | None:
         """What one sees of a row, in the viewport; None if it is out of view."""
+        place = self.place_of(key)
+        return None if place is None else self.geometry.seen(place)
+
+    def place_of(self, key: RowKey) -> QRectF | None:
+        """Likewise, before the window is mirrored."""
         placed = next((p for p in self.placed if row_key(p.row) == key), None)
         if placed is None:
             return None
@@ -303,6 +308,8 @@ class Scene:
         return None if tile is None else tile.rect.translated(0, drawn.y)
 
     def hit(self, point: QPointF) -> Hit | None:
+        """``point``: in the viewport, as all of them."""
+        point = self.geometry.meant(point)
         kept = self._kept_avatar_at(point) if point.x() < self.geometry.bubble_left else None
         if kept is not None:
             return kept
@@ -321,7 +328,8 @@ class Scene:
         if beside is not None:
             return beside
         is_held = isinstance(placed.row, HeldRow)
-        return _hit_in_bubble(key, message, box, inside, selectable=not is_held)
+        in_body = _in_body(box, inside, mirrored=self.geometry.mirrored)
+        return _hit_in_bubble(key, message, box, (inside, in_body), selectable=not is_held)
 
     def _hit_beside(
         self, row: Row, key: RowKey, message: MessageView, box: BubbleBox, inside: QPointF
@@ -340,16 +348,18 @@ class Scene:
 
     def code_at(self, point: QPointF, *, over_bar: bool = False) -> CodeBlock | None:
         """The block of code under a point, or whose bar is there."""
+        point = self.geometry.meant(point)
         placed = self.layout.at(point.y())
         box = None if placed is None else self.box(placed.row)
         if placed is None or not isinstance(box, BubbleBox):
             return None
-        inside = point - QPointF(0, placed.y) - box.body_at
+        inside = _in_body(box, point - QPointF(0, placed.y), mirrored=self.geometry.mirrored)
         code = box.body.code_at(inside)
         return None if code is None or (over_bar and not code.is_over_bar(inside)) else code
 
     def caret(self, point: QPointF) -> Caret | None:
         """The place in the text nearest to a point, for selecting."""
+        point = self.geometry.meant(point)
         found: tuple[PlacedRow, BubbleBox, MessageView] | None = None
         for placed in self.placed:
             box, message = self.box(placed.row), message_of(placed.row)
@@ -360,7 +370,7 @@ class Scene:
         if found is None:
             return None
         placed, box, message = found
-        inside = point - QPointF(0, placed.y) - box.body_at
+        inside = _in_body(box, point - QPointF(0, placed.y), mirrored=self.geometry.mirrored)
         return Caret(message.message_id, box.body.index_at(inside))
 
     def word_at(self, caret: Caret) -> tuple[int, int]:
@@ -379,9 +389,22 @@ def _goes_on(row: Row) -> bool:
     return isinstance(row, MessageRow) and not row.first
 
 
+def _in_body(box: BubbleBox, inside: QPointF, *, mirrored: bool) -> QPointF:
+    """A place in a row, from the corner of the message's text, which is never mirrored."""
+    at = inside - box.body_at
+    return QPointF(box.body.width - at.x(), at.y()) if mirrored else at
+
+
 def _hit_in_bubble(
-    key: RowKey, message: MessageView, box: BubbleBox, inside: QPointF, *, selectable: bool
+    key: RowKey,
+    message: MessageView,
+    box: BubbleBox,
+    place: tuple[QPointF, QPointF],
+    *,
+    selectable: bool,
 ) -> Hit:
+    """``place``: in the row, and in the message's text."""
+    inside, in_body = place
     for tile in box.album:
         if tile.rect.contains(inside):
             of_tile = message_key(tile.message.message_id)
@@ -395,24 +418,24 @@ def _hit_in_bubble(
         return Hit(key, message, over_quote=True)
     if box.file is not None and box.file.rect.contains(inside):
         return Hit(key, message, over_file=True)
-    code = box.body.code_at(inside - box.body_at)
-    if code is not None and code.copy_rect.contains(inside - box.body_at):
+    code = box.body.code_at(in_body)
+    if code is not None and code.copy_rect.contains(in_body):
         return Hit(key, message, code=code.shape.start)
     text = QRectF(box.body_at.x(), box.body_at.y(), box.body.width, box.body.height)
     over_text = text.contains(inside)
     return Hit(
         key,
         message,
-        link=_link_at(message, box, inside) if over_text else None,
+        link=_link_at(message, box, in_body) if over_text else None,
         over_text=over_text and selectable,
         over_meta=box.meta.rect.adjusted(-6, -4, 8, 6).contains(inside),
     )
 
 
-def _link_at(message: MessageView, box: BubbleBox, inside: QPointF) -> str | None:
+def _link_at(message: MessageView, box: BubbleBox, in_body: QPointF) -> str | None:
     if not message.spans:
         return None
-    index = box.body.character_at(inside - box.body_at)
+    index = box.body.character_at(in_body)
     if index is None:
         return None
     for span in message.spans:

@@ -8,6 +8,7 @@ from engine.events import MessageView
 from ui.controls import Area, ElidedText, IconButton
 from ui.conversation_words import sender_words
 from ui.foreign_text import one_line
+from ui.mirrored import mirror_widget
 from ui.theme import current_theme
 from ui.translate import tr
 
@@ -52,4 +53,6 @@ class ComposerBar(Area):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         bar = QRectF(16, 8, _BAR, self.height() - 10)
-        QPainter(self).fillRect(bar, current_theme().accent)
+        painter = QPainter(self)
+        mirror_widget(painter, self)
+        painter.fillRect(bar, current_theme().accent)

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from ui.controls import Area, Button, KeyCap, Text
 from ui.glyphs import Glyph, draw_glyph
+from ui.mirrored import mirror_widget
 from ui.theme import Theme, current_theme, theme_changed
 from ui.translate import tr
 
@@ -31,6 +32,7 @@ class ThreadPicture(QWidget):
         theme = current_theme()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         pen = QPen(theme.thread, 2)
         pen.setDashPattern([1, 3.5])
         pen.setCapStyle(Qt.PenCapStyle.RoundCap)

@@ -17,6 +17,7 @@ from ui.history_words import (
     is_requested,
     percent_words,
 )
+from ui.mirrored import mirror_widget
 from ui.problem_words import history_problem_words, sentence
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -53,6 +54,7 @@ class ProgressLine(QProgressBar):
         theme = current_theme()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
         track = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         radius = track.height() / 2
         painter.setPen(QPen(theme.line2, 1))
