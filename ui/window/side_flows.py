@@ -182,6 +182,8 @@ class SideFlows(QObject):
 
     def show_verified(self) -> None:
         """In the list, the header and the timeline: whose keys the user compared."""
+        if self._engine.identity() is None:
+            return
         verified = self._engine.people.verified()
         self._model.set_verified(verified)
         self._pane.show_verified(verified)
