@@ -81,13 +81,15 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     *,
     announces_presence: Callable[[], bool] | None = None,
     fetches_pictures_below_mb: Callable[[], int] | None = None,
+    mentions_when_muted: Callable[[], bool] | None = None,
     progress: Progress = unheard,
 ) -> Engine:
     """An engine that has not started yet.  The caller holds the profile's lock.
 
     ``control`` can change its network while it runs; ``recorder`` is told of deliveries.
     ``announces_presence``: whether people are told that we are online, asked each time; as the
-    settings have it if left out.  ``fetches_pictures_below_mb``: the setting, likewise.
+    settings have it if left out.  ``fetches_pictures_below_mb`` and
+    ``mentions_when_muted``: the settings, likewise.
     ``progress`` is told, on another thread, how far the carrying over of an old profile is.
     """
     chosen = overrides or Overrides()
@@ -121,7 +123,8 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
             service_nodes=lambda: live.settings.service_nodes,
             recorder=recorder,
             announces_presence=announces_presence or (lambda: settings.privacy.presence),
-            mentions_when_muted=lambda: settings.notifications.mentions_when_muted,
+            mentions_when_muted=mentions_when_muted
+            or (lambda: settings.notifications.mentions_when_muted),
         )
     )
 

@@ -47,6 +47,7 @@ PROTECTIVE: Final = frozenset(
         ("notifications", "mentions_when_muted"),
         ("privacy", "typing"),
         ("privacy", "presence"),
+        ("privacy", "confirm_links"),
         ("privacy", "fetch_pictures_below_mb"),
         ("storage", "keep_days"),
     }
@@ -196,8 +197,7 @@ class NotificationSettings:
     mentions_when_muted: bool = _setting(
         True,
         Flag(),
-        "Tell the desktop of a message that mentions you, although its conversation is muted."
-        " A change counts from the next start.",
+        "Tell the desktop of a message that mentions you, although its conversation is muted.",
     )
 
 
@@ -228,6 +228,9 @@ class PrivacySettings:
         Flag(),
         "Tell people you talk to that you are online. What you write and acknowledge shows it all"
         " the same. Without it, what they sent while you were away may take longer to come.",
+    )
+    confirm_links: bool = _setting(
+        True, Flag(), "Show an address in full and ask before another program opens it."
     )
     fetch_pictures_below_mb: int = _setting(
         2,

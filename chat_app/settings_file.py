@@ -120,10 +120,24 @@ def _changed(text: str, key: Key, value: str) -> str:
     for pattern in (rf"\s*{key.name}\s*=", rf"#\s*{key.name}\s*="):
         for number in range(header + 1, _end_of(lines, header)):
             if re.match(pattern, lines[number]):
-                lines[number : _value_end(lines, number)] = [line]
+                end = _value_end(lines, number)
+                lines[number:end] = [line + _comment_of(lines[end - 1], pattern)]
                 return "\n".join(lines) + "\n"
     lines.insert(header + 1, line)
     return "\n".join(lines) + "\n"
+
+
+def _comment_of(line: str, pattern: str) -> str:
+    """What stands behind a value on its line; of a line that is all comment nothing."""
+    if "#" in pattern:
+        return ""
+    for found in re.finditer("#", line):
+        try:
+            tomllib.loads(line[: found.start()])
+        except tomllib.TOMLDecodeError:
+            continue
+        return f" {line[found.start() :]}"
+    return ""
 
 
 def _header_of(lines: list[str], section: str) -> int | None:

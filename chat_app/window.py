@@ -31,10 +31,11 @@ from chat_app.network_control import NetworkControl
 from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import ReadSettings, Settings, load_what_is_right
+from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import write_default
 from chat_app.window_memory import WindowMemory
-from chat_app.window_network import WindowNetwork, store_problem
-from chat_app.window_settings import Announcing, WindowSettings
+from chat_app.window_network import store_problem
+from chat_app.window_settings import WindowSettings
 from engine.core.errors import ChatError, SettingsUnwritableError, TransportError, TransportFault
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.1
+_START_AGAIN: Final = -1
+"""In place of an exit status: settings are to count that are read at a start."""
 
 
 class WindowOptions(Struct, frozen=True, kw_only=True):
@@ -85,7 +88,11 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
     while True:
         try:
             options = _prepared(action, paths, options)
-            return open_or_hand_over(paths, options)
+            status = open_or_hand_over(paths, options)
+            if status != _START_AGAIN:
+                return status
+            action = StartAction.TRY_AGAIN
+            options = replace(options, link="", minimised=False)
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
@@ -168,10 +175,8 @@ async def _run(
     control = NetworkControl(settings.network)
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
-    announcing = Announcing(settings.privacy.presence, settings.privacy.fetch_pictures_below_mb)
-    memory = WindowMemory(
-        WindowSettings(settings, paths.settings_file, announcing), directory.path / "window.json"
-    )
+    kept = SettingsControl(paths.settings_file, settings, control)
+    memory = WindowMemory(WindowSettings(kept), directory.path / "window.json")
     with Interrupts() as interrupts:
         carrying_over = CarryingOver(_ui_settings(memory), interrupts)
         engine = build_engine(
@@ -180,16 +185,16 @@ async def _run(
             overrides,
             control,
             recorder,
-            announces_presence=announcing.announces_presence,
-            fetches_pictures_below_mb=announcing.fetches_pictures_below_mb,
+            announces_presence=lambda: kept.settings.privacy.presence,
+            fetches_pictures_below_mb=lambda: kept.settings.privacy.fetch_pictures_below_mb,
+            mentions_when_muted=lambda: kept.settings.notifications.mentions_when_muted,
             progress=carrying_over.progress,
         )
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
             if await _start(engine, carrying_over):
-                network = WindowNetwork(control, paths.settings_file)
                 context = WindowContext(
-                    network=network,
+                    settings_port=kept,
                     settings_file=str(paths.settings_file),
                     wrong_settings=read.complaints,
                     earlier_profile=str(earlier_profile(directory) or ""),
@@ -198,6 +203,8 @@ async def _run(
                 )
                 window = make_window(engine, memory, context)
                 await show_until_closed(window, engine, options, interrupts, directory.path)
+                if window.wants_restart:
+                    return _START_AGAIN
         finally:
             await engine.stop()
     return interrupts.status

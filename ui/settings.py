@@ -72,6 +72,13 @@ class UiSettings:
             self._known[key] = value
             self.save(key, value)
 
+    def reread(self) -> None:
+        """Somebody else may have changed what is kept."""
+        for key in self._known:
+            stored = self.load(key)
+            if stored is not None:
+                self._known[key] = stored
+
     @property
     def appearance(self) -> Appearance:
         stored = self.get("appearance")
@@ -137,10 +144,6 @@ class UiSettings:
         """Whether the desktop is told of new messages at all."""
         return self.get("notifications") != "no"
 
-    @notifications.setter
-    def notifications(self, wanted: bool) -> None:
-        self.put("notifications", "yes" if wanted else "no")
-
     @property
     def close_to_tray(self) -> CloseToTray:
         stored = self.get("close_to_tray")
@@ -161,10 +164,6 @@ class UiSettings:
         """Whether what happens to messages is written down, from the next start on."""
         return self.get("record_deliveries") == "yes"
 
-    @record_deliveries.setter
-    def record_deliveries(self, wanted: bool) -> None:
-        self.put("record_deliveries", "yes" if wanted else "no")
-
     @property
     def delivery_key(self) -> str:
         """Of the records; "" until recording was first switched on."""
@@ -175,18 +174,15 @@ class UiSettings:
         """Whether the others hear that one is typing."""
         return self.get("tell_typing") != "no"
 
-    @tell_typing.setter
-    def tell_typing(self, told: bool) -> None:
-        self.put("tell_typing", "yes" if told else "no")
-
     @property
     def tell_presence(self) -> bool:
         """Whether people hear that one is online."""
         return self.get("tell_presence") != "no"
 
-    @tell_presence.setter
-    def tell_presence(self, told: bool) -> None:
-        self.put("tell_presence", "yes" if told else "no")
+    @property
+    def confirm_links(self) -> bool:
+        """Whether it is asked before another program opens an address."""
+        return self.get("confirm_links") != "no"
 
     @property
     def fetch_pictures_below_mb(self) -> int:
@@ -194,15 +190,7 @@ class UiSettings:
         stored = self.get("fetch_pictures_below_mb") or ""
         return int(stored) if stored.isdecimal() else PICTURES_BELOW_MB
 
-    @fetch_pictures_below_mb.setter
-    def fetch_pictures_below_mb(self, megabytes: int) -> None:
-        self.put("fetch_pictures_below_mb", str(megabytes))
-
     @property
     def show_message_text(self) -> bool:
         """Whether a desktop notification may carry what was written."""
         return self.get("show_message_text") != "no"
-
-    @show_message_text.setter
-    def show_message_text(self, shown: bool) -> None:
-        self.put("show_message_text", "yes" if shown else "no")

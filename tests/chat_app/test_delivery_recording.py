@@ -7,6 +7,7 @@ import pytest
 from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.settings import DEFAULTS, Settings, load_settings
+from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import change_setting, write_default
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import ConfigError
@@ -66,7 +67,7 @@ def test_what_is_no_key_is_refused(text: str) -> None:
 
 
 def test_the_window_switches_it_on_and_makes_the_key(paths: ProfilePaths) -> None:
-    window = WindowSettings(_settings(paths), paths.settings_file)
+    window = WindowSettings(SettingsControl(paths.settings_file, _settings(paths)))
     assert (window.load("record_deliveries"), window.load("delivery_key")) == ("no", "")
     window.save("record_deliveries", "yes")
     key = window.load("delivery_key")

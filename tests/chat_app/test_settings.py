@@ -86,6 +86,7 @@ close_to_tray = "no"
 [privacy]
 typing = false
 presence = false
+confirm_links = false
 fetch_pictures_below_mb = 0
 [storage]
 key = "file"
@@ -185,6 +186,7 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("node", "blob_days = 0", "a whole number from 1 to 3650"),
         ("privacy", "fetch_pictures_below_mb = 11", "a whole number from 0 to 10"),
         ("storage", "files_megabytes = 9", "a whole number from 100 to 1000000"),
+        ("privacy", "confirm_links = 0", "true or false"),
         ("privacy", "typing = 1", "true or false"),
         ("privacy", 'presence = "no"', "true or false"),
         ("storage", 'key = "cloud"', '"keyring" or "file"'),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_app.settings import DEFAULTS, keys_of, load_settings, parse_settings, sections_of
+from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import change_setting, default_text, toml_value, write_default
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import ConfigError
@@ -130,26 +131,26 @@ def test_text_survives_the_way_to_toml_and_back(text: str) -> None:
 
 def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
-    kept = WindowSettings(load_settings(path), path)
-    window = UiSettings(load=kept.load, save=kept.save)
+    kept = SettingsControl(path, load_settings(path))
+    window = UiSettings(load=WindowSettings(kept).load, save=WindowSettings(kept).save)
     assert window.appearance is Appearance.SYSTEM
     window.appearance = Appearance.HIGH_CONTRAST
     window.text_percent = 150
-    window.show_message_text = False
+    window.put("show_message_text", "no")
     assert window.notifications
-    window.notifications = False
+    window.put("notifications", "no")
     assert window.tell_typing
     assert window.tell_presence
-    assert kept.announcing.announces_presence()
-    window.tell_typing = window.tell_presence = False
-    assert not kept.announcing.announces_presence(), "at once"
+    window.put("tell_typing", "no")
+    window.put("tell_presence", "no")
+    assert not kept.settings.privacy.presence, "at once"
     assert window.fetch_pictures_below_mb == 2
-    window.fetch_pictures_below_mb = 0
-    assert kept.announcing.fetches_pictures_below_mb() == 0
+    window.put("fetch_pictures_below_mb", "0")
+    assert kept.settings.privacy.fetch_pictures_below_mb == 0
 
     settings = load_settings(path)
     assert settings.appearance.theme == "high-contrast"
-    again = WindowSettings(settings, path)
+    again = WindowSettings(SettingsControl(path, settings))
     window = UiSettings(load=again.load, save=again.save)
     assert window.appearance is Appearance.HIGH_CONTRAST
     assert window.text_percent == 150
@@ -163,6 +164,6 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
 def test_a_window_change_that_cannot_be_kept_does_not_disturb_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     path = tmp_path / "file" / "settings.toml"
-    window = UiSettings(save=WindowSettings(DEFAULTS, path).save)
+    window = UiSettings(save=WindowSettings(SettingsControl(path, DEFAULTS)).save)
     window.text_percent = 150
     assert window.text_percent == 150

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from chat_app.settings import DEFAULTS
+from chat_app.settings_control import SettingsControl
 from ui.languages import speak
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -38,3 +40,9 @@ def _keep_the_loop(qapp: QApplication) -> Iterator[None]:
     yield
     qapp.clipboard().clear()
     gc.collect()
+
+
+@pytest.fixture
+def control(tmp_path: Path) -> SettingsControl:
+    """Settings in a file of their own."""
+    return SettingsControl(tmp_path / "settings.toml", DEFAULTS)

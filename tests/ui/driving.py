@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import qasync
 from msgspec.structs import replace
@@ -11,6 +12,9 @@ from PySide6.QtCore import Qt, QUrl, SignalInstance
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from chat_app.settings_control import SettingsControl
+from chat_app.window_memory import WindowMemory
+from chat_app.window_settings import WindowSettings
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId
 from engine.events import ConversationView
@@ -83,16 +87,16 @@ class Stage:
     """An engine, the window on it, and the user's hands."""
 
     def __init__(
-        self, engine: ScriptedEngine, stored: dict[str, str], surroundings: WindowContext
+        self,
+        engine: ScriptedEngine,
+        stored: dict[str, str],
+        settings: UiSettings,
+        surroundings: WindowContext,
     ) -> None:
         self.engine = engine
         self.stored = stored
         self.opened_urls: list[str] = []
-        self.window = build_window(
-            engine,
-            UiSettings(load=stored.get, save=stored.__setitem__),
-            replace(surroundings, open_url=self._open_url),
-        )
+        self.window = build_window(engine, settings, replace(surroundings, open_url=self._open_url))
         self.first_size = self.window.size()
         """Before a test made it larger or smaller."""
 
@@ -140,10 +144,18 @@ async def stage(  # noqa: PLR0913 - each is another thing that some test sets
     grab_screens: GrabScreens = grab_screens,
     explains_closing: bool = False,
     autostart: AutostartPort | None = None,
+    control: SettingsControl | None = None,
 ) -> AsyncIterator[Stage]:
-    """The window is shown, active and started, with ``opening`` open; afterwards it is gone."""
+    """The window is shown, active and started, with ``opening`` open; afterwards it is gone.
+
+    ``control``: settings in a file, and a page for them; else they are ``stored`` only.
+    """
     kept = stored if stored is not None else {}
     kept.setdefault("appearance", "light")
+    settings = UiSettings(load=kept.get, save=kept.__setitem__)
+    if control is not None:
+        memory = WindowMemory(WindowSettings(control), Path(control.file).parent / "window.json")
+        settings = UiSettings(load=memory.load, save=memory.save)
     surroundings = WindowContext(
         version="0.1.0",
         now=lambda: NOW,
@@ -151,8 +163,10 @@ async def stage(  # noqa: PLR0913 - each is another thing that some test sets
         grab_screens=grab_screens,
         explains_closing=explains_closing,
         autostart=autostart,
+        settings_port=control,
+        settings_file="" if control is None else control.file,
     )
-    it = Stage(engine, kept, surroundings)
+    it = Stage(engine, kept, settings, surroundings)
     it.window.resize(*size)
     it.window.show()
     it.window.activateWindow()

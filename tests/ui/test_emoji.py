@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_app.settings import Settings
+from chat_app.settings_control import SettingsControl
 from chat_app.window_memory import WindowMemory
 from chat_app.window_settings import WindowSettings
 from engine.core.emoji import MAX_ELEMENTS, is_emoji
@@ -148,7 +149,8 @@ def test_a_tone_that_is_none_counts_as_not_chosen(stored: str, tone: int) -> Non
 def test_both_outlast_the_window_on_disk(tmp_path: Path) -> None:
     def memory() -> UsedEmoji:
         kept = WindowMemory(
-            WindowSettings(Settings(), tmp_path / "settings.toml"), tmp_path / "window.json"
+            WindowSettings(SettingsControl(tmp_path / "settings.toml", Settings())),
+            tmp_path / "window.json",
         )
         return UsedEmoji(UiSettings(load=kept.load, save=kept.save))
 

@@ -8,12 +8,14 @@ from PySide6.QtGui import QColor, QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication
 
+from chat_app.settings_control import SettingsControl
 from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionView
 from tests.ui.driving import Key, play, stage, turn, until
 from tests.ui.heard_notifications import listen_to
+from tests.ui.on_settings import open_settings, switch_of
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine, member
-from tests.ui.seeing import choose, join
+from tests.ui.seeing import join
 from ui.connection_words import connection_line, key_words, shown_level
 from ui.controls import Button, IconButton, KeyCap, Text
 from ui.dialogs.confirm import Confirm, DeleteChoice
@@ -172,24 +174,24 @@ def test_when_the_invite_button_goes_the_keys_go_to_the_composer() -> None:
     play(scenario)
 
 
-def test_notifications_that_are_off_tell_nothing_and_stay_off() -> None:
-    stored: dict[str, str] = {}
+def test_notifications_that_are_off_tell_nothing_and_stay_off(control: SettingsControl) -> None:
     told: list[str] = []
 
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
-        async with stage(engine, stored=stored) as it:
+        async with stage(engine, control=control) as it:
             heard = listen_to(it.window)
             engine.receive(group, "Maya", "while they are on")
-            choose(it.window.menu, "Notifications")
-            assert heard.on_screen == {}
+            page = open_settings(it.window, "notifications")
+            switch_of(page, "Notifications").click()
+            await until(lambda: heard.on_screen == {})
             engine.receive(group, "Maya", "while they are off")
             told.extend(heard.bodies())
 
     play(scenario)
     assert told == ["Maya: while they are on"]
-    assert stored["notifications"] == "no"
+    assert not control.settings.notifications.enabled
 
 
 def test_large_letters_in_a_narrow_window_cut_nothing_off() -> None:

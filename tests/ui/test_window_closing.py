@@ -4,16 +4,18 @@ import asyncio
 
 import pytest
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
+from chat_app.settings_control import SettingsControl
 from engine.answers import MessageInfo
 from engine.core.errors import SettingsUnwritableError
 from engine.core.ids import ConversationId, MessageId
 from tests.ui.driving import Stage, play, stage, until
 from tests.ui.heard_notifications import HeardPort
+from tests.ui.on_settings import control_of, open_settings, pick, row_of, shown_labels, switch_of
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import choose, entries, words_of
+from ui.choice import Choice
 from ui.desktop.closing import KeepRunning
 from ui.desktop.tray import Tray, badged_icon, unread_words
 from ui.dialogs.confirm import Confirm
@@ -319,45 +321,45 @@ class Session(QObject):
         self._on = on
 
 
-def test_the_start_with_the_session_is_switched_in_the_menu_and_a_refusal_is_said() -> None:
+def test_the_start_with_the_session_is_switched_and_a_refusal_is_said(
+    control: SettingsControl,
+) -> None:
     async def scenario() -> None:
         session = Session()
-        async with stage(ScriptedEngine(), autostart=session) as it:
-            choose(it.window.menu, "Start with the session")
+        words = "Start with the session"
+        async with stage(ScriptedEngine(), autostart=session, control=control) as it:
+            switch = switch_of(open_settings(it.window, "notifications"), words)
+            switch.click()
             assert session.is_on()
-            choose(it.window.menu, "Start with the session")
+            switch.click()
             assert not session.is_on()
         refusing = Session(SettingsUnwritableError("/etc/nowhere", "Read-only file system"))
-        async with stage(ScriptedEngine(), autostart=refusing) as it:
-            choose(it.window.menu, "Start with the session")
-            said = "/etc/nowhere cannot be written: Read-only file system."
-            await until(lambda: said in words_of(it.window.notices))
-            assert not action(it, "Start with the session").isChecked()
-        async with stage(ScriptedEngine()) as it:
-            assert "Start with the session" not in entries(it.window.menu)
+        async with stage(ScriptedEngine(), autostart=refusing, control=control) as it:
+            page = open_settings(it.window, "notifications")
+            switch_of(page, words).click()
+            said = row_of(page, words).problem
+            assert said.isVisible()
+            assert said.text() == "/etc/nowhere cannot be written: Read-only file system."
+            assert not switch_of(page, words).isChecked()
+        async with stage(ScriptedEngine(), control=control) as it:
+            assert words not in shown_labels(open_settings(it.window, "notifications"))
 
     play(scenario)
 
 
-def action(it: Stage, words: str) -> QAction:
-    return next(each for each in it.window.menu.actions() if each.text() == words)
-
-
-def test_where_there_is_a_tray_the_menu_has_the_choice_and_follows_the_answer() -> None:
-    words = "Keep running in the tray when closed"
-
+def test_what_closing_means_is_a_choice_that_follows_the_answer(control: SettingsControl) -> None:
     async def scenario() -> None:
-        stored: dict[str, str] = {}
-        async with stage(ScriptedEngine(), stored=stored) as it:
-            assert words not in entries(it.window.menu)
+        async with stage(ScriptedEngine(), control=control) as it:
             with_tray(it)
-            assert words in entries(it.window.menu)
-            assert not action(it, words).isChecked()
+            page = open_settings(it.window, "notifications")
+            choice = control_of(page, "When the window is closed", Choice)
+            assert choice.currentText() == "Ask me"
             it.window.close()
             (await asked(it, KeepRunning)).accept()
-            await until(action(it, words).isChecked)
-            choose(it.window.menu, words)
-            assert stored["close_to_tray"] == "no"
+            await until(lambda: choice.currentText() == "Keep running in the tray")
+            it.window.come_to_front()
+            pick(it, page, "When the window is closed", "Quit")
+            await until(lambda: control.settings.desktop.close_to_tray == "no")
 
     play(scenario)
 

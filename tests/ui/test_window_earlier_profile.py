@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chat_app.compose import build_engine
 from chat_app.settings import Settings, StorageSettings
+from chat_app.settings_control import SettingsControl
 from chat_app.window import make_window
 from chat_app.window_memory import WindowMemory
 from chat_app.window_settings import WindowSettings
@@ -32,7 +33,8 @@ def told_at_a_start(directory: ProfileDirectory) -> list[str]:
     told: list[str] = []
     settings = Settings(storage=StorageSettings(key="file"))
     memory = WindowMemory(
-        WindowSettings(settings, directory.path / "settings.toml"), directory.path / "window.json"
+        WindowSettings(SettingsControl(directory.path / "settings.toml", settings)),
+        directory.path / "window.json",
     )
 
     async def whole() -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QImage
 
+from chat_app.settings_control import SettingsControl
 from engine.answers import HolderView
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from engine.core.errors import StorageFault
@@ -14,7 +15,7 @@ from engine.core.ids import ConversationId, DeliveryState
 from engine.core.problems import FileFault, FileProblem
 from engine.events import DeliveryView, MessageKind, MessageView
 from engine.file_views import FileProgressed, FileState, FileView
-from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, until
+from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
 from tests.ui.on_messages import (
     ask_by_menu,
     bubble,
@@ -24,9 +25,10 @@ from tests.ui.on_messages import (
     menu_of,
     notice_button,
 )
+from tests.ui.on_settings import open_settings, pick
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.scripted_people import picture_bytes
-from tests.ui.seeing import choose, entries, seen_words, sheet_of, spoken_rows, words_of
+from tests.ui.seeing import entries, seen_words, sheet_of, spoken_rows, words_of
 from tests.ui.test_window_files import noise, paste
 from ui.attachments import prepare_file, thumbnail_of
 from ui.dialogs.confirm import Confirm
@@ -379,13 +381,14 @@ def test_what_cannot_be_fetched_can_be_tried_again() -> None:
     play(scenario)
 
 
-def test_whether_pictures_come_by_themselves_is_chosen_in_the_menu() -> None:
+def test_which_pictures_come_by_themselves_is_a_choice(control: SettingsControl) -> None:
     async def scenario() -> None:
-        async with group_stage() as (it, _engine, _group):
-            words = "Fetch pictures below 2 MB by themselves"
-            for kept in ("0", "2"):
-                choose(it.window.menu, words)
-                assert it.stored["fetch_pictures_below_mb"] == kept
+        async with stage(ScriptedEngine(), control=control) as it:
+            page = open_settings(it.window, "privacy")
+            pick(it, page, "Fetch pictures by themselves", "Never")
+            await until(lambda: control.settings.privacy.fetch_pictures_below_mb == 0)
+            it.press(Key.Key_End)
+            await until(lambda: control.settings.privacy.fetch_pictures_below_mb == 10)
 
     play(scenario)
 

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QLineEdit
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.problems import ConnectionReason
@@ -11,6 +11,7 @@ from engine.events import NoticeCleared, NoticeLevel, NoticeRaised, NotSaved
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words
+from ui.settings import Appearance
 from ui.theme import ThemeMode, current_theme
 from ui.window.layout import Mode, mode_for
 from ui.window.notices import MAX_KEPT, MAX_SHOWN
@@ -213,11 +214,9 @@ def test_colours_and_text_size_change_at_once_and_are_remembered() -> None:
         group = engine.add_group("Tide Gauge")
         stored: dict[str, str] = {}
         async with stage(engine, opening=group, stored=stored) as it:
-            menus = {menu.title(): menu for menu in it.window.menu.findChildren(QMenu)}
-            choices = {action.text(): action for action in menus["Appearance"].actions()}
-            choices["High contrast"].trigger()
+            it.window.looks.choose(Appearance.HIGH_CONTRAST)
             assert current_theme().mode is ThemeMode.HIGH_CONTRAST
-            choices["Dark"].trigger()
+            it.window.looks.choose(Appearance.DARK)
             assert current_theme().mode is ThemeMode.DARK
             low = it.window.pane.header.height()
             for _ in range(3):

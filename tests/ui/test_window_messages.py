@@ -14,14 +14,16 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
 )
 
+from chat_app.settings_control import SettingsControl
 from engine.api import MAX_TEXT_BYTES
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import DeliveryState, UnixMs
 from engine.core.problems import FailureReason
 from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
 from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
+from tests.ui.on_settings import turn_switch
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
-from tests.ui.seeing import choose, seen_words, spoken_rows
+from tests.ui.seeing import seen_words, spoken_rows
 from ui.controls import ElidedText
 from ui.list.preview import preview_of
 from ui.window.composer import MAX_PASTE_CHARACTERS
@@ -231,15 +233,15 @@ def test_unread_counts_until_the_rows_were_on_screen() -> None:
     play(scenario)
 
 
-def test_typing_is_told_to_nobody_once_that_is_switched_off() -> None:
+def test_typing_is_told_to_nobody_once_that_is_switched_off(control: SettingsControl) -> None:
     async def scenario() -> None:
-        async with group_stage() as (it, engine, _group):
-            choose(it.window.menu, "Tell others when I am typing")
-            choose(it.window.menu, "Tell people when I am online")
-            assert it.stored["tell_typing"] == it.stored["tell_presence"] == "no"
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group, control=control) as it:
+            assert not await turn_switch(it.window, "privacy", "Tell others when I am typing")
             await it.send("abc")
             assert engine.called("set_typing") == []
-            choose(it.window.menu, "Tell others when I am typing")
+            assert await turn_switch(it.window, "privacy", "Tell others when I am typing")
             it.write("abc", on=it.window.pane.composer.box)
             await until(lambda: engine.called("set_typing") == [True])
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QMenu
 
+from chat_app.settings_control import SettingsControl
 from engine.core.contacts import ContactState
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId
@@ -22,6 +23,7 @@ from engine.events import (
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import Stage, play, stage, turn, until
 from tests.ui.heard_notifications import HeardPort, listen_to
+from tests.ui.on_settings import turn_switch
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import choose, entries, words_of
 from ui.desktop.notifications import MOST_SHOWN, Notifications
@@ -161,11 +163,13 @@ def test_a_conversation_that_is_gone_takes_its_notification_along() -> None:
     play(scenario)
 
 
-def test_what_was_deleted_or_edited_is_not_read_in_its_notification() -> None:
+def test_what_was_deleted_or_edited_is_not_read_in_its_notification(
+    control: SettingsControl,
+) -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
+        async with stage(engine, control=control) as it:
             heard = listen_to(it.window)
             first = engine.receive(group, "Maya", "a secret")
             second = engine.receive(group, "Maya", "a slip", minute=1)
@@ -174,7 +178,7 @@ def test_what_was_deleted_or_edited_is_not_read_in_its_notification() -> None:
             await engine.retract(group, first.message_id)
             mended = "Maya deleted this message\nMaya: a slip, mended"
             await until(lambda: heard.on_screen[group].body == mended)
-            choose(it.window.menu, "Show text in notifications")
+            await turn_switch(it.window, "notifications", "Show text in notifications")
             await engine.edit(group, second.message_id, "said again")
             await until(lambda: heard.on_screen[group].is_update)
             assert heard.on_screen[group].body == "2 new messages"
@@ -213,14 +217,14 @@ def test_a_blocked_person_has_no_notification() -> None:
     play(scenario)
 
 
-def test_without_a_preview_nothing_of_the_text_is_left() -> None:
+def test_without_a_preview_nothing_of_the_text_is_left(control: SettingsControl) -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         group = engine.add_group("Tide Gauge")
-        async with stage(engine) as it:
+        async with stage(engine, control=control) as it:
             heard = listen_to(it.window)
             engine.receive(group, "Maya", "the first secret")
-            choose(it.window.menu, "Show text in notifications")
+            await turn_switch(it.window, "notifications", "Show text in notifications")
             assert heard.on_screen[group].body == "1 new message"
             before = len(heard.shown)
             for number in range(3):
@@ -228,7 +232,7 @@ def test_without_a_preview_nothing_of_the_text_is_left() -> None:
             await until(lambda: "4 new" in heard.on_screen[group].title)
             assert not any("secret" in shown.body for shown in heard.shown[before - 1 :])
             assert heard.on_screen[group].body == "4 new messages"
-            choose(it.window.menu, "Show text in notifications")
+            await turn_switch(it.window, "notifications", "Show text in notifications")
             engine.receive(group, "Maya", "open again")
             await until(lambda: "open again" in heard.on_screen[group].body)
             assert "secret" not in heard.on_screen[group].body

@@ -10,10 +10,9 @@ from enum import IntEnum
 
 from msgspec import Struct
 from PySide6.QtCore import QDate, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QComboBox,
     QDateEdit,
     QHBoxLayout,
     QListWidget,
@@ -29,6 +28,7 @@ from engine.core.ids import ParticipantId, UnixMs
 from engine.core.search_text import Excerpt
 from engine.events import ConversationView, SearchIndexed
 from ui.avatar import draw_avatar
+from ui.choice import Choice
 from ui.controls import Button, SearchLine, Text
 from ui.conversation_words import is_group
 from ui.dialogs.sheet import Sheet
@@ -94,16 +94,6 @@ class ResultLine(SearchLine):
                 super().keyPressEvent(event)
 
 
-class _Choice(QComboBox):
-    """With an arrow of ours: a style sheet takes Qt's away."""
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        side = current_theme().metrics.scaled(14)
-        place = QRectF(self.width() - 1.5 * side, (self.height() - side) / 2, side, side)
-        draw_icon(QPainter(self), "down", place, current_theme().ink2)
-
-
 class SearchSheet(Sheet):
     asked = Signal(str, object)
     """Words and ``Filters`` of messages; no words and no filters: nothing to search for."""
@@ -141,12 +131,12 @@ class SearchSheet(Sheet):
         self.line.setFocus()
 
     def _make_filters(self) -> QBoxLayout:
-        self.person = _Choice()
+        self.person = Choice()
         self.person.setAccessibleName(tr("Written by"))
         self.person.addItem(tr("Anybody"))
         for _, name in self._people:
             self.person.addItem(one_line(name, 40))
-        self.when = _Choice()
+        self.when = Choice()
         self.when.setAccessibleName(tr("When"))
         for words in (
             tr("Any time"), tr("Today"), tr("Last 7 days"), tr("Last 30 days"), tr("Last year"),

@@ -35,6 +35,7 @@ def _anywhere() -> Rows:
         (("Ctrl+N",), tr("New group")),
         (("Ctrl+J",), tr("Join with an invitation")),
         (("Ctrl+O",), tr("Open channel")),
+        (("Ctrl+,",), tr("Settings")),
         (("Ctrl++", "Ctrl+-", "Ctrl+0"), tr("Larger, smaller, normal text")),
         (("F1",), tr("How it works")),
         (("Ctrl+/",), tr("These keys")),

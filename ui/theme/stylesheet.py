@@ -146,6 +146,21 @@ QToolTip {{
 """
 
 
+def _sections(c: Colours, m: Metrics) -> str:
+    return f"""
+QListWidget[kind="sections"] {{ background: transparent; border: none; outline: none; }}
+QListWidget[kind="sections"]::item {{
+  min-height: {m.scaled(34)}px; padding-left: {m.gap(8)}px; margin-bottom: 2px;
+  border-radius: {m.gap(Radius.SEARCH)}px; border: 2px solid transparent;
+}}
+QListWidget[kind="sections"]::item:hover {{ background: {_hex(c.hover)}; }}
+QListWidget[kind="sections"]::item:selected {{
+  background: {_hex(c.selected)}; color: {_hex(c.accentInk)};
+}}
+QListWidget[kind="sections"]::item:selected:focus {{ border-color: {_hex(c.focus)}; }}
+"""
+
+
 def _calendar(c: Colours, type_: TypeScale, m: Metrics) -> str:
     return f"""
 QCalendarWidget QWidget {{ alternate-background-color: {_hex(c.surface2)}; }}
@@ -186,6 +201,7 @@ def stylesheet_of(colours: Colours, type_: TypeScale, metrics: Metrics) -> str:
         _buttons(colours, type_, metrics)
         + _fields(colours, type_, metrics)
         + _floating(colours, type_, metrics)
+        + _sections(colours, metrics)
         + _calendar(colours, type_, metrics)
         + _scroll_bars(colours, metrics)
     )

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.api import ChatEngine
-from engine.core.errors import ChatError, ConfigError
+from engine.core.errors import ChatError
 from engine.core.ids import ConversationId, Position
 from engine.events import ConversationView, NoticeLevel
-from ui.desktop.autostart import AutostartPort
 from ui.desktop.closing import Closing, KeepRunning, closing_explained, what_closing_means
 from ui.desktop.notifications import Notifications
 from ui.desktop.port import NotificationPort
 from ui.desktop.quiet import DoNotDisturb
 from ui.desktop.tray import Tray, TrayMaker
-from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.list.model import ConversationModel
 from ui.menu import Menu
@@ -56,8 +54,6 @@ class DesktopParts(Struct, frozen=True, kw_only=True):
 class Desktop(QObject):
     opened = Signal(str, object)
     """By a notification: conversation id, and the ``Position`` that is shown, or None."""
-    choices_changed = Signal()
-    """There is a tray, or it was said what closing means."""
 
     def __init__(self, parts: DesktopParts, window: "MainWindow") -> None:
         super().__init__(window)
@@ -93,7 +89,6 @@ class Desktop(QObject):
         if self.tray is not None:
             self.tray.open_requested.connect(self._come)
             self._show_unread()
-            self.choices_changed.emit()
 
     def end(self) -> None:
         """Nothing that leads nowhere stays on the screen."""
@@ -147,11 +142,9 @@ class Desktop(QObject):
         sheet = KeepRunning(self._window)
         if await self._parts.one_sheet.ask(sheet):
             self._parts.settings.close_to_tray = CloseToTray.YES
-            self.choices_changed.emit()
             self.hide()
         elif sheet.quit_chosen:
             self._parts.settings.close_to_tray = CloseToTray.NO
-            self.choices_changed.emit()
             self._window.quit()
 
     async def _explain(self) -> None:
@@ -161,15 +154,6 @@ class Desktop(QObject):
 
     def _come(self) -> None:
         self._window.come_to_front()
-
-    def switch_autostart(self, autostart: AutostartPort, *, on: bool) -> bool:
-        """Whether it could be done; else it is said why not."""
-        try:
-            autostart.switch(on=on)
-        except ConfigError as error:
-            self._say(error_words(error))
-            return False
-        return True
 
     def look(self) -> None:
         """What is before the user's eyes needs no notification."""
@@ -188,7 +172,13 @@ class Desktop(QObject):
             self.tray.show_unread(sum(map(_counted, self._parts.model.conversations())))
 
     def add_quiet_menu(self, menu: Menu) -> Menu:
-        quiet = menu.submenu(tr("Do not disturb"))
+        return self._keep_quiet_menu(menu.submenu(tr("Do not disturb")))
+
+    def make_quiet_menu(self, parent: QWidget) -> Menu:
+        """For a button."""
+        return self._keep_quiet_menu(Menu(parent))
+
+    def _keep_quiet_menu(self, quiet: Menu) -> Menu:
         self.quiet_menus.append(quiet)
         self._fill_quiet(quiet)
         return quiet

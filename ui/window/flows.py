@@ -5,7 +5,7 @@ one sheet is open at a time; asking for another while one is open does nothing.
 """
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl, Signal
@@ -28,11 +28,9 @@ from ui.dialogs.go_to_date import GoToDate
 from ui.dialogs.group import CreateGroup, InviteLink
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
-from ui.network_choice import NetworkPort
 from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
 from ui.translate import tr
-from ui.window.menu import WindowMenu
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
 
@@ -49,24 +47,27 @@ class Flows(QObject):
     stores_changed = Signal(StoresChanged)
     """The engine told it; for the page that may be open."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what its sheets need
         self,
         engine: ChatEngine,
         tasks: Tasks,
         window: QWidget,
         one_sheet: OneSheet,
         *,
-        now: Callable[[], datetime],
+        context: WindowContext,
+        confirms_links: Callable[[], bool],
     ) -> None:
+        """``confirms_links``: whether it is asked before another program opens an address."""
         super().__init__(window)
         self._engine = engine
         self._tasks = tasks
         self._window = window
-        self._now = now
+        self._now = context.now
+        self._confirms_links = confirms_links
         self._one = one_sheet
         self._start = one_sheet.start
         self._ask = one_sheet.ask
-        self._address_problem = WindowContext().store_problem
+        self._address_problem = context.store_problem
 
     @property
     def sheet(self) -> Sheet | None:
@@ -151,20 +152,12 @@ class Flows(QObject):
             url = openable(target)
             if url is None:
                 await self._ask(RefusedLink(target, self._window))
-            elif await self._ask(OpenLinkConfirm(url, self._window)):
+            elif not self._confirms_links() or await self._ask(OpenLinkConfirm(url, self._window)):
                 open_url(url)
 
         self._start(tr("open the address"), flow)
 
     # --- the program ------------------------------------------------------------------------------
-
-    def offer_pages(self, menu: WindowMenu, surroundings: WindowContext) -> None:
-        """The pages of settings."""
-        port = surroundings.network
-        if port is not None:
-            menu.add(tr("Network"), (), lambda: self.network(port), icon_name="network")
-        self._address_problem = surroundings.store_problem
-        menu.add(tr("Stores"), (), self.stores, icon_name="store")
 
     def stores(self) -> None:
         from ui.dialogs.stores import Stores  # noqa: PLC0415 - seldom wanted, so not at the start
@@ -181,14 +174,6 @@ class Flows(QObject):
             await self._ask(sheet)
 
         self._start(tr("show the Stores"), flow)
-
-    def network(self, port: NetworkPort) -> None:
-        from ui.dialogs.network import Network  # noqa: PLC0415 - seldom wanted, so not at the start
-
-        async def flow() -> None:
-            await self._ask(Network(port, self._tasks, self._window))
-
-        self._start(tr("show the network settings"), flow)
 
     def how_it_works(self, version: str) -> None:
         async def flow() -> None:

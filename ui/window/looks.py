@@ -23,22 +23,6 @@ class Looks:
         self._settings.text_percent = percent
         self.apply()
 
-    def choose_typing(self, told: bool) -> None:
-        self._settings.tell_typing = told
-
-    def choose_presence(self, told: bool) -> None:
-        self._settings.tell_presence = told
-
-    def choose_pictures(self, below_mb: int) -> None:
-        self._settings.fetch_pictures_below_mb = below_mb
-
-    def choose_recording(self, wanted: bool) -> None:
-        self._settings.record_deliveries = wanted
-
-    @property
-    def delivery_key(self) -> str:
-        return self._settings.delivery_key
-
     def apply(self) -> None:
         app = QApplication.instance()
         if not isinstance(app, QApplication):

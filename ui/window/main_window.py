@@ -30,6 +30,7 @@ from ui.theme import theme_changed
 from ui.translate import tr
 from ui.window.channel_flows import ChannelFlows
 from ui.window.clock_notice import ClockNotice
+from ui.window.commands import Commands
 from ui.window.desktop import Desktop, DesktopParts
 from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
@@ -46,6 +47,7 @@ from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
 from ui.window.router import EventRouter, Shown
 from ui.window.search_flows import SearchFlows
+from ui.window.settings_flows import SettingsFlows, SettingsParts
 from ui.window.side_flows import SideFlows
 from ui.window.strip import StatusStrip
 from ui.window.unsent import UnsentTexts
@@ -68,13 +70,22 @@ class MainWindow(QMainWindow):
         self._surroundings = surroundings
         self._leaving = False
         self._quits = False
+        self.wants_restart = False
+        """It was closed to be started again."""
         self.looks = Looks(settings)
         self._wanted = ConversationId("")
         self.tasks = Tasks(self)
         self.bridge = EngineBridge(engine, self)
         self.outbox = UnsentTexts(engine, self.tasks, self)
         one_sheet = OneSheet(self.tasks, self)
-        self.flows = Flows(engine, self.tasks, self, one_sheet, now=surroundings.now)
+        self.flows = Flows(
+            engine,
+            self.tasks,
+            self,
+            one_sheet,
+            context=surroundings,
+            confirms_links=lambda: settings.confirm_links,
+        )
         self.outside_links = OutsideLinks(
             one_sheet,
             is_ready=lambda: engine.identity() is not None and not self._leaving,
@@ -149,6 +160,23 @@ class MainWindow(QMainWindow):
             ),
             self,
         )
+        self.commands = Commands(engine, self)
+        self.pages = QStackedWidget()
+        self.settings = SettingsFlows(
+            SettingsParts(
+                engine=engine,
+                tasks=self.tasks,
+                settings=settings,
+                context=surroundings,
+                looks=self.looks,
+                desktop=self.desktop,
+                one_sheet=one_sheet,
+                pages=self.pages,
+                show_profile=self.commands.profile,
+                show_stores=self.flows.stores,
+            ),
+            self,
+        )
         self.menu = WindowMenu(self)
         self.search = SearchFlows(
             engine, self.tasks, self, one_sheet, self.model.conversations, surroundings.now
@@ -167,7 +195,7 @@ class MainWindow(QMainWindow):
             self,
         )
         self._lay_out()
-        self._fill_menu()
+        self.commands.fill_menu(self._surroundings.version)
         self._connect_parts()
         self.resize(*_SIZE)
         restore_place(self, self.body, settings)
@@ -194,7 +222,6 @@ class MainWindow(QMainWindow):
             people=self.people,
             now=self._surroundings.now,
         )
-        self.pages = QStackedWidget()
         self.pages.addWidget(self.body)
         self.pages.addWidget(self.first_start)
         central = QWidget()
@@ -206,32 +233,6 @@ class MainWindow(QMainWindow):
         column.addWidget(self.strip)
         self.setCentralWidget(central)
 
-    def _fill_menu(self) -> None:
-        menu, flows, version = self.menu, self.flows, self._surroundings.version
-        menu.add(tr("Add a person"), ("Ctrl+P",), self._add_person, icon_name="person-add")
-        menu.add(tr("New group"), ("Ctrl+N",), self._new_group, icon_name="compose")
-        menu.add(tr("Join with an invitation"), ("Ctrl+J",), self._join, icon_name="join")
-        menu.add(tr("Open channel"), ("Ctrl+O",), self._open_channel, icon_name="network")
-        menu.add(tr("Search everything"), ("Ctrl+K",), self.search.open, icon_name="search")
-        menu.addSeparator()
-        menu.add(tr("Your profile"), (), self._profile, icon_name="person")
-        flows.offer_pages(menu, self._surroundings)
-        menu.add_looks(self._settings, self.looks)
-        menu.add_desktop(self._settings, self.desktop, self._surroundings.autostart)
-        menu.addSeparator()
-        menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")
-        menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)
-        menu.add(tr("Quit"), ("Ctrl+Q",), self.quit, icon_name="quit")
-        menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
-        menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
-        menu.add_hidden(tr("Emoji"), ("Ctrl+E",), self.pane.ask_emoji)
-        menu.add_hidden(tr("Search this conversation"), ("Ctrl+F",), self.pane.finding.begin)
-        menu.add_hidden(tr("Search the list"), ("Ctrl+Shift+F",), self._search)
-        menu.add_hidden(tr("About the conversation"), ("Alt+Return",), self.side.toggle)
-        menu.add_hidden(tr("Next area"), ("F6",), self._next_area)
-        menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self._back)
-        self.panel.set_menu(menu)
-
     def _connect_parts(self) -> None:
         self.panel.opened.connect(self._show_conversation)
         self.panel.messages_requested.connect(self.search.open)
@@ -240,15 +241,15 @@ class MainWindow(QMainWindow):
         self.bridge.search_indexed.connect(self.search.show_indexed)
         self.panel.entered.connect(self.open_conversation)
         for part in (self.panel, self.empty, self.first_start):
-            part.new_group_requested.connect(self._new_group)
-            part.join_requested.connect(self._join)
-            part.add_person_requested.connect(self._add_person)
-        self.panel.open_channel_requested.connect(self._open_channel)
+            part.new_group_requested.connect(self.commands.new_group)
+            part.join_requested.connect(self.commands.join)
+            part.add_person_requested.connect(self.commands.add_person)
+        self.panel.open_channel_requested.connect(self.commands.open_channel)
         self.panel.mute_requested.connect(self.pane.mute)
-        self.panel.profile_requested.connect(self._profile)
+        self.panel.profile_requested.connect(self.commands.profile)
         self.first_start.identity_created.connect(self._show_connection)
         self.first_start.identity_created.connect(self.outside_links.show_next)
-        self.first_start.later_requested.connect(self._show_body)
+        self.first_start.later_requested.connect(self.show_body)
         self.flows.open_requested.connect(self._open_when_known)
         self.people.open_requested.connect(self._open_when_known)
         self.channels.open_requested.connect(self._open_when_known)
@@ -265,7 +266,7 @@ class MainWindow(QMainWindow):
         header, pane = self.pane.header, self.pane
         self._connect_marks()
         self._connect_side()
-        header.back_requested.connect(self._back)
+        header.back_requested.connect(self.commands.back)
         header.date_requested.connect(
             lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
         )
@@ -302,6 +303,7 @@ class MainWindow(QMainWindow):
         )
         pane.load_failed.connect(self._load_failed)
         pane.stores_requested.connect(self.flows.stores)
+        self.settings.restart_requested.connect(self.restart)
         self.bridge.stores_changed.connect(self.flows.stores_changed)
 
     def _connect_marks(self) -> None:
@@ -319,7 +321,7 @@ class MainWindow(QMainWindow):
         pane.timeline.personRequested.connect(side.show_person)
         pane.muted_bar.members_requested.connect(side.show_open)
         side.open_requested.connect(self.open_conversation)
-        side.left_by_key.connect(self._leave_side)
+        side.left_by_key.connect(self.commands.leave_side)
         side.file_open_requested.connect(
             lambda message: self.about.open_file(message, self._surroundings.open_url)
         )
@@ -379,6 +381,7 @@ class MainWindow(QMainWindow):
         self.about.deletions.finish()
         await self.tasks.settle()
         self.bridge.detach()
+        self.settings.end()
         self.desktop.end()
 
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -402,6 +405,11 @@ class MainWindow(QMainWindow):
         self._quits = True
         self.close()
         self._quits = False
+
+    def restart(self) -> None:
+        """End, and be started again: what waits to be sent goes out then."""
+        self.wants_restart = True
+        self.close_at_once()
 
     def close_at_once(self) -> None:
         """Without questions; what waits to be sent is on disk.  Harmless once it is closed."""
@@ -473,7 +481,7 @@ class MainWindow(QMainWindow):
         else:
             self.empty.add_person.setFocus()
 
-    def _show_body(self) -> None:
+    def show_body(self) -> None:
         self.pages.setCurrentWidget(self.body)
         if self.pane.conversation is None:
             self._show_nothing_open()
@@ -487,70 +495,10 @@ class MainWindow(QMainWindow):
     ) -> None:
         self._with_open(lambda view: show(view, message_id))
 
-    # --- commands of the menu and the keys --------------------------------------------------------
-
-    def _has_identity(self) -> bool:
-        return self._engine.identity() is not None
-
-    def _new_group(self) -> None:
-        if self._has_identity():
-            self.flows.new_group()
-
-    def _add_person(self) -> None:
-        if self._has_identity():
-            self.people.add_person()
-
-    def _profile(self) -> None:
-        if self._has_identity():
-            self.people.profile()
-
-    def _join(self) -> None:
-        if self._has_identity():
-            self.flows.join()
-
-    def _open_channel(self) -> None:
-        if self._has_identity():
-            self.channels.open_channel()
-
     def open_at(self, conversation_id: ConversationId, position: Position) -> None:
         self._show_conversation(conversation_id)
         if self.pane.is_open(conversation_id):
             self.pane.timeline.enter_at(position)
-
-    def _search(self) -> None:
-        if not self._has_identity():
-            return
-        self._show_body()
-        if self.body.mode is Mode.NARROW:
-            self.body.show_main(False)
-        elif self.panel.is_rail:
-            self.body.peek()
-        self.panel.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self.panel.search.selectAll()
-
-    def _step(self, rows: int) -> None:
-        if self.pages.currentWidget() is self.body:
-            self.panel.step(rows)
-
-    def _back(self) -> None:
-        if self.body.mode is Mode.NARROW:
-            self.body.show_main(False)
-        self.panel.rows.setFocus(Qt.FocusReason.ShortcutFocusReason)
-
-    def _leave_side(self, forward: bool) -> None:
-        """The panel stands last in the round of Tab."""
-        before = header.more if (header := self.pane.header).isVisible() else self.panel.rows
-        after = self.panel.avatar if self.panel.isVisible() else self.side.areas()[0]
-        (after if forward else before).setFocus(Qt.FocusReason.TabFocusReason)
-
-    def _next_area(self) -> None:
-        """List, timeline, the bar about a person, composer, side panel, and round again."""
-        areas = [self.panel.rows, *self.pane.areas(), *self.side.areas()]
-        usable = [area for area in areas if area.isVisible() and area.isEnabled()]
-        if not usable:
-            return
-        at = next((i for i, area in enumerate(usable) if area.hasFocus()), -1)
-        usable[(at + 1) % len(usable)].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     # --- what the parts show ----------------------------------------------------------------------
 
@@ -566,7 +514,7 @@ class MainWindow(QMainWindow):
         self._show_unread_elsewhere()
         self._show_title()
         if conversations and self.pages.currentWidget() is self.first_start:
-            self._show_body()  # Somebody was quicker, and waits for an answer.
+            self.show_body()  # Somebody was quicker, and waits for an answer.
 
     def _show_title(self) -> None:
         shown = self.pane.conversation

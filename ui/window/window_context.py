@@ -10,8 +10,8 @@ from PySide6.QtGui import QDesktopServices
 from engine.core.errors import ConfigError, SettingsError
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
-from ui.network_choice import NetworkPort
 from ui.screen import GrabScreens, grab_screens
+from ui.settings_port import SettingsPort
 
 
 def _now() -> datetime:
@@ -24,8 +24,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     now: Callable[[], datetime] = _now
     choose_picture: ChoosePicture = choose_picture_file
     grab_screens: GrabScreens = grab_screens
-    network: NetworkPort | None = None
-    """None: the window offers no page for it."""
+    settings_port: SettingsPort | None = None
+    """None: the window has no settings page."""
     explains_closing: bool = False
     """Whether it is said, once, that closing the window ends the program."""
     autostart: AutostartPort | None = None

@@ -1,0 +1,22 @@
+"""A list that drops down, to choose one of many from."""
+
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
+from PySide6.QtWidgets import QComboBox
+
+from ui.icons import draw_icon
+from ui.theme import current_theme
+
+
+class Choice(QComboBox):
+    """With an arrow of ours: a style sheet takes Qt's away."""
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Whoever scrolls a page over it wants to choose nothing."""
+        event.ignore()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        side = current_theme().metrics.scaled(14)
+        place = QRectF(self.width() - 1.5 * side, (self.height() - side) / 2, side, side)
+        draw_icon(QPainter(self), "down", place, current_theme().ink2)

@@ -1,0 +1,120 @@
+"""What the menu and the keys of the window do; each stands in the menu, has a key, or both."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt
+
+from engine.api import ChatEngine
+from ui.translate import tr
+from ui.window.layout import Mode
+
+if TYPE_CHECKING:
+    from ui.window.main_window import MainWindow
+
+
+class Commands(QObject):
+    def __init__(self, engine: ChatEngine, window: "MainWindow") -> None:
+        super().__init__(window)
+        self._engine = engine
+        self._window = window
+
+    def fill_menu(self, version: str) -> None:
+        window = self._window
+        menu, flows = window.menu, window.flows
+        menu.add(tr("Add a person"), ("Ctrl+P",), self.add_person, icon_name="person-add")
+        menu.add(tr("New group"), ("Ctrl+N",), self.new_group, icon_name="compose")
+        menu.add(tr("Join with an invitation"), ("Ctrl+J",), self.join, icon_name="join")
+        menu.add(tr("Open channel"), ("Ctrl+O",), self.open_channel, icon_name="network")
+        menu.add(tr("Search everything"), ("Ctrl+K",), window.search.open, icon_name="search")
+        menu.addSeparator()
+        menu.add(tr("Your profile"), (), self.profile, icon_name="person")
+        if window.settings.is_offered:
+            menu.add(tr("Settings"), ("Ctrl+,",), window.settings.open, icon_name="settings")
+        menu.add_quiet(window.desktop)
+        menu.addSeparator()
+        menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")
+        menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)
+        menu.add(tr("Quit"), ("Ctrl+Q",), window.quit, icon_name="quit")
+        for words, keys, step in (
+            (tr("Larger"), ("Ctrl++", "Ctrl+="), 1),
+            (tr("Smaller"), ("Ctrl+-",), -1),
+            (tr("Normal"), ("Ctrl+0",), 0),
+        ):
+            menu.add_hidden(words, keys, partial(window.looks.step_text_size, step))
+        menu.add_hidden(tr("Conversation above"), ("Alt+Up",), lambda: self._step(-1))
+        menu.add_hidden(tr("Conversation below"), ("Alt+Down",), lambda: self._step(1))
+        menu.add_hidden(tr("Emoji"), ("Ctrl+E",), window.pane.ask_emoji)
+        menu.add_hidden(tr("Search this conversation"), ("Ctrl+F",), window.pane.finding.begin)
+        menu.add_hidden(tr("Search the list"), ("Ctrl+Shift+F",), self._search_list)
+        menu.add_hidden(tr("About the conversation"), ("Alt+Return",), window.side.toggle)
+        menu.add_hidden(tr("Next area"), ("F6",), self.next_area)
+        menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self.back)
+        window.panel.set_menu(menu)
+
+    def _has_identity(self) -> bool:
+        return self._engine.identity() is not None
+
+    def new_group(self) -> None:
+        if self._has_identity():
+            self._window.flows.new_group()
+
+    def add_person(self) -> None:
+        if self._has_identity():
+            self._window.people.add_person()
+
+    def profile(self) -> None:
+        if self._has_identity():
+            self._window.people.profile()
+
+    def join(self) -> None:
+        if self._has_identity():
+            self._window.flows.join()
+
+    def open_channel(self) -> None:
+        if self._has_identity():
+            self._window.channels.open_channel()
+
+    def _search_list(self) -> None:
+        window = self._window
+        if not self._has_identity():
+            return
+        window.show_body()
+        if window.body.mode is Mode.NARROW:
+            window.body.show_main(False)
+        elif window.panel.is_rail:
+            window.body.peek()
+        window.panel.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        window.panel.search.selectAll()
+
+    def _step(self, rows: int) -> None:
+        window = self._window
+        if window.pages.currentWidget() is window.body:
+            window.panel.step(rows)
+
+    def back(self) -> None:
+        window = self._window
+        window.settings.close()
+        if window.body.mode is Mode.NARROW:
+            window.body.show_main(False)
+        window.panel.rows.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def leave_side(self, forward: bool) -> None:
+        """The panel stands last in the round of Tab."""
+        window = self._window
+        before = header.more if (header := window.pane.header).isVisible() else window.panel.rows
+        after = window.panel.avatar if window.panel.isVisible() else window.side.areas()[0]
+        (after if forward else before).setFocus(Qt.FocusReason.TabFocusReason)
+
+    def next_area(self) -> None:
+        """List, timeline, the bar about a person, composer, side panel, and round again."""
+        window = self._window
+        if window.settings.page is not None and window.settings.is_shown:
+            window.settings.page.next_area()
+            return
+        areas = [window.panel.rows, *window.pane.areas(), *window.side.areas()]
+        usable = [area for area in areas if area.isVisible() and area.isEnabled()]
+        if not usable:
+            return
+        at = next((i for i, area in enumerate(usable) if area.hasFocus()), -1)
+        usable[(at + 1) % len(usable)].setFocus(Qt.FocusReason.ShortcutFocusReason)

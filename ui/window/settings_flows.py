@@ -1,0 +1,180 @@
+"""The settings page in the window: made when first wanted, shown in the conversations' place.
+
+What a changed setting does to the window happens here, wherever it was changed: on the page, by a
+key, or in the file.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
+from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
+
+from engine.api import ChatEngine
+from ui.dialogs.recording import RecordingKey, recording_confirm
+from ui.settings import UiSettings
+from ui.settings_port import SettingName, SettingsPort
+from ui.tasks import Tasks
+from ui.translate import tr
+from ui.window.desktop import Desktop
+from ui.window.looks import Looks
+from ui.window.one_sheet import OneSheet
+from ui.window.window_context import WindowContext
+
+if TYPE_CHECKING:
+    from ui.settings_page.page import SettingsPage
+
+
+class SettingsParts(Struct, frozen=True, kw_only=True):
+    """What the page shows and acts on."""
+
+    engine: ChatEngine
+    tasks: Tasks
+    settings: UiSettings
+    context: WindowContext
+    looks: Looks
+    desktop: Desktop
+    one_sheet: OneSheet
+    pages: QStackedWidget
+    """Of which the page is one."""
+    show_profile: Callable[[], None]
+    show_stores: Callable[[], None]
+
+
+class SettingsFlows(QObject):
+    restart_requested = Signal()
+
+    def __init__(self, parts: SettingsParts, window: QWidget) -> None:
+        super().__init__(window)
+        self._parts = parts
+        self._window = window
+        self._before: QWidget | None = None
+        """What was shown before the page."""
+        self._focus_before: QWidget | None = None
+        self.page: SettingsPage | None = None
+        port = parts.context.settings_port
+        self._call_off: Callable[[], None] = lambda: None
+        if port is not None:
+            self._call_off = port.listen(self._heard)
+            window.installEventFilter(self)
+
+    @property
+    def is_offered(self) -> bool:
+        return self._parts.context.settings_port is not None
+
+    @property
+    def is_shown(self) -> bool:
+        return self.page is not None and self._parts.pages.currentWidget() is self.page
+
+    def open(self, section: str = "") -> None:
+        port, pages = self._parts.context.settings_port, self._parts.pages
+        if port is None:
+            return
+        if self.page is None:
+            self.page = self._make(port)
+            pages.addWidget(self.page)
+        if not self.is_shown:
+            self._before = pages.currentWidget()
+            self._focus_before = QApplication.focusWidget()
+            pages.setCurrentWidget(self.page)
+        self.page.show_section(section)
+
+    def close(self) -> None:
+        if not self.is_shown or self._before is None:
+            return
+        self._parts.pages.setCurrentWidget(self._before)
+        focused = self._focus_before
+        if focused is not None and focused.isVisible():
+            focused.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _make(self, port: SettingsPort) -> "SettingsPage":
+        # Seldom wanted, so not at the start.
+        from ui.settings_page import data_sections as data  # noqa: PLC0415
+        from ui.settings_page import looks_sections as looks  # noqa: PLC0415
+        from ui.settings_page.network_section import network_section  # noqa: PLC0415
+        from ui.settings_page.page import SettingsPage  # noqa: PLC0415
+        from ui.settings_page.rows import Bound  # noqa: PLC0415
+
+        parts, bound = self._parts, Bound(port, self._parts.tasks)
+        page = SettingsPage(
+            port,
+            (
+                looks.profile_section(parts.engine.identity, parts.show_profile),
+                looks.appearance_section(bound),
+                looks.notifications_section(
+                    bound, parts.desktop.make_quiet_menu, parts.context.autostart
+                ),
+                looks.privacy_section(bound),
+                network_section(
+                    bound,
+                    connection=parts.engine.connection,
+                    stores=parts.engine.history.stores,
+                    show_stores=parts.show_stores,
+                ),
+                data.data_section(bound),
+                data.recording_section(bound, self._ask_about_recording),
+                data.advanced_section(bound, self._open_file, self._open_folder),
+            ),
+            open_file=self._open_file,
+        )
+        page.closed.connect(self.close)
+        page.restart_requested.connect(self.restart_requested)
+        return page
+
+    def _open_file(self) -> None:
+        self._open_path(Path(self._parts.context.settings_file))
+
+    def _open_folder(self) -> None:
+        self._open_path(Path(self._parts.context.settings_file).parent)
+
+    def _open_path(self, path: Path) -> None:
+        self._parts.context.open_url(QUrl.fromLocalFile(str(path)))
+
+    def _ask_about_recording(self, agreed: Callable[[], None]) -> None:
+        async def flow() -> None:
+            if await self._parts.one_sheet.ask(recording_confirm(self._window)):
+                agreed()
+
+        self._parts.one_sheet.start(tr("record deliveries"), flow)
+
+    # --- what a change does -----------------------------------------------------------------------
+
+    def _heard(self, name: SettingName) -> None:
+        settings, notifications = self._parts.settings, self._parts.desktop.notifications
+        settings.reread()
+        match name:
+            case ("appearance", _):
+                self._parts.looks.apply()
+            case ("notifications", "enabled") if not settings.notifications:
+                notifications.withdraw_all()
+            case ("notifications", "preview") if not settings.show_message_text:
+                notifications.hide_texts()
+            case ("delivery", "record") if settings.record_deliveries:
+                self._show_recording_key()
+            case _:
+                pass
+        if self.page is not None:
+            self.page.heard(name)
+
+    def end(self) -> None:
+        """The window goes."""
+        self._call_off()
+        self._call_off = lambda: None
+
+    def _show_recording_key(self) -> None:
+        async def flow() -> None:
+            await self._parts.one_sheet.ask(
+                RecordingKey(self._parts.settings.delivery_key, self._window)
+            )
+
+        self._parts.one_sheet.start(tr("show the key"), flow, waits=True)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """The file may have been edited in another window."""
+        if event.type() == QEvent.Type.WindowActivate and self.page is not None and self.is_shown:
+            self.page.reread()
+        return super().eventFilter(watched, event)
