@@ -1,4 +1,4 @@
-"""Reaches the desktop around the window once that is painted: notification server, tray, session.
+"""Reaches the desktop around the window once that is painted: notifications, tray, motion, session.
 
 Linux has D-Bus for both.  Qt looks for a tray on the bus once and keeps to what it found, and a
 program that starts with the session may be earlier than the panel: therefore it waits for the panel
@@ -10,8 +10,10 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Final
 
+from chat_app.motion import begin_motion
 from ui.desktop.port import NoNotifications
 from ui.desktop.tray import TrayNotifications, make_tray
+from ui.motion import allow_motion
 
 if TYPE_CHECKING:
     from chat_app.dbus_notifications import DBusNotifications
@@ -30,11 +32,13 @@ class DesktopSession:
         self._window = window
         self._port: DBusNotifications | None = None
         self._task: asyncio.Task[None] | None = None
+        self._motion: asyncio.Task[None] | None = None
 
     async def begin(self, *, minimised: bool = False, panel_s: float = PANEL_S) -> None:
         """The window is shown already, unless ``minimised``."""
         desktop = self._window.desktop
         if not _HAS_DBUS:
+            await begin_motion(self._window.looks.motion, "")
             desktop.begin(NoNotifications(), make_tray)
             if desktop.tray is not None:
                 desktop.notifications.use(TrayNotifications(desktop.tray.icon))
@@ -45,6 +49,9 @@ class DesktopSession:
 
         address = session_address()
         self._port = DBusNotifications(address)
+        self._motion = asyncio.create_task(
+            begin_motion(self._window.looks.motion, address), name="motion"
+        )
         self._task = asyncio.create_task(self._port.run(), name="notifications")
         if minimised and not await has_panel(address, 0):
             self._window.showMinimized()
@@ -59,6 +66,10 @@ class DesktopSession:
 
     async def end(self) -> None:
         """What is shown is withdrawn, if the server answers."""
+        if self._motion is not None:
+            self._motion.cancel()
+            await asyncio.wait([self._motion])
+        allow_motion(False)
         if self._task is None or self._port is None:
             return
         with contextlib.suppress(TimeoutError):

@@ -183,6 +183,12 @@ class AppearanceSettings:
         "Language of the window. system: as the desktop has it, or English. en: English. fr:"
         " French. A change counts from the next start.",
     )
+    motion: str = _setting(
+        "system",
+        Choice("system", "off"),
+        "Small movements of the window. system: unless the desktop wants less motion. A change"
+        " counts from the next start.",
+    )
     text_size: int = _setting(100, Whole(85, 200), "Size of text and what goes with it, percent.")
 
 

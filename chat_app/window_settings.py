@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 _NAMES: Final[Mapping[str, SettingName]] = {
     "appearance": ("appearance", "theme"),
     "language": ("appearance", "language"),
+    "motion": ("appearance", "motion"),
     "text_percent": ("appearance", "text_size"),
     "notifications": ("notifications", "enabled"),
     "show_message_text": ("notifications", "preview"),

@@ -75,6 +75,7 @@ blob_days = 3
 [appearance]
 theme = "high-contrast"
 language = "fr"
+motion = "off"
 text_size = 150
 [notifications]
 enabled = false

@@ -34,6 +34,7 @@ from shiboken6 import isValid
 
 from engine.api import MAX_NAME_CHARACTERS
 from ui.controls import Button, ButtonKind, Text
+from ui.motion import Movement
 from ui.shadow import draw_shadow
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
@@ -56,8 +57,11 @@ class _Veil(QWidget):
         self._sheet = sheet
         window.installEventFilter(self)
         sheet.destroyed.connect(self.deleteLater)
+        self._fade = Movement(self)
+        self._fade.changed.connect(self.update)
         self.setGeometry(window.rect())
         self.show()
+        self._fade.appear()
         self.raise_()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -72,9 +76,10 @@ class _Veil(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
         dark = QColor(Qt.GlobalColor.black)
-        dark.setAlphaF(_VEIL)
+        dark.setAlphaF(_VEIL * self._fade.value)
         painter.fillRect(self.rect(), dark)
         if isValid(self._sheet) and self._sheet.isVisible():
+            painter.setOpacity(self._fade.value)
             around = QRectF(self._sheet.geometry())
             draw_shadow(painter, around, theme.metrics.gap(Radius.DIALOG), theme)
 

@@ -89,6 +89,12 @@ def appearance_section(bound: Bound) -> SettingsSection:
                 ("fr", tr("French")),
             ),
         ),
+        ChoiceRow(
+            bound,
+            ("appearance", "motion"),
+            tr("Movements"),
+            (("system", tr("As the desktop")), ("off", tr("None"))),
+        ),
         PercentRow(
             bound,
             ("appearance", "text_size"),

@@ -4,14 +4,16 @@ Beside it where both have room; else the panel takes the whole area and the conv
 so that what is not seen is not marked as read.
 """
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
+from ui.motion import Movement
 from ui.theme import current_theme, theme_changed
 
 SIDE_WIDTH = 340
 _MAIN_LEAST = 440
+_SLIDE = 28
 
 
 class Dock(QWidget):
@@ -22,6 +24,8 @@ class Dock(QWidget):
         self._main = main
         self._side: QWidget | None = None
         self._covers = False
+        self._slide = Movement(self)
+        self._slide.changed.connect(self._move_side)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(0)
@@ -39,8 +43,10 @@ class Dock(QWidget):
 
     def show_side(self, side: QWidget | None) -> None:
         """None: no panel.  One that is not shown any more is deleted."""
-        if side is self._side:
+        before = self._side
+        if side is before:
             return
+        self._slide.rest()
         if self._side is not None:
             self._row.removeWidget(self._side)
             self._side.hide()
@@ -51,6 +57,21 @@ class Dock(QWidget):
         self._fit()
         if side is not None:
             side.show()
+        if side is not None and before is None:
+            self._slide.appear()
+
+    def _move_side(self) -> None:
+        """Its place and size are the layout's; only on the way in it stands beside its place."""
+        side = self._side
+        if side is None:
+            return
+        if self._slide.value >= 1:
+            self._row.invalidate()
+            self._row.activate()
+            return
+        away = round((1 - self._slide.value) * current_theme().metrics.scaled(_SLIDE))
+        mirrored = self.layoutDirection() is Qt.LayoutDirection.RightToLeft
+        side.move(-away if mirrored else self.width() - side.width() + away, side.y())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from engine.core.ids import MessageId
 from ui.mirrored import mirror_widget
+from ui.motion import Movement
 from ui.pictures import FACES
 from ui.theme import theme_changed
 from ui.timeline.boxes import LineBox
@@ -67,7 +68,9 @@ class TimelineCanvas(QObject):
         self.late_chip = LateChip(area)
         self.jump_button = JumpButton(area)
         self._band_key: RowKey | None = None
-        self._band_timer = self._timer(self._end_band, single=True)
+        self._band_timer = self._timer(self._fade_band, single=True)
+        self._band_fade = Movement(self)
+        self._band_fade.changed.connect(self._band_faded)
         self._day_pill_timer = self._timer(self.repaint, single=True)
         self._countdown = self._timer(self.refresh, single=False)
         theme_changed.connect(self.fit)
@@ -173,10 +176,15 @@ class TimelineCanvas(QObject):
     def mark(self, message_id: MessageId) -> None:
         """Put a band behind a message for a moment."""
         self._band_key = message_key(message_id)
+        self._band_fade.rest()
         self._band_timer.start(_BAND_MS)
 
-    def _end_band(self) -> None:
-        self._band_key = None
+    def _fade_band(self) -> None:
+        self._band_fade.vanish()
+
+    def _band_faded(self) -> None:
+        if self._band_fade.value <= 0:
+            self._band_key = None
         self.repaint()
 
     def reveal(self, key: RowKey) -> None:
@@ -271,7 +279,7 @@ class TimelineCanvas(QObject):
             hovered_code=None if hover is None else hover.code,
             chip="" if hover is None else hover.chip,
             quote=hover is not None and hover.over_quote,
-            band=1.0 if key == self._band_key else 0.0,
+            band=self._band_fade.value if key == self._band_key else 0.0,
             ringed=key not in self._scene.late_seen,
             has_avatar=has_avatar,
         )

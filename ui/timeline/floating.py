@@ -5,11 +5,12 @@ style sheet cannot draw a pill with a shadow.
 """
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QShowEvent
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from ui.icons import draw_icon
 from ui.mirrored import draw_text, mirror_widget, mirrored_point
+from ui.motion import Movement
 from ui.theme import Theme, current_theme
 from ui.timeline.buttons import advance, strong
 from ui.timeline.row_words import late_words
@@ -36,7 +37,19 @@ class _Floating(QAbstractButton):
         super().__init__(parent)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self._fade = Movement(self)
+        self._fade.changed.connect(self.update)
         self.hide()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._fade.appear()
+
+    def _painter(self) -> QPainter:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setOpacity(self._fade.value)
+        return painter
 
     def _body(self) -> QRectF:
         return QRectF(self.rect()).adjusted(_SHADOW, _SHADOW, -_SHADOW, -_SHADOW - 1)
@@ -91,8 +104,7 @@ class LateChip(_Floating):
         return QRectF(body.right() - 8 - side, body.center().y() - side / 2, side, side)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        theme, painter, body = current_theme(), QPainter(self), self._body()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, painter, body = current_theme(), self._painter(), self._body()
         mirror_widget(painter, self)
         radius = 0 if self._narrow else body.height() / 2
         if not self._narrow:
@@ -168,8 +180,7 @@ class JumpButton(_Floating):
         return QRectF(_SHADOW, self.height() - _SHADOW - side - 1, side, side)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        theme, painter, body = current_theme(), QPainter(self), self._body()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        theme, painter, body = current_theme(), self._painter(), self._body()
         mirror_widget(painter, self)
         radius = body.height() / 2
         draw_shadow(painter, body, radius, theme)

@@ -2156,6 +2156,10 @@
         <translation>Monter</translation>
     </message>
     <message>
+        <source>Movements</source>
+        <translation>Mouvements</translation>
+    </message>
+    <message>
         <source>Mute</source>
         <translation>Mettre en sourdine</translation>
     </message>
@@ -2314,6 +2318,10 @@
     <message>
         <source>Nobody who was asked has what is missing.</source>
         <translation>Personne parmi ceux qui ont été interrogés n’a ce qui manque.</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation>Aucun</translation>
     </message>
     <message>
         <source>Normal</source>

@@ -23,6 +23,11 @@ class Looks:
         self._settings.text_percent = percent
         self.apply()
 
+    @property
+    def motion(self) -> str:
+        """Where it is "off" nothing moves, whatever the desktop says."""
+        return self._settings.get("motion") or "system"
+
     def apply(self) -> None:
         app = QApplication.instance()
         if not isinstance(app, QApplication):

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from jeepney import (
     DBusAddress,
@@ -85,7 +85,7 @@ async def private_bus(place: Path) -> AsyncIterator[str]:
 class Watcher:
     """As much of a panel's ``StatusNotifierWatcher`` as Qt asks for."""
 
-    NAME: Final = "org.kde.StatusNotifierWatcher"
+    NAME = "org.kde.StatusNotifierWatcher"
 
     def __init__(self, connection: DBusConnection) -> None:
         self._connection = connection
@@ -94,7 +94,7 @@ class Watcher:
         self._task = asyncio.create_task(self._serve())
 
     @classmethod
-    async def start(cls, address: str) -> "Watcher":
+    async def start(cls, address: str) -> Self:
         connection = await open_dbus_connection(address)
         watcher = cls(connection)
         await connection.send(new_method_call(BUS, "RequestName", "su", (cls.NAME, 0)))
