@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QColor
 
 from engine.answers import FOUND_SIZE
 from engine.events import SearchIndexed
@@ -12,6 +12,8 @@ from tests.ui.seeing import seen_words, sheet_of
 from ui.dialogs.group import CreateGroup
 from ui.dialogs.search import SearchSheet
 from ui.fuzzy import fit
+from ui.theme import current_theme
+from ui.timeline.rows import MessageRow
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -69,6 +71,38 @@ def test_within_a_conversation_the_arrows_go_from_hit_to_hit() -> None:
             it.press(Key.Key_Escape)
             assert not bar.isVisible()
             assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_a_hit_stays_marked_until_it_is_left() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            said = [engine.receive(group, "Maya", f"needle {n}") for n in range(2)]
+            bar, timeline = it.window.pane.finding, it.window.pane.timeline
+
+            def marked() -> list[str]:
+                """Whose rows have the band's colour at the left edge."""
+                image = timeline.viewport().grab().toImage()
+                band = QColor(current_theme().band)
+                return [
+                    row.message.message_id
+                    for placed in timeline.scene.placed
+                    if isinstance(row := placed.row, MessageRow)
+                    and image.pixelColor(1, round(placed.y + placed.height / 2)) == band
+                ]
+
+            it.press(Key.Key_F, CTRL)
+            it.write("need")
+            await until(lambda: bar.count.text() == "1 of 2")
+            timeline.go_to(said[0].position)  # Marks for a moment; the hit is marked for longer.
+            await until(lambda: marked() == [said[1].message_id])
+            it.press(Key.Key_Return)
+            await until(lambda: marked() == [said[0].message_id])
+            it.write("zzz")
+            await until(lambda: not marked())
+            it.press(Key.Key_Escape)
+            assert not marked()
 
     play(scenario)
 

@@ -68,6 +68,7 @@ class TimelineCanvas(QObject):
         self.late_chip = LateChip(area)
         self.jump_button = JumpButton(area)
         self._band_key: RowKey | None = None
+        self._found_key: RowKey | None = None
         self._band_timer = self._timer(self._fade_band, single=True)
         self._band_fade = Movement(self)
         self._band_fade.changed.connect(self._band_faded)
@@ -179,6 +180,11 @@ class TimelineCanvas(QObject):
         self._band_fade.rest()
         self._band_timer.start(_BAND_MS)
 
+    def keep_marked(self, message_id: MessageId | None) -> None:
+        """Put a band behind a message that was found; None: behind none any more."""
+        self._found_key = None if message_id is None else message_key(message_id)
+        self.repaint()
+
     def _fade_band(self) -> None:
         self._band_fade.vanish()
 
@@ -279,10 +285,15 @@ class TimelineCanvas(QObject):
             hovered_code=None if hover is None else hover.code,
             chip="" if hover is None else hover.chip,
             quote=hover is not None and hover.over_quote,
-            band=self._band_fade.value if key == self._band_key else 0.0,
+            band=self._band_of(key),
             ringed=key not in self._scene.late_seen,
             has_avatar=has_avatar,
         )
+
+    def _band_of(self, key: RowKey) -> float:
+        if key == self._found_key:
+            return 1.0
+        return self._band_fade.value if key == self._band_key else 0.0
 
     def _paint_day_pill(self, rows: RowPainter) -> None:
         """While scrolling: the day of the topmost message, unless its own pill is near."""

@@ -218,6 +218,14 @@ class TimelineView(QAbstractScrollArea):
         """Show a message, wherever it is, and mark it for a moment."""
         self.navigation.go_to(position)
 
+    def show_found(self, position: Position) -> None:
+        """``go_to``, and keep it marked until another is found, or ``leave_found``."""
+        self.canvas.keep_marked(position.message_id)
+        self.go_to(position)
+
+    def leave_found(self) -> None:
+        self.canvas.keep_marked(None)
+
     def enter_at(self, position: Position) -> None:
         """``go_to``, and the keys with it."""
         self.go_to(position)

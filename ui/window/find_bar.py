@@ -1,7 +1,7 @@
 """Searches the open conversation (Ctrl+F): a line under its header, and arrows from hit to hit.
 
-The newest message that was found comes first; each is shown at its place in the timeline and marked
-for a moment.  The next letter ends a search that is still under way.
+The newest message that was found comes first; each is shown at its place in the timeline, and
+marked there until another is.  The next letter ends a search that is still under way.
 """
 
 from collections.abc import Callable
@@ -48,6 +48,8 @@ class FindLine(SearchLine):
 
 class FindBar(Area):
     chosen = Signal(Position)
+    unchosen = Signal()
+    """What was found and chosen is no longer what is asked for."""
     closed = Signal()
 
     def __init__(
@@ -127,6 +129,8 @@ class FindBar(Area):
         if self._task is not None:
             self._task.cancel()
             self._task = None
+        if self._found:
+            self.unchosen.emit()
         self._found, self._has_more, self._at = [], False, 0
 
     def _search(self, before: Position | None = None) -> None:

@@ -192,7 +192,8 @@ class ConversationPane(QWidget):
 
     def _connect(self) -> None:
         self.composer.emoji_requested.connect(self.ask_emoji)
-        self.finding.chosen.connect(self.timeline.go_to)
+        self.finding.chosen.connect(self.timeline.show_found)
+        self.finding.unchosen.connect(self.timeline.leave_found)
         self.finding.closed.connect(self.take_focus)
         self.writing.sent.connect(self.timeline.go_to_newest)
         self.header.mute_requested.connect(self._mute_open)
