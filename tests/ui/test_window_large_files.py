@@ -393,6 +393,29 @@ def test_which_pictures_come_by_themselves_is_a_choice(control: SettingsControl)
     play(scenario)
 
 
+def test_the_words_about_the_original_size_have_room_beside_other_pictures(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("wide.png", "high.png", "square.png")]
+    for path, (width, height) in zip(paths, ((400, 200), (200, 400), (300, 300)), strict=True):
+        image = QImage(width, height, QImage.Format.Format_RGB32)
+        image.fill(Qt.GlobalColor.darkCyan)
+        assert image.save(str(path), "PNG")  # type: ignore[call-overload]
+
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            pane = it.window.pane
+            pane.attaching.take_files(paths)
+            await until(lambda: len(pane.attachment_bar.items) == len(paths))
+            await until(lambda: pane.attachment_bar.items[0].original.width() > 0)
+            pane.attachment_bar.grab()
+            widths = {item.width() for item in pane.attachment_bar.items}
+            assert len(widths) == 1
+            for item in pane.attachment_bar.items:
+                button = item.original
+                assert button.width() >= button.sizeHint().width()
+
+    play(scenario)
+
+
 def test_a_picture_can_go_out_in_its_original_size(tmp_path: Path) -> None:
     path = tmp_path / "pier.png"
     image = QImage(400, 300, QImage.Format.Format_RGB32)

@@ -17,7 +17,7 @@ from ui.translate import tr
 _THUMBNAIL = QSize(64, 48)
 _MAX_NAME = 80
 _WIDTH = 230
-"""Of one among several."""
+"""Of one among several, if its button is no wider."""
 
 
 class AttachmentBar(Area):
@@ -52,15 +52,16 @@ class AttachmentBar(Area):
             item.hide()
             item.deleteLater()
         self.items = [AttachedFile(file) for file in files]
+        width = max((item.one_of_several() for item in self.items), default=0)
         for place, item in enumerate(self.items):
             item.remove.clicked.connect(partial(self.removed.emit, place))
             item.original.toggled.connect(partial(self._want_original, place))
             if len(files) > 1:
-                item.setFixedWidth(current_theme().metrics.scaled(_WIDTH))
+                item.setFixedWidth(width)
             self._row.addWidget(item)
         several = Qt.AlignmentFlag.AlignLeft if len(files) > 1 else Qt.AlignmentFlag(0)
         self._row.setAlignment(several)
-        wide = len(files) * (current_theme().metrics.scaled(_WIDTH) + self._row.spacing())
+        wide = len(files) * (width + self._row.spacing())
         scrolls = len(files) > 1 and wide > self._scrolled.viewport().width()
         height = max((item.sizeHint().height() for item in self.items), default=0)
         bar = self._scrolled.horizontalScrollBar().sizeHint().height() if scrolls else 0
@@ -114,6 +115,10 @@ class AttachedFile(QWidget):
         row.addWidget(self.picture)
         row.addLayout(texts, 1)
         row.addWidget(self.remove, 0, Qt.AlignmentFlag.AlignTop)
+
+    def one_of_several(self) -> int:
+        """How wide it is beside others: a name is cut off, the words of a button are not."""
+        return max(current_theme().metrics.scaled(_WIDTH), self.minimumSizeHint().width())
 
 
 def _original_words(file: Prepared) -> str:
