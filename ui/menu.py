@@ -70,7 +70,10 @@ class Menu(QMenu):
         super().setVisible(visible)
 
     def _inside(self, place: QRect) -> QPoint:
-        """Where it opens inwards: not beyond the right edge of the window it belongs to."""
+        """Where it opens inwards: not beyond the right or lower edge of its window.
+
+        Where there is no room below it stands above the place where it was asked for.
+        """
         above: QWidget | None = self
         while isinstance(above, QMenu):
             above = above.parentWidget()
@@ -81,7 +84,10 @@ class Menu(QMenu):
             return place.topLeft()  # Of an icon beside the clock, for one.
         right = window.right() - _FROM_EDGE
         left = max(window.left(), right - place.width())
-        return QPoint(min(place.left(), left), place.top())
+        bottom, top = window.bottom() - _FROM_EDGE, place.top()
+        if place.bottom() > bottom and top - place.height() >= window.top():
+            top -= place.height()
+        return QPoint(min(place.left(), left), top)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -137,6 +137,11 @@ def test_menus_open_towards_the_inside_of_their_window() -> None:
             menu.popup(it.window.mapToGlobal(QPoint(40, 90)))
             assert menu.pos() == it.window.mapToGlobal(QPoint(40, 90))
             menu.close()
+            it.window.resize(760, 560)  # Below it there is room on the screen.
+            low = it.window.mapToGlobal(QPoint(40, it.window.height() - 60))
+            menu.popup(low)
+            assert menu.geometry().bottom() < low.y()
+            menu.close()
 
     play(scenario)
 
