@@ -94,6 +94,11 @@ def test_the_header_opens_the_panel_of_a_group_and_escape_gives_the_keys_back() 
                 assert opened(it)
                 QTest.mouseClick(group_panel(it).close_button, Qt.MouseButton.LeftButton)
                 assert not opened(it)
+            between = QPoint(header.width() // 2, 2)
+            assert header.childAt(between) is None
+            QTest.mouseClick(header, Qt.MouseButton.LeftButton, pos=between)
+            assert opened(it)
+            QTest.mouseClick(group_panel(it).close_button, Qt.MouseButton.LeftButton)
             assert header.about.accessibleName() == "About Tide Gauge"
             choose(header.more.menu(), "About this group")
             assert opened(it)

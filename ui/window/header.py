@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QIcon, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -224,8 +224,6 @@ class ConversationHeader(Area):
         self._row.addWidget(self.beads)
         self._row.addWidget(self.more)
         self.about.clicked.connect(self.about_requested)
-        for text in (self._name, self._line):
-            text.installEventFilter(self)
         self.back.clicked.connect(self.back_requested)
         self.invite.clicked.connect(self.invite_requested)
         theme_changed.connect(self._dress)
@@ -273,8 +271,7 @@ class ConversationHeader(Area):
         self.about.setEnabled(has_panel)
         set_tip(self.about, words if has_panel else "")
         shape = Qt.CursorShape.PointingHandCursor if has_panel else Qt.CursorShape.ArrowCursor
-        for widget in (self.about, self._name, self._line):
-            widget.setCursor(shape)
+        self.setCursor(shape)
 
     def _show_menu(self, conversation: ConversationView) -> None:
         menu = self._group_menu if is_group(conversation) else self._person_menu
@@ -313,17 +310,13 @@ class ConversationHeader(Area):
         self.back.setVisible(visible)
         self._dress()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """The words are no buttons of their own: the picture beside them is there for the keys."""
-        if (
-            event.type() == QEvent.Type.MouseButtonRelease
-            and isinstance(event, QMouseEvent)
-            and event.button() is Qt.MouseButton.LeftButton
-            and self.about.isEnabled()
-        ):
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """All of it that is no button is for the mouse what the picture is for the keys."""
+        inside = self.rect().contains(event.position().toPoint())
+        if event.button() is Qt.MouseButton.LeftButton and inside and self.about.isEnabled():
             self.about_requested.emit()
-            return True
-        return super().eventFilter(watched, event)
+        else:
+            super().mouseReleaseEvent(event)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
