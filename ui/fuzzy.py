@@ -5,8 +5,11 @@ from engine.core.search_text import folded
 _BEGINS, _WORD_BEGINS, _WITHIN, _SCATTERED = 0, 100, 200, 300
 
 
-def fit(letters: str, name: str) -> int | None:
-    """The smaller the better; None if not all letters are there in this order."""
+def fit(letters: str, name: str, *, scattered: bool = True) -> int | None:
+    """The smaller the better; None if not all letters are there in this order.
+
+    ``scattered``: whether there may be others between them.
+    """
     asked, text = folded(letters).strip(), folded(name)
     if not asked:
         return _BEGINS
@@ -16,6 +19,8 @@ def fit(letters: str, name: str) -> int | None:
     if at > 0:
         begins = not text[at - 1].isalnum()
         return (_WORD_BEGINS if begins else _WITHIN) + min(at, 99)
+    if not scattered:
+        return None
     place = first = -1
     for letter in asked.replace(" ", ""):
         place = text.find(letter, place + 1)

@@ -4,13 +4,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QColor
 
-from engine.answers import FOUND_SIZE
+from engine.answers import FOUND_SIZE, FoundView
 from engine.events import SearchIndexed
 from tests.ui.driving import Key, Stage, group_stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words, sheet_of
 from ui.dialogs.group import CreateGroup
-from ui.dialogs.search import SearchSheet
+from ui.dialogs.search import Command, SearchSheet
 from ui.fuzzy import fit
 from ui.theme import current_theme
 from ui.timeline.rows import MessageRow
@@ -269,3 +269,17 @@ def test_letters_fit_a_name_the_better_the_earlier_they_come() -> None:
         "Tide Gauge", "Our tide", "A stride", "The idea",
     ]  # fmt: skip
     assert fit("", "anything") == fit("ÉTÉ", "ete") == 0
+
+
+def test_a_name_that_is_searched_for_brings_no_command_that_has_its_letters_somewhere() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            engine.receive(group, "Maya", "Ben is late")
+            it.window.search.open("ben")
+            sheet = await sheet_of(it.window, SearchSheet)
+            await until(lambda: sheet.list.count() > 0)
+            assert [type(entry) for entry in sheet.entries()] == [FoundView]
+            sheet.line.setText("invit")
+            assert Command in {type(entry) for entry in sheet.entries()}
+
+    play(scenario)

@@ -110,7 +110,9 @@ class SearchFlows(QObject):
         fits = [(fit(letters, view.name), view) for view in self._conversations()]
         names: list[tuple[int, Entry]] = [(how, view) for how, view in fits if how is not None]
         commands: list[tuple[int, Entry]] = [
-            (how, one) for one in self._commands() if (how := fit(letters, one.words)) is not None
+            (how, one)
+            for one in self._commands()
+            if (how := fit(letters, one.words, scattered=False)) is not None
         ]
         if not letters.strip():
             commands = []
