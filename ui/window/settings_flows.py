@@ -4,7 +4,7 @@ What a changed setting does to the window happens here, wherever it was changed:
 key, or in the file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 
 from engine.api import ChatEngine
+from engine.history_views import StoreView
 from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.settings import UiSettings
 from ui.settings_port import SettingName, SettingsPort
@@ -112,8 +113,8 @@ class SettingsFlows(QObject):
                 network_section(
                     bound,
                     connection=parts.engine.connection,
-                    stores=parts.engine.history.stores,
-                    show_stores=parts.show_stores,
+                    stores=self._stores,
+                    show_stores=self._show_stores,
                 ),
                 data.data_section(bound),
                 data.recording_section(bound, self._ask_about_recording),
@@ -124,6 +125,15 @@ class SettingsFlows(QObject):
         page.closed.connect(self.close)
         page.restart_requested.connect(self.restart_requested)
         return page
+
+    def _stores(self) -> Sequence[StoreView]:
+        """Before the first start is through there is nobody who has any."""
+        engine = self._parts.engine
+        return () if engine.identity() is None else engine.history.stores()
+
+    def _show_stores(self) -> None:
+        if self._parts.engine.identity() is not None:
+            self._parts.show_stores()
 
     def _open_file(self) -> None:
         self._open_path(Path(self._parts.context.settings_file))
