@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
+from chat_app.settings_control import SettingsControl
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 from tests.ui.driving import play
@@ -19,12 +20,13 @@ from ui.window.window_context import WindowContext
 class Desk:
     """A person with a window in front of them."""
 
-    def __init__(self, person: Person) -> None:
+    def __init__(self, person: Person, control: SettingsControl | None = None) -> None:
+        """``control``: settings in a file, and a page for them."""
         self.person = person
         self.engine = person.engine
         self.chosen_file: Path | None = None
         """What they pick where the program asks for a file."""
-        around = WindowContext(choose_picture=self._choose)
+        around = WindowContext(choose_picture=self._choose, settings_port=control)
         self.window = build_window(person.engine, UiSettings(), around)
 
     async def _choose(self, _parent: QWidget) -> Path | None:

@@ -145,6 +145,7 @@ async def stage(  # noqa: PLR0913 - each is another thing that some test sets
     explains_closing: bool = False,
     autostart: AutostartPort | None = None,
     control: SettingsControl | None = None,
+    around: WindowContext | None = None,
 ) -> AsyncIterator[Stage]:
     """The window is shown, active and started, with ``opening`` open; afterwards it is gone.
 
@@ -156,7 +157,8 @@ async def stage(  # noqa: PLR0913 - each is another thing that some test sets
     if control is not None:
         memory = WindowMemory(WindowSettings(control), Path(control.file).parent / "window.json")
         settings = UiSettings(load=memory.load, save=memory.save)
-    surroundings = WindowContext(
+    surroundings = replace(
+        around or WindowContext(),
         version="0.1.0",
         now=lambda: NOW,
         choose_picture=choose_picture,

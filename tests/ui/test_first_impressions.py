@@ -88,6 +88,8 @@ def test_the_first_step_fits_a_small_screen_and_keeps_its_avatar_round() -> None
                 await turn()
                 it.write("Ines with a name that is far too long for any line of a small card")
                 it.press(Key.Key_Return)
+                await until(page.stores_step.isVisible)
+                page.stores_step.next.click()
                 await until(page.conversation_step.isVisible)
                 await turn()
                 avatar = page.conversation_step.avatar

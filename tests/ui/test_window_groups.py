@@ -43,7 +43,9 @@ def test_a_first_start_makes_an_identity_and_leads_to_a_group() -> None:
             assert page.name_step.name.hasFocus()
             it.write("Ines")
             it.press(Key.Key_Return)
-            await until(lambda: page.steps.currentWidget() is page.conversation_step)
+            await until(page.stores_step.isVisible)
+            page.stores_step.next.click()
+            await until(page.conversation_step.isVisible)
             assert engine.called("create_identity") == ["Ines"]
             assert page.conversation_step.fingerprint.text() == FINGERPRINT
             assert "system keyring" in page.conversation_step.kept.words.text()
@@ -95,7 +97,9 @@ def test_later_leads_to_the_empty_page_with_both_ways_to_begin() -> None:
             it.write("Ines")
             it.press(Key.Key_Return)
             page = it.window.first_start
-            await until(lambda: page.steps.currentWidget() is page.conversation_step)
+            await until(page.stores_step.isVisible)
+            page.stores_step.next.click()
+            await until(page.conversation_step.isVisible)
             page.conversation_step.later.click()
             assert it.window.empty.isVisible()
             it.window.empty.join.click()

@@ -118,7 +118,9 @@ def test_a_request_during_the_first_start_is_shown() -> None:
             page = it.window.first_start
             page.name_step.name.setText("Ines")
             page.name_step.next.click()
-            await until(lambda: page.steps.currentWidget() is page.conversation_step)
+            await until(page.stores_step.isVisible)
+            page.stores_step.next.click()
+            await until(page.conversation_step.isVisible)
             bob = engine.add_person("Bob", ContactState.ASKING)
             assert it.window.pages.currentWidget() is it.window.body
             assert it.window.model.index_of(bob).isValid()

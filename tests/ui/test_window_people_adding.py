@@ -178,6 +178,8 @@ def test_the_first_start_offers_a_person_too() -> None:
             it.write("Ines")
             it.press(Key.Key_Return)
             page = it.window.first_start
+            await until(page.stores_step.isVisible)
+            it.press(Key.Key_Return)
             await until(page.conversation_step.isVisible)
             page.conversation_step.add_person.click()
             sheet = await sheet_of(it.window, AddPerson)

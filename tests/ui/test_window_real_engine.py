@@ -6,12 +6,15 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from chat_app.settings_control import SettingsControl
 from engine.core.ids import DeliveryState
 from engine.events import SpanKind
 from engine.network.memory import MemoryNetwork
 from tests.runtime.conftest import Person
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import play, until
+from tests.ui.on_settings import open_settings
+from tests.ui.seeing import seen_words
 from ui.list.preview import preview_of
 
 
@@ -80,12 +83,18 @@ def test_a_hundred_kilobytes_pasted_are_refused_in_words_and_stay_in_the_box(
     at_desks(tmp_path, ("Alice",), scenario)
 
 
-def test_first_start_asks_for_a_name_and_leads_to_a_group(tmp_path: Path) -> None:
+def test_first_start_asks_for_a_name_and_leads_to_a_group(
+    tmp_path: Path, control: SettingsControl
+) -> None:
     async def whole() -> None:
         person = Person("Nobody", tmp_path, MemoryNetwork())
         await person.engine.start()
-        desk = Desk(person)
+        desk = Desk(person, control)
         await desk.open()
+        page = open_settings(desk.window)
+        for section in page.sections:
+            page.show_section(section.name)
+        desk.window.settings.close()
         name = desk.window.first_start.name_step.name
         assert name.isVisible()
         QTest.keyClicks(name, "Ines")
@@ -94,6 +103,8 @@ def test_first_start_asks_for_a_name_and_leads_to_a_group(tmp_path: Path) -> Non
         identity = person.engine.identity()
         assert identity is not None
         assert identity.name == "Ines"
+        await until(desk.window.first_start.stores_step.isVisible)
+        assert identity.fingerprint in seen_words(open_settings(desk.window, "profile"))
         await desk.close()
         await person.engine.stop()
 

@@ -1,4 +1,4 @@
-"""The first start: a name makes an identity, then a conversation can begin.  Two short steps.
+"""The first start in three short steps: a name makes an identity, Stores, the first conversation.
 
 It is a page of the window, not a sheet, because there is nothing behind it yet.  The avatar is
 hollow until the key exists: its colour comes from the key.
@@ -6,12 +6,14 @@ hollow until the key exists: its colour comes from the key.
 
 from collections.abc import Awaitable, Callable
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QHBoxLayout,
     QLineEdit,
+    QRadioButton,
     QScrollArea,
     QSizePolicy,
     QStackedWidget,
@@ -19,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.core.errors import ChatError
+from engine.core.errors import ChatError, ConfigError
 from engine.events import IdentityView
 from ui.avatar import draw_avatar
 from ui.connection_words import key_words
@@ -30,14 +32,16 @@ from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
 from ui.mirrored import mirror_widget
+from ui.problem_words import sentence
 from ui.tasks import Tasks
 from ui.theme import Radius, current_theme, initials, theme_changed
 from ui.translate import tr
 
 _CARD_WIDTH = 440
 _CARD_HEIGHT = 560
-_STEPS = 2
+_STEPS = 3
 _EDGE = 12
+_NARROW_BELOW = 320
 _GAP, _NARROW_GAP = 24, 12
 _ROOMY = 720
 """Window height from which there is room for wide gaps."""
@@ -142,7 +146,7 @@ class Step(Card):
             )
         )
         self.rows = whole = QVBoxLayout(self)
-        whole.setContentsMargins(24, 22, 24, 20)
+        self.set_narrow(narrow=False)
         whole.setSpacing(0)
         whole.addLayout(head)
         whole.addSpacing(16)
@@ -158,11 +162,17 @@ class Step(Card):
         self.foot = QHBoxLayout()
         whole.addLayout(self.foot)
 
+    def set_narrow(self, *, narrow: bool) -> None:
+        edge = _EDGE if narrow else 2 * _EDGE
+        self.rows.setContentsMargins(edge, 22, edge, 20)
+
 
 class NameStep(Step):
     def __init__(self) -> None:
         super().__init__(
-            1, tr("What should people call you?"), tr("Your name travels with your messages.")
+            1,
+            tr("What should people call you?"),
+            tr("Your name travels with your messages. You can change it later."),
         )
         self.avatar = _BigAvatar(88)
         self.name = QLineEdit()
@@ -178,53 +188,184 @@ class NameStep(Step):
         self.body.addWidget(
             _Note(
                 "key",
-                tr(
-                    "A key pair is made on this device. Nobody else has the secret half, and there"
-                    " is no backup yet: who loses this device loses this identity."
-                ),
+                tr("A key pair is made on this device. Nobody else has its secret half."),
             )
         )
         self.foot.addStretch(1)
         self.foot.addWidget(self.next)
 
 
+class Option(QRadioButton):
+    """One of several, with words of its own; the arrow keys go from one to the next."""
+
+    def __init__(self, title: str, words: str) -> None:
+        super().__init__()
+        self.setAccessibleName(title)
+        self.setAccessibleDescription(words)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._title = Text(title, face="body", strong=True, wrap=True)
+        self._words = Text(words, face="label", colour="ink2", wrap=True)
+        self._column = QVBoxLayout(self)
+        self._column.setSpacing(2)
+        for text in (self._title, self._words):
+            text.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            self._column.addWidget(text)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self._column.totalHeightForWidth(width)
+
+    def sizeHint(self) -> QSize:
+        return self._column.totalSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self._column.totalMinimumSize()
+
+    def hitButton(self, pos: QPoint) -> bool:
+        return self.rect().contains(pos)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme = current_theme()
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        chosen = self.isChecked()
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        radius = theme.metrics.gap(Radius.ROW)
+        painter.setPen(QPen(theme.accent, 2) if chosen else QPen(theme.line, 1))
+        painter.setBrush(theme.surface)
+        painter.drawRoundedRect(box, radius, radius)
+        centre = QPointF(theme.metrics.scaled(24), self._title.geometry().top() + 0.0)
+        centre.setY(centre.y() + theme.type.body.line_height / 2)
+        outer = theme.metrics.scaled(9) - 1
+        painter.setPen(QPen(theme.accent if chosen else theme.line2, 2))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(centre, outer, outer)
+        if chosen:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.accent)
+            painter.drawEllipse(centre, outer / 2, outer / 2)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(box.adjusted(3, 3, -3, -3), radius - 3, radius - 3)
+
+    def _dress(self) -> None:
+        metrics = current_theme().metrics
+        gap = metrics.gap(12)
+        self._column.setContentsMargins(metrics.scaled(44), gap, gap, gap)
+        self.updateGeometry()
+
+
+class StoresStep(Step):
+    """``problem_of`` says why a text is no address of a Store."""
+
+    def __init__(self, problem_of: Callable[[str], ConfigError | None]) -> None:
+        super().__init__(
+            2,
+            tr("How do messages wait for you?"),
+            tr("Stores keep sealed messages while someone is away. They cannot read them."),
+        )
+        self._problem_of = problem_of
+        self.usual = Option(
+            tr("Use the Stores of my groups"),
+            tr("Invitations name them, and members keep messages for each other, too."),
+        )
+        self.own = Option(
+            tr("My own Store, too"),
+            tr("Enter its address. You can add more in the settings at any time."),
+        )
+        self.address = QLineEdit()
+        self.address.setPlaceholderText("/dns4/store.example.org/tcp/60000/p2p/16Uiu2…")
+        self.label = field_label(tr("Address of your Store"), self.address)
+        self.problem = problem_line()
+        self.next = Button(tr("Next"), kind="primary", size="big")
+        for part in (self.usual, self.own, self.label, self.address, self.problem):
+            self.body.addWidget(part)
+        self.foot.addStretch(1)
+        self.foot.addWidget(self.next)
+        self.usual.setChecked(True)
+        self.own.toggled.connect(self._show_field)
+        self.address.textChanged.connect(self._judge)
+        self._show_field(shown=False)
+
+    def wanted(self) -> str:
+        """The address to add; "" for none."""
+        return self.address.text().strip() if self.own.isChecked() else ""
+
+    def _show_field(self, shown: bool) -> None:
+        for part in (self.label, self.address):
+            part.setVisible(shown)
+        self._judge()
+
+    def _judge(self) -> None:
+        address = self.wanted()
+        error = self._problem_of(address) if address else None
+        self.say("" if error is None else sentence(error_words(error)))
+        self.next.setEnabled(error is None and (bool(address) or not self.own.isChecked()))
+
+    def say(self, problem: str) -> None:
+        say_problem(self.problem, problem)
+
+
 class ConversationStep(Step):
     def __init__(self) -> None:
         super().__init__(
-            2,
+            3,
             tr("Start a conversation"),
             tr("Use an invitation or a contact link you were given, or make a group."),
         )
-        self.avatar = _BigAvatar(72)
+        self.avatar = _BigAvatar(60)
         self.who = ElidedText(face="body", strong=True)
         self.who.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._fingerprint_title = Text(tr("Your fingerprint"), face="caption", colour="ink3")
         self.fingerprint = selectable("")
         self.kept = _Note("lock", "")
-        self.join = Button(
-            tr("Join with an invitation"), kind="primary", size="big", icon_name="join"
-        )
+        self.join = Button(tr("Join with an invitation"), kind="primary", size="big")
         self.new_group = Button(tr("New group"), size="big", icon_name="plus")
         self.add_person = Button(tr("Add a person"), size="big", icon_name="person-add")
-        self.later = Button(tr("Later"), kind="ghost", size="big")
+        self.back = Button(tr("Back"), kind="ghost", size="big")
+        self.later = Button(tr("Later"), size="big")
         self.body.addWidget(self.avatar, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addWidget(self.who)
         self.body.addSpacing(8)
         self.body.addWidget(self._fingerprint_title)
         self.body.addWidget(self.fingerprint)
+        explained = tr("Friends who compare it with you know that it is really you.")
+        self.body.addWidget(Text(explained, face="caption", colour="ink3", wrap=True))
         self.body.addSpacing(8)
         self.body.addWidget(self.kept)
         self.body.addSpacing(8)
         for button in (self.join, self.add_person, self.new_group):
             button.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.body.addWidget(self.join)
-        beside = QHBoxLayout()
-        beside.setSpacing(8)
-        beside.addWidget(self.add_person)
-        beside.addWidget(self.new_group)
-        self.body.addLayout(beside)
-        self.foot.addWidget(self.later)
+        self._pair = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._pair.setSpacing(8)
+        self._pair.addWidget(self.add_person)
+        self._pair.addWidget(self.new_group)
+        self.body.addLayout(self._pair)
+        self.foot.addWidget(self.back)
         self.foot.addStretch(1)
+        self.foot.addWidget(self.later)
+
+    def fit(self, width: int) -> None:
+        """Two buttons stand below one another where they have no room side by side."""
+        margins = self.rows.contentsMargins()
+        room = width - margins.left() - margins.right() - self._pair.spacing()
+        buttons = (self.add_person, self.new_group)
+        for button in buttons:  # Else it has the size of a plain one until it is shown.
+            button.ensurePolished()
+        needed = sum(button.sizeHint().width() for button in buttons)
+        directions = QBoxLayout.Direction
+        wanted = directions.LeftToRight if needed <= room else directions.TopToBottom
+        if self._pair.direction() != wanted:
+            self._pair.setDirection(wanted)
 
     def show_identity(self, identity: IdentityView) -> None:
         name = one_line(identity.name)
@@ -242,7 +383,7 @@ class ConversationStep(Step):
 
 
 class FirstStart(Area):
-    """``create`` makes the identity and may refuse the name."""
+    """``create`` makes the identity and may refuse the name; ``add_store`` takes an address."""
 
     identity_created = Signal()
     new_group_requested = Signal()
@@ -250,19 +391,33 @@ class FirstStart(Area):
     add_person_requested = Signal()
     later_requested = Signal()
 
-    def __init__(self, create: Callable[[str], Awaitable[IdentityView]], tasks: Tasks) -> None:
+    def __init__(
+        self,
+        create: Callable[[str], Awaitable[IdentityView]],
+        tasks: Tasks,
+        *,
+        add_store: Callable[[str], Awaitable[None]],
+        store_problem: Callable[[str], ConfigError | None],
+    ) -> None:
         super().__init__("canvas")
         self._create = create
+        self._add_store = add_store
         self._tasks = tasks
         self.name_step = NameStep()
+        self.stores_step = StoresStep(store_problem)
         self.conversation_step = ConversationStep()
         self.steps = QStackedWidget()
         self.steps.addWidget(self.name_step)
+        self.steps.addWidget(self.stores_step)
         self.steps.addWidget(self.conversation_step)
         self._lay_out()
         self.name_step.name.textChanged.connect(self._judge)
         self.name_step.name.returnPressed.connect(self._submit)
         self.name_step.next.clicked.connect(self._submit)
+        self.stores_step.next.clicked.connect(self._take_stores)
+        self.stores_step.address.returnPressed.connect(self._take_stores)
+        self.stores_step.own.toggled.connect(self._fit)
+        self.conversation_step.back.clicked.connect(self._show_stores)
         self.conversation_step.new_group.clicked.connect(self.new_group_requested)
         self.conversation_step.join.clicked.connect(self.join_requested)
         self.conversation_step.add_person.clicked.connect(self.add_person_requested)
@@ -274,8 +429,8 @@ class FirstStart(Area):
     def _lay_out(self) -> None:
         words = QVBoxLayout()
         words.setSpacing(0)
-        words.addWidget(Text(tr("Welcome to Causerie"), face="title", strong=True))
-        hint = tr("Two short steps. Your name stays on this device until you join a conversation.")
+        words.addWidget(Text(tr("Welcome to Causerie"), face="title", strong=True, wrap=True))
+        hint = tr("Three short steps. Nothing leaves this device until you join a conversation.")
         words.addWidget(Text(hint, face="body", colour="ink2", wrap=True))
         self._sign = _Sign()
         brand = QHBoxLayout()
@@ -299,6 +454,9 @@ class FirstStart(Area):
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
         scroll.setWidget(centre)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        centre.installEventFilter(self)
+        self._centre, self._scroll = centre, scroll
         scroll.viewport().setAutoFillBackground(False)
         centre.setAutoFillBackground(False)
         whole = QVBoxLayout(self)
@@ -329,10 +487,39 @@ class FirstStart(Area):
             self.name_step.name.setFocus()
             return
         self.conversation_step.show_identity(identity)
+        self._show_stores()
+        self.identity_created.emit()
+
+    def _show_stores(self) -> None:
+        self.steps.setCurrentWidget(self.stores_step)
+        self._fit()
+        self.stores_step.next.setFocus()
+
+    def _take_stores(self) -> None:
+        step = self.stores_step
+        if not step.next.isEnabled():
+            return
+        if not step.wanted():
+            self._show_conversation()
+            return
+        step.next.setEnabled(False)
+        self._tasks.spawn(self._keep_store, purpose=tr("add the Store"), retry=False)
+
+    async def _keep_store(self) -> None:
+        try:
+            await self._add_store(self.stores_step.wanted())
+        except ChatError as error:
+            self.stores_step.say(sentence(error_words(error)))
+            self.stores_step.next.setEnabled(True)
+            return
+        self.stores_step.address.clear()  # It is in the list; going back adds none twice.
+        self.stores_step.usual.setChecked(True)
+        self._show_conversation()
+
+    def _show_conversation(self) -> None:
         self.steps.setCurrentWidget(self.conversation_step)
         self._fit()
         self.conversation_step.join.setFocus()
-        self.identity_created.emit()
 
     def _dress(self) -> None:
         metrics = current_theme().metrics
@@ -343,15 +530,27 @@ class FirstStart(Area):
         super().resizeEvent(event)
         self._fit()
 
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Qt gives a scrolled widget its minimum width, even where that is more than there is."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._centre.setMaximumWidth(max(1, self._scroll.viewport().width()))
+        return super().eventFilter(watched, event)
+
     def _fit(self) -> None:
         """A card of the usual height where there is room, and never less than its words need."""
         gap = _GAP if self.height() >= _ROOMY else _NARROW_GAP
         self._rows.setContentsMargins(_EDGE, gap, _EDGE, gap)
         self._rows.setSpacing(gap)
-        width = min(self.width(), self._column.maximumWidth()) - 2 * _EDGE
+        self._centre.setMaximumWidth(max(1, self._scroll.viewport().width()))
+        bar = self._scroll.verticalScrollBar().sizeHint().width()  # Which may be needed.
+        width = min(self.width() - bar, self._column.maximumWidth()) - 2 * _EDGE
+        narrow = width / current_theme().metrics.factor < _NARROW_BELOW
+        for step in (self.name_step, self.stores_step, self.conversation_step):
+            step.set_narrow(narrow=narrow)
+        self.conversation_step.fit(width)
         room = self.height() - 3 * gap - self._brand.totalHeightForWidth(width)
         usual = current_theme().metrics.scaled(_CARD_HEIGHT)
-        steps = (self.name_step, self.conversation_step)
+        steps = (self.name_step, self.stores_step, self.conversation_step)
         card = steps[self.steps.currentIndex()].rows
         needed = card.totalHeightForWidth(width)
         self.steps.setMinimumHeight(max(needed, min(usual, room)))

@@ -107,7 +107,12 @@ class MainWindow(QMainWindow):
         )
         self.marks = ListMarks(self.model, settings, self, read_up_to=self.pane.mark_read)
         self.empty = EmptyPage()
-        self.first_start = FirstStart(engine.create_identity, self.tasks)
+        self.first_start = FirstStart(
+            engine.create_identity,
+            self.tasks,
+            add_store=self._add_store,
+            store_problem=surroundings.store_problem,
+        )
         self.notices = NoticesBar()
         self.about = MessageFlows(
             engine,
@@ -348,6 +353,10 @@ class MainWindow(QMainWindow):
             self.open_conversation(last.conversation_id)
         elif self.pages.currentWidget() is self.body:
             self._show_nothing_open()
+
+    async def _add_store(self, address: str) -> None:
+        """At the first start: there is no history before there is an identity."""
+        await self._engine.history.add_store(address)
 
     def _tell_of_earlier_profile(self) -> None:
         """Once of each: its name has the day on it."""

@@ -1,0 +1,135 @@
+"""The first start in three steps: by the keyboard, a Store that is refused, and no word cut off."""
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from chat_app.settings_control import SettingsControl
+from chat_app.window_network import store_problem
+from engine.core.errors import InputError, InputFlaw
+from tests.ui.driving import Key, Stage, play, stage, until
+from tests.ui.on_settings import is_shown, open_settings
+from tests.ui.scripted_engine import FINGERPRINT, ScriptedEngine
+from tests.ui.seeing import seen_words
+from ui.controls import Text
+from ui.dialogs.first_start import FirstStart
+from ui.window.window_context import WindowContext
+
+pytestmark = pytest.mark.usefixtures("qapp")
+STORE = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
+
+
+async def name_oneself(it: Stage) -> FirstStart:
+    it.write("Ines")
+    it.press(Key.Key_Return)
+    page = it.window.first_start
+    await until(page.stores_step.isVisible)
+    return page
+
+
+def test_return_leads_through_all_three_steps() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        async with stage(engine) as it:
+            page = it.window.first_start
+            assert "Step 1 of 3" in seen_words(page)
+            await name_oneself(it)
+            assert "Step 2 of 3" in seen_words(page)
+            assert QApplication.focusWidget() is page.stores_step.next
+            it.press(Key.Key_Return)
+            await until(page.conversation_step.isVisible)
+            words = seen_words(page)
+            assert "Step 3 of 3" in words
+            assert FINGERPRINT in words
+            assert "Friends who compare it with you know that it is really you." in words
+            assert engine.called("add_store") == []
+            page.conversation_step.back.click()
+            assert page.stores_step.isVisible()
+
+    play(scenario)
+
+
+def test_a_store_of_ones_own_is_chosen_by_keys_judged_and_added_once() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine(name=None)
+        around = WindowContext(store_problem=store_problem)
+        async with stage(engine, around=around) as it:
+            page = await name_oneself(it)
+            step = page.stores_step
+            step.usual.setFocus()
+            it.press(Key.Key_Down)
+            assert step.own.isChecked()
+            it.press(Key.Key_Tab)
+            assert QApplication.focusWidget() is step.address
+            assert not step.next.isEnabled(), "it has no address yet"
+            it.write("nonsense")
+            assert 'must start with "/"' in step.problem.text()
+            assert not step.next.isEnabled()
+            it.press(Key.Key_Return)
+            assert engine.called("add_store") == []
+            step.address.setText(STORE)
+            engine.fail("add_store", InputError(InputFlaw.STORES_FULL, limit=16))
+            it.press(Key.Key_Return)
+            await until(lambda: step.problem.text() == "There can be 16 Stores.")
+            assert step.isVisible()
+            it.press(Key.Key_Return)
+            await until(page.conversation_step.isVisible)
+            added = engine.called("add_store")
+            page.conversation_step.back.click()
+            step.next.click()
+            assert page.conversation_step.isVisible()
+            assert engine.called("add_store") == added
+            assert added[-1] == STORE
+
+    play(scenario)
+
+
+def test_a_click_anywhere_on_a_choice_chooses_it() -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(name=None)) as it:
+            step = (await name_oneself(it)).stores_step
+            corner = QPoint(step.own.width() - 8, step.own.height() - 8)
+            QTest.mouseClick(step.own, Qt.MouseButton.LeftButton, pos=corner)
+            assert step.own.isChecked()
+            assert not step.usual.isChecked()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("percent", ["85", "100", "200"])
+@pytest.mark.parametrize("width", [420, 1280])
+def test_no_word_of_a_step_is_cut(percent: str, width: int) -> None:
+    def cut(page: FirstStart) -> list[str]:
+        found = []
+        for text in page.findChildren(Text):
+            right = text.mapTo(page, QPoint(text.width(), 0)).x()
+            if text.isVisible() and (
+                right > page.width() or text.height() < text.heightForWidth(text.width())
+            ):
+                found.append(text.text())
+        return found
+
+    async def scenario() -> None:
+        stored = {"text_percent": percent}
+        async with stage(ScriptedEngine(name=None), stored=stored, size=(width, 820)) as it:
+            page = it.window.first_start
+            await until(lambda: not cut(page))
+            await name_oneself(it)
+            await until(lambda: not cut(page))
+            page.stores_step.next.click()
+            await until(lambda: not cut(page))
+
+    play(scenario)
+
+
+def test_settings_can_be_opened_before_anybody_has_a_name(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(name=None), control=control) as it:
+            page = open_settings(it.window, "network")
+            assert "No Store yet" in seen_words(page)
+            it.press(Key.Key_Escape)
+            assert not is_shown(it.window)
+            assert it.window.first_start.isVisible()
+
+    play(scenario)
