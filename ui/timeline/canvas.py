@@ -257,16 +257,17 @@ class TimelineCanvas(QObject):
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
         rows.background(scene.height, begin if scene.placed else scene.height)
         chosen = scene.selection.ranges(scene.loaded.messages)
-        kept = scene.kept_avatar()
+        kept = scene.kept_sender()
         for placed in scene.placed:
             if placed.bottom >= clip.top() - 4 and placed.y <= clip.bottom() + 4:
                 message = message_of(placed.row)
                 selected = None if message is None else chosen.get(message.message_id)
                 key = row_key(placed.row)
-                state = self._row_state(key, selected, has_avatar=kept is None or kept.first != key)
+                state = self._row_state(key, selected, has_sender=kept is None or kept.first != key)
                 rows.row(placed.row, scene.box(placed.row), placed.y, state)
         if kept is not None:
             rows.avatar(kept.message, float(round(kept.y)))
+            rows.name(kept.message, kept.box, kept.strip)
         ring = None if scene.focus_key is None else scene.place_of(scene.focus_key)
         if ring is not None and self._area.hasFocus():
             rows.focus(scene.row(scene.focus_key), ring)
@@ -274,7 +275,7 @@ class TimelineCanvas(QObject):
         painter.end()
 
     def _row_state(
-        self, key: RowKey, selected: tuple[int, int] | None, *, has_avatar: bool
+        self, key: RowKey, selected: tuple[int, int] | None, *, has_sender: bool
     ) -> RowState:
         hover = self._scene.hover
         if hover is None or hover.key != key:
@@ -287,7 +288,7 @@ class TimelineCanvas(QObject):
             quote=hover is not None and hover.over_quote,
             band=self._band_of(key),
             ringed=key not in self._scene.late_seen,
-            has_avatar=has_avatar,
+            has_sender=has_sender,
         )
 
     def _band_of(self, key: RowKey) -> float:

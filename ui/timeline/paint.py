@@ -55,8 +55,8 @@ class RowState(Struct, frozen=True, kw_only=True):
     """Strength of the band behind a message that was jumped to, 0 to 1."""
     ringed: bool = True
     """Whether a message that arrived late still says so."""
-    has_avatar: bool = True
-    """False: it is kept in view elsewhere."""
+    has_sender: bool = True
+    """False: picture and name are kept in view elsewhere."""
 
 
 class RowPainter:
@@ -157,12 +157,8 @@ class RowPainter:
             self._dashed_bubble(row, box.bubble, fill)
         else:
             self._bubble(row, box.bubble, fill, line)
-        if box.name:
-            colour = theme.sender_colour(message.sender_id)
-            at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-            self._draw.text(box.name_rect, box.name, strong(theme.type.label), colour, at)
-            if not box.verified_rect.isEmpty():
-                draw_icon(self._p, "verified", box.verified_rect, meta)
+        if box.name and state.has_sender:
+            self._name(message, box, meta)
         own = message.is_own and not failed
         self._parts.above(box.above, own=own, ink=meta, hovered=state.quote)
         self._paint_body(message, box, state, ink=ink)
@@ -249,7 +245,7 @@ class RowPainter:
         theme, g, message = self._theme, self._g, row.message
         ringed = state.ringed
         if not message.is_own and row.first:
-            if state.has_avatar:
+            if state.has_sender:
                 self.avatar(message, box.bubble.top(), ringed=message.late and ringed)
             return
         y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._draw.scale)
@@ -280,6 +276,28 @@ class RowPainter:
             p.drawPixmap(rect.topLeft(), picture)
         if ringed:
             self._ring(rect.center().y(), g.avatar / 2 + 2.25)
+
+    def name(self, message: MessageView, box: BubbleBox, strip: QRectF) -> None:
+        """On a strip over the run whose beginning is out of view; nothing without a name."""
+        if strip.isEmpty():
+            return
+        p, theme = self._p, self._theme
+        strip = QRectF(strip.toRect())
+        p.setPen(QPen(theme.line, 1))
+        p.setBrush(theme.surface)
+        radius = min(self._g.radius, strip.height() / 2)
+        p.drawRoundedRect(strip.adjusted(0.5, 0.5, -0.5, -0.5), radius, radius)
+        beside = strip.topLeft() - box.bubble.topLeft()
+        p.translate(beside)
+        self._name(message, box, theme.ink3)
+        p.translate(-beside)
+
+    def _name(self, message: MessageView, box: BubbleBox, mark: QColor) -> None:
+        colour, font = self._theme.sender_colour(message.sender_id), strong(self._theme.type.label)
+        at = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        self._draw.text(box.name_rect, box.name, font, colour, at)
+        if not box.verified_rect.isEmpty():
+            draw_icon(self._p, "verified", box.verified_rect, mark)
 
     def _ring(self, y: float, radius: float) -> None:
         self._p.setPen(QPen(self._theme.late, 1.5))

@@ -61,13 +61,25 @@ class Hit(Struct, frozen=True):
     """Over the sender's picture or name."""
 
 
-class KeptAvatar(Struct, frozen=True):
+class KeptSender(Struct, frozen=True):
     """The sender of a run whose beginning has left the view at the top."""
 
     first: RowKey
-    """The row where it stands as long as that is in view."""
+    """The row where picture and name stand as long as that is in view."""
     message: MessageView
     y: float
+    """Of the picture, and of the strip with the name."""
+    box: BubbleBox
+    """Of the run's first message, which has the name, unless nobody needs one."""
+
+    @property
+    def strip(self) -> QRectF:
+        """Around the name, in the viewport: as wide as it needs; empty without a name."""
+        if not self.box.name:
+            return QRectF()
+        bubble, name = self.box.bubble, self.box.name_rect.united(self.box.verified_rect)
+        beside, above = name.left() - bubble.left(), name.top() - bubble.top()
+        return QRectF(bubble.left(), self.y, name.width() + 2 * beside, name.height() + 2 * above)
 
 
 class Scene:
@@ -238,8 +250,8 @@ class Scene:
             end += min(1.0, (self.height - last.y) / max(last.height, 1))
         return self.loaded.older_count + top, self.loaded.older_count + end
 
-    def kept_avatar(self) -> KeptAvatar | None:
-        """It stays at the top of the view, and leaves with the end of its run."""
+    def kept_sender(self) -> KeptSender | None:
+        """They stay at the top of the view, and leave with the end of their run."""
         top = self.layout.covered + self.theme.metrics.gap(8)
         at_top = next((p for p in self.placed if p.bottom > top), None)
         if at_top is None or not isinstance(at_top.row, MessageRow) or at_top.row.message.is_own:
@@ -256,7 +268,10 @@ class Scene:
         y = min(top, self._bubble_of(run[-1]).bottom() - self.geometry.avatar)
         if run[0].index == first:
             y = max(y, begin.top())  # of a bubble lower than the avatar
-        return KeptAvatar(row_key(rows[first]), at_top.row.message, y)
+        box = self.box(rows[first])
+        if not isinstance(box, BubbleBox):
+            return None
+        return KeptSender(row_key(rows[first]), at_top.row.message, y, box)
 
     def _bubble_of(self, placed: PlacedRow) -> QRectF:
         """In the viewport."""
@@ -286,11 +301,12 @@ class Scene:
             inner = box.card if isinstance(box, CardBox) else box.rect
         return inner.translated(0, placed.y)
 
-    def _kept_avatar_at(self, point: QPointF) -> Hit | None:
-        kept, g = self.kept_avatar(), self.geometry
+    def _kept_sender_at(self, point: QPointF) -> Hit | None:
+        kept, g = self.kept_sender(), self.geometry
         if kept is None or kept.message.sender_id not in self.others:
             return None
-        if not QRectF(g.left, kept.y, g.avatar, g.avatar).contains(point):
+        picture = QRectF(g.left, kept.y, g.avatar, g.avatar)
+        if not picture.contains(point) and not kept.strip.contains(point):
             return None
         return Hit(kept.first, kept.message, over_sender=True)
 
@@ -310,7 +326,7 @@ class Scene:
     def hit(self, point: QPointF) -> Hit | None:
         """``point``: in the viewport, as all of them."""
         point = self.geometry.meant(point)
-        kept = self._kept_avatar_at(point) if point.x() < self.geometry.bubble_left else None
+        kept = self._kept_sender_at(point)
         if kept is not None:
             return kept
         placed = self.layout.at(point.y())

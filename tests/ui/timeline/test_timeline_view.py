@@ -242,20 +242,20 @@ def test_the_senders_avatar_stays_in_view_during_a_long_run() -> None:
     async def scenario() -> None:
         async with opened_view(source, height=400) as view:
             top = view.scene.theme.metrics.gap(8)
-            kept = view.scene.kept_avatar()
+            kept = view.scene.kept_sender()
             assert kept is not None
             assert kept.message.sender_name == "Luc"
             assert kept.y == top
             assert is_drawn(view, top, "Luc")
             while kept is not None and kept.message.sender_name == "Luc":
                 view.canvas.scroll_by(10)
-                kept = view.scene.kept_avatar()
+                kept = view.scene.kept_sender()
             luc = view.scene.rect(first_of_luc)
             assert luc is not None
             assert is_drawn(view, luc.top(), "Luc"), "at its beginning it stands where it belongs"
             view.canvas.scroll_by(-luc.top() + 60)
             kept, luc = (
-                view.scene.kept_avatar(),
+                view.scene.kept_sender(),
                 view.scene.rect(message_key(MessageId("m0000040"))),
             )
             assert kept is not None
@@ -263,7 +263,7 @@ def test_the_senders_avatar_stays_in_view_during_a_long_run() -> None:
             assert kept.message.sender_name == "Maya"
             view.canvas.scroll_by(-luc.top() + 30)
             kept, luc = (
-                view.scene.kept_avatar(),
+                view.scene.kept_sender(),
                 view.scene.rect(message_key(MessageId("m0000040"))),
             )
             assert kept is not None
@@ -271,6 +271,6 @@ def test_the_senders_avatar_stays_in_view_during_a_long_run() -> None:
             assert kept.y + view.scene.geometry.avatar < luc.top(), "it leaves with its run"
             assert kept.y < top
             view.navigation.go_to_beginning()
-            assert view.scene.kept_avatar() is None
+            assert view.scene.kept_sender() is None
 
     run(scenario)

@@ -1,0 +1,90 @@
+"""The name of who wrote a long run stays in view with the picture, in a group."""
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import QPointF, QRectF
+
+from engine.core.contacts import ContactState
+from engine.core.ids import MessageId
+from engine.events import ContactView, ConversationView
+from tests.ui.timeline.timeline_stage import (
+    IDS,
+    MemoryPages,
+    conversation,
+    message,
+    opened_view,
+    run,
+    settled,
+    shown_view,
+)
+from ui.timeline.rows import message_key
+from ui.timeline.scene import Hit
+from ui.timeline.view import TimelineView
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def pair_with(who: str) -> ConversationView:
+    contact = ContactView(
+        participant_id=IDS[who],
+        name=who,
+        local_name="",
+        state=ContactState.ACCEPTED,
+        fingerprint="",
+        safety_number="",
+        picture=b"",
+        last_seen_ms=None,
+        is_online=False,
+    )
+    return replace(conversation(), members=(), contact=contact)
+
+
+def test_the_senders_name_stays_in_view_during_a_long_run() -> None:
+    source = MemoryPages([message(n, "Maya", f"number {n}") for n in range(10, 60)])
+
+    async def scenario() -> None:
+        async with opened_view(source, height=400) as view:
+            scene, first = view.scene, message_key(MessageId("m0000010"))
+            kept = scene.kept_sender()
+            assert kept is not None
+            assert kept.box.name == "Maya"
+            strip = kept.strip
+            assert strip.top() == scene.theme.metrics.gap(8)
+            assert strip.bottom() < 2 * scene.geometry.avatar
+            assert inks(view, strip) >= {scene.theme.sender_colour(IDS["Maya"]).name()}
+            assert scene.hit(strip.center()) == Hit(first, kept.message, over_sender=True)
+            below = scene.hit(QPointF(strip.center().x(), strip.bottom() + 30))
+            assert below is not None
+            assert not below.over_sender, "the messages below can be selected"
+            view.navigation.go_to_beginning()
+            row = scene.rect(first)
+            assert row is not None
+            view.canvas.scroll_by(-row.top() + strip.top() - 1)
+            kept, moved = scene.kept_sender(), scene.rect(first)
+            assert kept is not None
+            assert moved is not None
+            assert kept.strip.topLeft().y() - moved.top() <= 1, "it begins where the name stood"
+
+    run(scenario)
+
+
+def test_nobody_needs_a_name_over_a_run_in_a_pair() -> None:
+    source = MemoryPages([message(n, "Maya", f"number {n}") for n in range(10, 60)])
+
+    async def scenario() -> None:
+        with shown_view(source, height=400) as view:
+            view.open(pair_with("Maya"))
+            await settled(view)
+            kept = view.scene.kept_sender()
+            assert kept is not None
+            assert kept.strip.isEmpty()
+
+    run(scenario)
+
+
+def inks(view: TimelineView, rect: QRectF) -> set[str]:
+    """The colours in a part of what one sees."""
+    image = view.viewport().grab(rect.toRect()).toImage()
+    return {
+        image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())
+    }
