@@ -644,6 +644,10 @@
         <translation>Une partie ne peut plus être lue sur cet appareil. Réessayez pour le récupérer à nouveau.</translation>
     </message>
     <message>
+        <source>A passphrase needs {detail} characters or more.</source>
+        <translation>Une phrase secrète a besoin d’au moins {detail} caractères.</translation>
+    </message>
+    <message>
         <source>A person&apos;s contact link. A click shows whose it is.</source>
         <translation>Le lien de contact d’une personne. Un clic montre de qui.</translation>
     </message>
@@ -1448,6 +1452,10 @@
         <translation>A échoué la dernière fois&#x202f;; il est interrogé à nouveau. {reason}</translation>
     </message>
     <message>
+        <source>Fair: better with one more word</source>
+        <translation>Correcte&#xa0;: mieux avec un mot de plus</translation>
+    </message>
+    <message>
         <source>Fetch</source>
         <translation>Récupérer</translation>
     </message>
@@ -1834,6 +1842,10 @@
     <message>
         <source>It was given up. It is safe on this device and can be sent again.</source>
         <translation>Elle a été abandonnée. Elle est en sûreté sur cet appareil et peut être renvoyée.</translation>
+    </message>
+    <message>
+        <source>It was stopped. Nothing was changed.</source>
+        <translation>Arrêté. Rien n’a été changé.</translation>
     </message>
     <message>
         <source>Its messages are removed from this device. Nobody is told, and you can join again by its names.</source>
@@ -2556,6 +2568,10 @@
         <translation>Ouvrir {name}</translation>
     </message>
     <message>
+        <source>Opening this backup would take more memory or time than a backup of Causerie ever does.</source>
+        <translation>Ouvrir cette sauvegarde prendrait plus de mémoire ou de temps qu’aucune sauvegarde de Causerie.</translation>
+    </message>
+    <message>
         <source>Or read their QR code from</source>
         <translation>Ou lisez son code QR depuis</translation>
     </message>
@@ -3068,6 +3084,10 @@
         <translation>Stores…</translation>
     </message>
     <message>
+        <source>Strong</source>
+        <translation>Forte</translation>
+    </message>
+    <message>
         <source>Suggestions</source>
         <translation>Suggestions</translation>
     </message>
@@ -3186,6 +3206,10 @@
     <message>
         <source>The disk reported an error.</source>
         <translation>Le disque a signalé une erreur.</translation>
+    </message>
+    <message>
+        <source>The end of this backup is missing, perhaps because copying it broke off. Nothing was restored; copy it again, or use another backup.</source>
+        <translation>Il manque la fin de cette sauvegarde, peut-être parce que sa copie a été interrompue. Rien n’a été restauré&#x202f;; copiez-la à nouveau, ou utilisez une autre sauvegarde.</translation>
     </message>
     <message>
         <source>The file cannot be read: {detail}.</source>
@@ -3392,6 +3416,14 @@
         <translation>Il peut y avoir {limit} Stores.</translation>
     </message>
     <message>
+        <source>There is a file of this name already: {detail}</source>
+        <translation>Il y a déjà un fichier de ce nom&#xa0;: {detail}</translation>
+    </message>
+    <message>
+        <source>There is an identity here already, and a backup never takes its place. Nothing was changed.</source>
+        <translation>Il y a déjà une identité ici, et une sauvegarde ne prend jamais sa place. Rien n’a été changé.</translation>
+    </message>
+    <message>
         <source>There is neither a picture nor a link to paste.</source>
         <translation>Il n’y a ni image ni lien à coller.</translation>
     </message>
@@ -3528,6 +3560,14 @@
         <translation>Cette adresse n’est pas ouverte</translation>
     </message>
     <message>
+        <source>This backup is damaged, so it cannot be trusted. Nothing was restored; use another one.</source>
+        <translation>Cette sauvegarde est endommagée, on ne peut donc pas s’y fier. Rien n’a été restauré&#x202f;; utilisez-en une autre.</translation>
+    </message>
+    <message>
+        <source>This backup was made by a newer version of Causerie. Install that version, and restore it there.</source>
+        <translation>Cette sauvegarde a été faite par une version plus récente de Causerie. Installez cette version, et restaurez-la avec elle.</translation>
+    </message>
+    <message>
         <source>This cannot be done now.</source>
         <translation>Cela ne peut pas se faire maintenant.</translation>
     </message>
@@ -3640,6 +3680,10 @@
         <translation>Ce fichier est vide.</translation>
     </message>
     <message>
+        <source>This file is no backup of Causerie.</source>
+        <translation>Ce fichier n’est pas une sauvegarde de Causerie.</translation>
+    </message>
+    <message>
         <source>This file is too large to be shown here.</source>
         <translation>Ce fichier est trop volumineux pour être affiché ici.</translation>
     </message>
@@ -3722,6 +3766,10 @@
     <message>
         <source>This is not a Causerie invitation link: those start with {prefix}</source>
         <translation>Ce n’est pas un lien d’invitation Causerie&#xa0;: ceux-ci commencent par {prefix}</translation>
+    </message>
+    <message>
+        <source>This is not the passphrase of this backup.</source>
+        <translation>Ce n’est pas la phrase secrète de cette sauvegarde.</translation>
     </message>
     <message>
         <source>This is your own contact link. Send it to somebody, or paste the link of another.</source>
@@ -3822,6 +3870,10 @@
     <message>
         <source>Today</source>
         <translation>Aujourd’hui</translation>
+    </message>
+    <message>
+        <source>Too short</source>
+        <translation>Trop courte</translation>
     </message>
     <message>
         <source>Travel and places</source>
@@ -3958,6 +4010,10 @@
     <message>
         <source>Wants to talk to you</source>
         <translation>Veut discuter avec vous</translation>
+    </message>
+    <message>
+        <source>Weak: it may be guessed by whoever has the file</source>
+        <translation>Faible&#xa0;: qui a le fichier peut la deviner</translation>
     </message>
     <message>
         <source>Welcome to Causerie</source>
