@@ -22,10 +22,15 @@ AT = datetime(2026, 11, 3, 14, 8, 31).astimezone()
 OLD_MS = int(datetime(2024, 11, 3, 14, 8).astimezone().timestamp()) * 1_000
 
 
+def built_translations() -> None:
+    """As set-up does it, for who edits and runs the tests alone."""
+    translations.build(ROOT, Path(sys.executable).parent)
+
+
 @pytest.fixture(autouse=True)
 def built(qapp: QApplication) -> Iterator[None]:
     del qapp
-    translations.build(ROOT, Path(sys.executable).parent)
+    built_translations()
     yield
     speak("en")
 

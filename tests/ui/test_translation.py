@@ -4,7 +4,7 @@ What is left outside of the brackets is what people wrote, and numbers.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from PySide6.QtCore import QLocale, QTranslator
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QLineEdit, QMenu, QWidget
 
-from engine.core.contacts import ContactState
 from engine.core.ids import DeliveryState
 from engine.core.problems import ConnectionReason, NodeFailed, NodeFault, NodeTrouble
 from engine.events import (
@@ -20,13 +19,13 @@ from engine.events import (
     ConnectionChanged,
     ConnectionLevel,
     ConnectionRole,
-    ConversationView,
     DeliveryView,
     NoticeLevel,
     NoticeRaised,
 )
-from tests.ui.driving import Stage, play, stage, until
-from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine
+from tests.ui.driving import play, stage, until
+from tests.ui.every_sheet import SHEETS, a_lively_engine
+from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words, spoken_rows
 from ui.connection_words import reason_words
 from ui.refusals import refusal_sentences
@@ -117,16 +116,6 @@ def test_tr_without_a_translator_speaks_english() -> None:
     assert tr("100 %nothing") == "100 %nothing"
 
 
-def a_lively_engine() -> ScriptedEngine:
-    """A group with a message, somebody to talk to, and somebody who asks."""
-    engine = ScriptedEngine()
-    group = engine.add_group("Tide Gauge", others=("Maya", "Luc"))
-    engine.receive(group, "Maya", "hello")
-    engine.add_person("Ann")
-    engine.add_person("Bob", ContactState.ASKING)
-    return engine
-
-
 def test_the_window_with_a_conversation_speaks_the_users_language(brackets: None) -> None:
     del brackets
 
@@ -164,32 +153,6 @@ def test_the_window_with_a_conversation_speaks_the_users_language(brackets: None
                 assert bare(it.window) == []
 
     play(scenario)
-
-
-def group_of(it: Stage) -> ConversationView:
-    return next(view for view in it.engine.views.values() if view.contact is None)
-
-
-def pair_of(it: Stage) -> ConversationView:
-    return next(view for view in it.engine.views.values() if view.contact is not None)
-
-
-SHEETS: dict[str, Callable[[Stage], None]] = {
-    "new group": lambda it: it.window.flows.new_group(),
-    "join": lambda it: it.window.flows.join(),
-    "join, with a link": lambda it: it.window.flows.show_invitation(GOOD_LINK),
-    "invite": lambda it: it.window.flows.invite(group_of(it)),
-    "leave": lambda it: it.window.flows.leave(group_of(it)),
-    "stores": lambda it: it.window.flows.stores(),
-    "how it works": lambda it: it.window.flows.how_it_works("0.1.0"),
-    "quit": lambda it: it.window.flows.quit(2),
-    "add a person": lambda it: it.window.people.add_person(),
-    "profile": lambda it: it.window.people.profile(),
-    "rename": lambda it: it.window.people.rename(pair_of(it)),
-    "safety number": lambda it: it.window.people.safety_number(pair_of(it)),
-    "block": lambda it: it.window.people.block(pair_of(it)),
-    "remove": lambda it: it.window.people.remove(pair_of(it)),
-}
 
 
 @pytest.mark.parametrize("name", SHEETS)

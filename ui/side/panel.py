@@ -59,7 +59,7 @@ class SidePanel(Area):
         """``back``: what the button that leads back is called; "" for none."""
         super().__init__("panel", edges=("left",))
         self.setAccessibleName(title)
-        self.title = Text(title, face="heading", strong=True)
+        self.title = Text(title, face="heading", strong=True, wrap=True)
         self.close_button = IconButton("close", tr("Close the panel"))
         self.close_button.clicked.connect(self.close_requested)
         self.back_button = IconButton("back", back or tr("Back"))

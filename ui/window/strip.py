@@ -87,9 +87,9 @@ class StatusStrip(Area):
         self._row.addWidget(self._before_reason)
         self._row.addWidget(self._reason)
         self._dividers: list[tuple[_Divider, Text]] = []
-        asking = Text(face="caption", colour="warn", strong=True)
-        waiting = Text(face="caption", colour="ink2")
-        not_sent = Text(face="caption", colour="danger", strong=True)
+        asking = ElidedText(face="caption", colour="warn", strong=True)
+        waiting = ElidedText(face="caption", colour="ink2")
+        not_sent = ElidedText(face="caption", colour="danger", strong=True)
         for text in (asking, waiting, not_sent):
             divider = _Divider()
             self._dividers.append((divider, text))
@@ -161,6 +161,10 @@ class StatusStrip(Area):
             self._reason.setText(reason)
             for part in (self._before_reason, self._reason):
                 part.setVisible(bool(reason))
+            self._link.show()
+            self._row.invalidate()
+            has_room = not short or self._row.sizeHint().width() <= self.width()
+            self._link.setVisible(has_room)  # The dot says it, too, and the counts say more.
 
     def _dress(self) -> None:
         theme = current_theme()

@@ -1,0 +1,112 @@
+"""Every text has its room: in both languages, narrow and wide, with the smallest and largest text.
+
+What is too long for one line may be elided, because a tip has the whole of it; what is cut off in
+the middle of a letter has no such way out.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
+
+from tests.ui.driving import play, stage, until
+from tests.ui.every_sheet import SHEETS, a_lively_engine
+from tests.ui.test_languages import built_translations
+from ui import app
+from ui.controls import ElidedText, Text
+from ui.languages import speak
+
+ADDRESS = "/dns4/store.example.org"
+"""An example of what is always longer than its field."""
+SIZES = {"narrow": (420, 720), "wide": (1280, 820)}
+
+
+@pytest.fixture(params=["en", "fr"])
+def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    built_translations()
+    monkeypatch.setattr(app, "speak", lambda _: speak(request.param))
+    yield request.param
+    speak("en")
+
+
+def lacks_room(label: QLabel) -> bool:
+    if label.wordWrap():
+        return label.height() < label.heightForWidth(label.width()) - 1
+    hint = label.sizeHint()
+    return label.width() < hint.width() - 1 or label.height() < hint.height() - 1
+
+
+def is_cut(widget: QObject) -> bool:
+    match widget:
+        case ElidedText():
+            return widget.text() != widget.whole_text() and not widget.toolTip()
+        case QLabel():
+            return bool(widget.text()) and lacks_room(widget)
+        case QAbstractButton():
+            hint = widget.sizeHint()
+            return bool(widget.text()) and widget.width() < hint.width() - 1
+        case QLineEdit():
+            words = widget.placeholderText()
+            room = widget.fontMetrics().horizontalAdvance(words)
+            elided = not words.startswith(ADDRESS) and room > widget.width()
+            return elided and not (widget.toolTip() or widget.accessibleName())
+        case _:
+            return False
+
+
+def cut(root: QWidget) -> list[str]:
+    shown = (widget for widget in root.findChildren(QWidget) if widget.isVisible())
+    return [
+        f"{type(widget).__name__} {widget.size().toTuple()}: {widget.property('text')}"
+        for widget in shown
+        if is_cut(widget)
+    ]
+
+
+def test_a_cut_label_is_found(qtbot: object) -> None:
+    del qtbot
+    window = QWidget()
+    label = Text("So many words do not fit into that")
+    label.setParent(window)
+    window.resize(400, 100)
+    window.show()
+    label.resize(label.sizeHint())
+    assert cut(window) == []
+    label.resize(30, label.height())
+    assert len(cut(window)) == 1
+    window.close()
+
+
+@pytest.mark.parametrize("percent", ["85", "200"])
+@pytest.mark.parametrize("width", SIZES)
+def test_the_window_and_every_sheet(language: str, width: str, percent: str) -> None:
+    del language
+    found: list[str] = []
+
+    async def scenario() -> None:
+        engine = a_lively_engine()
+        group = next(iter(engine.views))
+        engine.set_gap(group, 3)
+        stored = {"text_percent": percent}
+        async with stage(engine, opening=group, stored=stored, size=SIZES[width]) as it:
+            await until(lambda: it.window.pane.is_open(group))
+            found.extend(f"window: {each}" for each in cut(it.window))
+            it.window.side.toggle()
+            await until(lambda: it.window.side.panel is not None)
+            found.extend(f"panel: {each}" for each in cut(it.window))
+            it.window.side.close()
+            for name, open_it in SHEETS.items():
+                open_it(it)
+                await until(lambda: it.window.flows.sheet is not None)
+                sheet = it.window.flows.sheet
+                assert sheet is not None
+                await until(sheet.isVisible)
+                found.extend(f"{name}: {each}" for each in cut(sheet))
+                if sheet.width() > it.window.width():
+                    found.append(f"{name}: wider than the window")
+                sheet.reject()
+                await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+    assert found == []
