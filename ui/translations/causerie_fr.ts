@@ -16,6 +16,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n Stores answer</source>
+        <comment>%n Store answers</comment>
+        <translation>
+            <numerusform>%n Store répond</numerusform>
+            <numerusform>%n Stores répondent</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n authors told different people different things; both are kept.</source>
         <comment>%n author told different people different things; both are kept.</comment>
         <translation>
@@ -29,6 +37,14 @@
         <translation>
             <numerusform>%n octet</numerusform>
             <numerusform>%n octets</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n changes count from the next start on.</source>
+        <comment>%n change counts from the next start on.</comment>
+        <translation>
+            <numerusform>%n changement vaut à partir du prochain démarrage.</numerusform>
+            <numerusform>%n changements valent à partir du prochain démarrage.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -93,6 +109,14 @@
         <translation>
             <numerusform>%n jour</numerusform>
             <numerusform>%n jours</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n do not</source>
+        <comment>%n does not</comment>
+        <translation>
+            <numerusform>%n non</numerusform>
+            <numerusform>%n non</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -520,6 +544,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n settings found</source>
+        <comment>%n setting found</comment>
+        <translation>
+            <numerusform>%n paramètre trouvé</numerusform>
+            <numerusform>%n paramètres trouvés</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n times somebody wanted to edit or delete what another wrote; ignored.</source>
         <comment>%n time somebody wanted to edit or delete what another wrote; ignored.</comment>
         <translation>
@@ -571,6 +603,10 @@
         <source>/ip4, /ip6, /dns4 or /dns6 with the host, then /tcp/ with the port, /ws or /wss for WebSocket, and at the end /p2p/ with the peer id.</source>
         <translation>/ip4, /ip6, /dns4 ou /dns6 avec l’hôte, puis /tcp/ avec le port, /ws ou /wss pour WebSocket, et à la fin /p2p/ avec l’identifiant de pair.</translation>
     </message>
+    <message>
+        <source>2/MVDS</source>
+        <translation>2/MVDS</translation>
+    </message>
     <message numerus="yes">
         <source>; what wait behind is shown below after a minute</source>
         <comment>; what waits behind is shown below after a minute</comment>
@@ -592,8 +628,8 @@
         <translation>Un fichier a besoin d’un nom.</translation>
     </message>
     <message>
-        <source>A key pair is made on this device. Nobody else has the secret half, and there is no backup yet: who loses this device loses this identity.</source>
-        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’en a la moitié secrète, et il n’y a pas encore de sauvegarde&#xa0;: qui perd cet appareil perd cette identité.</translation>
+        <source>A key pair is made on this device. Nobody else has its secret half.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A member</source>
@@ -728,16 +764,40 @@
         <translation>Ajoutez une personne, créez un groupe, ou rejoignez-en un avec une invitation. Tous y voient les mêmes messages dans le même ordre.</translation>
     </message>
     <message>
+        <source>Address of your Store</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Address to listen on</source>
+        <translation>Adresse d’écoute</translation>
+    </message>
+    <message>
         <source>Add…</source>
         <translation>Ajouter…</translation>
+    </message>
+    <message>
+        <source>Advanced</source>
+        <translation>Avancé</translation>
     </message>
     <message>
         <source>All</source>
         <translation>Tout</translation>
     </message>
     <message>
+        <source>All are understood, whatever the other side uses.</source>
+        <translation>Tous sont compris, quoi qu’utilise l’autre côté.</translation>
+    </message>
+    <message>
         <source>All of the file</source>
         <translation>Le fichier entier</translation>
+    </message>
+    <message>
+        <source>All sections</source>
+        <translation>Toutes les sections</translation>
+    </message>
+    <message>
+        <source>All settings are lines of one file, which you may edit, too.</source>
+        <translation>Tous les paramètres sont des lignes d’un seul fichier, que vous pouvez aussi modifier.</translation>
     </message>
     <message>
         <source>All that can be done with it</source>
@@ -746,6 +806,14 @@
     <message>
         <source>All there is</source>
         <translation>Tout ce qu’il y a</translation>
+    </message>
+    <message>
+        <source>Allowed: {allowed}.</source>
+        <translation>Permis&#xa0;: {allowed}.</translation>
+    </message>
+    <message>
+        <source>Always connect to, one address on each line</source>
+        <translation>Toujours se connecter à, une adresse par ligne</translation>
     </message>
     <message>
         <source>An invitation to a group. A click shows what it says.</source>
@@ -804,6 +872,14 @@
         <translation>Apparence</translation>
     </message>
     <message>
+        <source>Apply</source>
+        <translation>Appliquer</translation>
+    </message>
+    <message>
+        <source>Apply: {what}</source>
+        <translation>Appliquer&#xa0;: {what}</translation>
+    </message>
+    <message>
         <source>Archive</source>
         <translation>Archiver</translation>
     </message>
@@ -822,6 +898,10 @@
     <message>
         <source>As Causerie</source>
         <translation>Comme Causerie</translation>
+    </message>
+    <message>
+        <source>As costs least</source>
+        <translation>Au moindre coût</translation>
     </message>
     <message>
         <source>As js-waku</source>
@@ -850,6 +930,14 @@
     <message>
         <source>Ask again</source>
         <translation>Redemander</translation>
+    </message>
+    <message>
+        <source>Ask before an address is opened</source>
+        <translation>Demander avant d’ouvrir une adresse</translation>
+    </message>
+    <message>
+        <source>Ask me</source>
+        <translation>Me demander</translation>
     </message>
     <message>
         <source>Ask {name}</source>
@@ -900,8 +988,16 @@
         <translation>Au plus {most} fichiers partent à la fois.</translation>
     </message>
     <message>
+        <source>At once</source>
+        <translation>Aussitôt</translation>
+    </message>
+    <message>
         <source>Automatic</source>
         <translation>Automatique</translation>
+    </message>
+    <message>
+        <source>Automatic: direct, and through service nodes while nobody else can be reached. Direct: this device passes messages on. Service nodes: everything goes through them; they learn which topics you follow, and not what is written.</source>
+        <translation>Automatique&#xa0;: en direct, et par des nœuds de service tant que personne d’autre n’est joignable. Direct&#xa0;: cet appareil transmet des messages. Nœuds de service&#xa0;: tout passe par eux&#x202f;; ils apprennent quels sujets vous suivez, mais pas ce qui est écrit.</translation>
     </message>
     <message>
         <source>Back</source>
@@ -922,6 +1018,10 @@
     <message>
         <source>Back to the names</source>
         <translation>Retour aux noms</translation>
+    </message>
+    <message>
+        <source>Besides those that invitations name.</source>
+        <translation>En plus de ceux que nomment les invitations.</translation>
     </message>
     <message>
         <source>Between …</source>
@@ -946,6 +1046,10 @@
     <message>
         <source>Bold, italic, strike</source>
         <translation>Gras, italique, barré</translation>
+    </message>
+    <message>
+        <source>Both are understood, and who uses the other is answered in it.</source>
+        <translation>Les deux sont compris, et qui utilise l’autre reçoit sa réponse dans celui-ci.</translation>
     </message>
     <message>
         <source>Both messages are signed, and only one of them fits into the order in which they say that they spoke. Not everybody was sent the same; both are kept here.</source>
@@ -1004,6 +1108,10 @@
         <translation>Causerie ne voit les autres fenêtres que si Réglages Système, Confidentialité, Enregistrement de l’écran le permet.</translation>
     </message>
     <message>
+        <source>Causerie starts when you log in.</source>
+        <translation>Causerie démarre à l’ouverture de votre session.</translation>
+    </message>
+    <message>
         <source>Causerie {version}</source>
         <translation>Causerie {version}</translation>
     </message>
@@ -1016,8 +1124,8 @@
         </translation>
     </message>
     <message>
-        <source>Changing…</source>
-        <translation>Changement…</translation>
+        <source>Change…</source>
+        <translation>Modifier…</translation>
     </message>
     <message>
         <source>Channel id</source>
@@ -1124,6 +1232,10 @@
         <translation>Code de votre lien de contact, à scanner</translation>
     </message>
     <message>
+        <source>Colours</source>
+        <translation>Couleurs</translation>
+    </message>
+    <message>
         <source>Command: {name}</source>
         <translation>Commande&#xa0;: {name}</translation>
     </message>
@@ -1150,6 +1262,14 @@
     <message>
         <source>Connecting</source>
         <translation>Connexion</translation>
+    </message>
+    <message>
+        <source>Connections</source>
+        <translation>Connexions</translation>
+    </message>
+    <message>
+        <source>Connections from one address</source>
+        <translation>Connexions par adresse</translation>
     </message>
     <message>
         <source>Contact link</source>
@@ -1260,12 +1380,20 @@
         <translation>Ctrl Maj F</translation>
     </message>
     <message>
+        <source>Ctrl with + and - changes it, too; Ctrl with 0 is 100 %.</source>
+        <translation>Ctrl avec + et - la change aussi&#x202f;; Ctrl avec 0 donne 100&#xa0;%.</translation>
+    </message>
+    <message>
         <source>Dark</source>
         <translation>Sombre</translation>
     </message>
     <message>
         <source>Dark skin tone</source>
         <translation>Peau foncée</translation>
+    </message>
+    <message>
+        <source>Data</source>
+        <translation>Données</translation>
     </message>
     <message>
         <source>Days</source>
@@ -1320,16 +1448,8 @@
         <translation>Détails</translation>
     </message>
     <message>
-        <source>Devices on one network find each other. Others there can see that this one is here.</source>
-        <translation>Les appareils d’un même réseau se trouvent. Les autres peuvent y voir que celui-ci est là.</translation>
-    </message>
-    <message>
         <source>Direct</source>
         <translation>Direct</translation>
-    </message>
-    <message>
-        <source>Direct, and through service nodes while nobody else can be reached.</source>
-        <translation>En direct, et par des nœuds de service tant que personne d’autre n’est joignable.</translation>
     </message>
     <message>
         <source>Directly, when it was sent</source>
@@ -1358,6 +1478,10 @@
     <message>
         <source>Done</source>
         <translation>Terminé</translation>
+    </message>
+    <message>
+        <source>Draft 0.6</source>
+        <translation>Brouillon 0.6</translation>
     </message>
     <message>
         <source>Draft: </source>
@@ -1420,8 +1544,24 @@
         <translation>Emoji&#x202f;; ou écrivez :nom:</translation>
     </message>
     <message>
+        <source>English</source>
+        <translation>Anglais</translation>
+    </message>
+    <message>
+        <source>Enter its address. You can add more in the settings at any time.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Errors only</source>
+        <translation>Erreurs seulement</translation>
+    </message>
+    <message>
         <source>Every other member holds it; to one person: delivered.</source>
         <translation>Tous les autres membres le détiennent&#x202f;; pour une seule personne&#xa0;: remis.</translation>
+    </message>
+    <message>
+        <source>Everybody in it must use the same number.</source>
+        <translation>Tous ceux qui y sont doivent utiliser le même nombre.</translation>
     </message>
     <message>
         <source>Everybody who received an earlier version can still read it.</source>
@@ -1432,12 +1572,12 @@
         <translation>Tous les membres d’un groupe finissent par avoir les mêmes messages dans le même ordre, et chaque message montre qui le détient.</translation>
     </message>
     <message>
-        <source>Everything goes through service nodes, as the public Waku network needs it. They learn which topics you follow, and not what is written.</source>
-        <translation>Tout passe par des nœuds de service, comme il le faut sur le réseau Waku public. Ils apprennent quels sujets vous suivez, mais pas ce qui est écrit.</translation>
+        <source>Everything</source>
+        <translation>Tout</translation>
     </message>
     <message>
-        <source>Everything goes through the proxy, and nothing is said on the local network.</source>
-        <translation>Tout passe par le proxy, et rien n’est dit sur le réseau local.</translation>
+        <source>Everything goes through it, names are looked up by it, and nothing is said on the local network.</source>
+        <translation>Tout passe par lui, c’est lui qui cherche les noms, et rien n’est dit sur le réseau local.</translation>
     </message>
     <message>
         <source>Everything is read.</source>
@@ -1476,8 +1616,8 @@
         <translation>Récupérer l’historique des Stores</translation>
     </message>
     <message>
-        <source>Fetch pictures below {size} MB by themselves</source>
-        <translation>Récupérer d’office les images de moins de {size}&#xa0;Mo</translation>
+        <source>Fetch pictures by themselves</source>
+        <translation>Récupérer les images d’office</translation>
     </message>
     <message>
         <source>Fetched {back_to}.</source>
@@ -1492,6 +1632,10 @@
         <translation>Récupération de l’historique, {back_to}</translation>
     </message>
     <message>
+        <source>Field numbers of one-to-one chats</source>
+        <translation>Numéros de champs des discussions en tête-à-tête</translation>
+    </message>
+    <message>
         <source>File {name}</source>
         <translation>Fichier {name}</translation>
     </message>
@@ -1500,8 +1644,12 @@
         <translation>Fichier {name}, {words}</translation>
     </message>
     <message>
-        <source>Find each other</source>
-        <translation>Se trouver</translation>
+        <source>Files</source>
+        <translation>Fichiers</translation>
+    </message>
+    <message>
+        <source>Find people on this network</source>
+        <translation>Trouver des personnes sur ce réseau</translation>
     </message>
     <message>
         <source>Fingerprint of its admin, compare it if you can</source>
@@ -1548,6 +1696,10 @@
         <translation>Son tour, ou un Store joignable.</translation>
     </message>
     <message>
+        <source>For testers who compare how messages travelled. It holds no text and no names.</source>
+        <translation>Pour les testeurs qui comparent le trajet des messages. Cela ne contient ni texte ni nom.</translation>
+    </message>
+    <message>
         <source>Forward</source>
         <translation>Transférer</translation>
     </message>
@@ -1568,6 +1720,18 @@
         <translation>Trouvés</translation>
     </message>
     <message>
+        <source>French</source>
+        <translation>Français</translation>
+    </message>
+    <message>
+        <source>Friends who compare it with you know that it is really you they talk to.</source>
+        <translation>Les amis qui la comparent avec vous savent que c’est bien à vous qu’ils parlent.</translation>
+    </message>
+    <message>
+        <source>Friends who compare it with you know that it is really you.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>From</source>
         <translation>De</translation>
     </message>
@@ -1578,6 +1742,10 @@
     <message>
         <source>From the next start on it is written down when each message was sent, arrived, was missing and was acknowledged: for testers who compare their records. The files lie in the profile and are not encrypted. They hold no text, no names and no keys, but message ids, times, and a pseudonym for every person and conversation. Nothing is sent anywhere.</source>
         <translation>À partir du prochain démarrage, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé&#xa0;: pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
+    </message>
+    <message>
+        <source>From the next start on.</source>
+        <translation>À partir du prochain démarrage.</translation>
     </message>
     <message>
         <source>From this day</source>
@@ -1720,16 +1888,32 @@
         </translation>
     </message>
     <message>
+        <source>How do messages wait for you?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>How it works</source>
         <translation>Comment ça marche</translation>
     </message>
     <message>
-        <source>How this device meets others.</source>
-        <translation>Comment cet appareil rencontre les autres.</translation>
+        <source>How messages travel</source>
+        <translation>Trajet des messages</translation>
+    </message>
+    <message>
+        <source>How the window looks.</source>
+        <translation>L’aspect de la fenêtre.</translation>
+    </message>
+    <message>
+        <source>Icon in the tray</source>
+        <translation>Icône dans la zone de notification</translation>
     </message>
     <message>
         <source>If yours is wrong, set it right.</source>
         <translation>Si la vôtre est fausse, réglez-la.</translation>
+    </message>
+    <message>
+        <source>In a folder with the settings of this profile only.</source>
+        <translation>Dans un dossier qui ne contient que les paramètres de ce profil.</translation>
     </message>
     <message>
         <source>In the settings file &quot;{key}&quot; must be a section ({place}).</source>
@@ -1762,6 +1946,10 @@
     <message>
         <source>Invitation to {group}. {inviter}</source>
         <translation>Invitation à {group}. {inviter}</translation>
+    </message>
+    <message>
+        <source>Invitations name them, and members keep messages for each other, too.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Invite people</source>
@@ -1832,6 +2020,10 @@
         <translation>Il faut un nœud de service&#xa0;: personne qui pourrait être interrogé n’est connecté. Ajoutez un nœud qui garde des fichiers sous «&#xa0;Réseau&#xa0;» dans le menu, le même que l’expéditeur.</translation>
     </message>
     <message>
+        <source>It never holds what people write, nor keys.</source>
+        <translation>Il ne contient jamais ce que les gens écrivent, ni de clés.</translation>
+    </message>
+    <message>
         <source>It takes its place at {moment}, or when the clocks agree.</source>
         <translation>Il prend sa place à {moment}, ou quand les horloges s’accordent.</translation>
     </message>
@@ -1896,12 +2088,24 @@
         <translation>Laisser ouvert</translation>
     </message>
     <message>
-        <source>Keep running in the tray when closed</source>
-        <translation>Rester dans la zone de notification à la fermeture</translation>
+        <source>Keep running in the tray</source>
+        <translation>Rester dans la zone de notification</translation>
+    </message>
+    <message>
+        <source>Keep sealed messages for others</source>
+        <translation>Garder des messages scellés pour les autres</translation>
     </message>
     <message>
         <source>Keep {address} in the list</source>
         <translation>Garder {address} dans la liste</translation>
+    </message>
+    <message>
+        <source>Kept for others</source>
+        <translation>Gardé pour les autres</translation>
+    </message>
+    <message>
+        <source>Key of your records</source>
+        <translation>Clé de vos relevés</translation>
     </message>
     <message>
         <source>Key: {key}</source>
@@ -1916,8 +2120,16 @@
         <translation>Étiquette dans votre liste</translation>
     </message>
     <message>
+        <source>Language</source>
+        <translation>Langue</translation>
+    </message>
+    <message>
         <source>Larger</source>
         <translation>Agrandir</translation>
+    </message>
+    <message>
+        <source>Larger ones than 96 KiB, those you sent and those you fetched.</source>
+        <translation>Ceux de plus de 96 Kio, que vous avez envoyés ou récupérés.</translation>
     </message>
     <message>
         <source>Larger, smaller, normal text</source>
@@ -1988,6 +2200,10 @@
         <translation>Faites-le scanner, ou envoyez le lien par un canal auquel vous vous fiez.</translation>
     </message>
     <message>
+        <source>Lets peers reach this device directly. 0: the system chooses one.</source>
+        <translation>Permet aux pairs de joindre cet appareil directement. 0&#xa0;: le système en choisit un.</translation>
+    </message>
+    <message>
         <source>Light</source>
         <translation>Clair</translation>
     </message>
@@ -2000,8 +2216,12 @@
         <translation>Limité</translation>
     </message>
     <message>
-        <source>Local network</source>
-        <translation>Réseau local</translation>
+        <source>Listen on port</source>
+        <translation>Port d’écoute</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>Journal</translation>
     </message>
     <message>
         <source>Look again</source>
@@ -2010,6 +2230,10 @@
     <message>
         <source>Looking for a QR code…</source>
         <translation>Recherche d’un code QR…</translation>
+    </message>
+    <message>
+        <source>MB</source>
+        <translation>Mo</translation>
     </message>
     <message>
         <source>Mark as read</source>
@@ -2050,6 +2274,10 @@
     <message>
         <source>Mention somebody</source>
         <translation>Mentionner quelqu’un</translation>
+    </message>
+    <message>
+        <source>Mentions in muted conversations</source>
+        <translation>Mentions dans les conversations en sourdine</translation>
     </message>
     <message>
         <source>Menu</source>
@@ -2176,8 +2404,16 @@
         <translation>Mettre en sourdine</translation>
     </message>
     <message>
+        <source>My own Store, too</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Name</source>
         <translation>Nom</translation>
+    </message>
+    <message>
+        <source>Name and picture</source>
+        <translation>Nom et image</translation>
     </message>
     <message>
         <source>Name of the group</source>
@@ -2188,8 +2424,12 @@
         <translation>Nom sur cet appareil</translation>
     </message>
     <message>
-        <source>Network</source>
-        <translation>Réseau</translation>
+        <source>Network and Stores</source>
+        <translation>Réseau et Stores</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>Jamais</translation>
     </message>
     <message>
         <source>New</source>
@@ -2230,6 +2470,10 @@
     <message>
         <source>No Store answered.</source>
         <translation>Aucun Store n’a répondu.</translation>
+    </message>
+    <message>
+        <source>No Store yet</source>
+        <translation>Pas encore de Store</translation>
     </message>
     <message>
         <source>No address in it is contacted before you agree.</source>
@@ -2284,6 +2528,10 @@
         <translation>Pas encore de messages</translation>
     </message>
     <message>
+        <source>No notification at all, for a while.</source>
+        <translation>Aucune notification, pendant un moment.</translation>
+    </message>
+    <message>
         <source>No picture</source>
         <translation>Pas d’image</translation>
     </message>
@@ -2302,6 +2550,10 @@
     <message>
         <source>No service node keeps it: others get it only while you are connected. Add a node that keeps files under &quot;Network&quot; in the menu.</source>
         <translation>Aucun nœud de service ne le garde&#xa0;: les autres ne le reçoivent que tant que vous êtes connecté. Ajoutez un nœud qui garde des fichiers sous «&#xa0;Réseau&#xa0;» dans le menu.</translation>
+    </message>
+    <message>
+        <source>No setting is called that.</source>
+        <translation>Aucun paramètre ne s’appelle ainsi.</translation>
     </message>
     <message>
         <source>No sign of them so far</source>
@@ -2416,10 +2668,6 @@
         <translation>Rien trouvé</translation>
     </message>
     <message>
-        <source>Nothing is said on the local network. Others can still be met by address.</source>
-        <translation>Rien n’est dit sur le réseau local. Les autres peuvent toujours être joints par leur adresse.</translation>
-    </message>
-    <message>
         <source>Nothing missing</source>
         <translation>Rien ne manque</translation>
     </message>
@@ -2468,6 +2716,10 @@
         <translation>Hors ligne</translation>
     </message>
     <message>
+        <source>Older log files kept</source>
+        <translation>Anciens journaux gardés</translation>
+    </message>
+    <message>
         <source>Older messages are still being indexed: {share} % can be found.</source>
         <translation>Les messages plus anciens sont en cours d’indexation&#xa0;: {share}&#xa0;% peuvent être trouvés.</translation>
     </message>
@@ -2476,12 +2728,20 @@
         <translation>Sur un message</translation>
     </message>
     <message>
+        <source>On request</source>
+        <translation>Sur demande</translation>
+    </message>
+    <message>
         <source>One of the two messages is not kept here any more.</source>
         <translation>L’un des deux messages n’est plus gardé ici.</translation>
     </message>
     <message>
         <source>One of you gives the other a contact link. Both must agree before you can write.</source>
         <translation>L’un de vous donne à l’autre un lien de contact. Vous devez être d’accord tous les deux avant de pouvoir écrire.</translation>
+    </message>
+    <message>
+        <source>One-to-one messages go out</source>
+        <translation>Envoi des messages en tête-à-tête</translation>
     </message>
     <message>
         <source>Online</source>
@@ -2538,6 +2798,10 @@
     <message>
         <source>Open channel, not encrypted</source>
         <translation>Canal ouvert, non chiffré</translation>
+    </message>
+    <message>
+        <source>Open the file</source>
+        <translation>Ouvrir le fichier</translation>
     </message>
     <message>
         <source>Open the folder</source>
@@ -2616,6 +2880,10 @@
         <translation>Personnes et corps</translation>
     </message>
     <message>
+        <source>People meet only within the same cluster.</source>
+        <translation>On ne se rencontre qu’au sein d’un même cluster.</translation>
+    </message>
+    <message>
         <source>People to mention</source>
         <translation>Personnes à mentionner</translation>
     </message>
@@ -2688,6 +2956,18 @@
         <translation>Texte brut</translation>
     </message>
     <message>
+        <source>Privacy</source>
+        <translation>Confidentialité</translation>
+    </message>
+    <message>
+        <source>Profile</source>
+        <translation>Profil</translation>
+    </message>
+    <message>
+        <source>Protocols</source>
+        <translation>Protocoles</translation>
+    </message>
+    <message>
         <source>Quit</source>
         <translation>Quitter</translation>
     </message>
@@ -2730,6 +3010,14 @@
     <message>
         <source>Record deliveries?</source>
         <translation>Noter les remises&#x202f;?</translation>
+    </message>
+    <message>
+        <source>Recording</source>
+        <translation>Relevés</translation>
+    </message>
+    <message>
+        <source>Records can be compared if all who made them have the same key.</source>
+        <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont la même clé.</translation>
     </message>
     <message>
         <source>Records can be compared if all who made them have this key. Whoever has it can find out whose the pseudonyms are: give it to your test group only, for “key” under [delivery] in their settings file.</source>
@@ -2788,8 +3076,20 @@
         <translation>Renvoyer</translation>
     </message>
     <message>
-        <source>Role</source>
-        <translation>Rôle</translation>
+        <source>Restart now</source>
+        <translation>Redémarrer maintenant</translation>
+    </message>
+    <message>
+        <source>Room for files</source>
+        <translation>Place pour les fichiers</translation>
+    </message>
+    <message>
+        <source>Room for records</source>
+        <translation>Place pour les relevés</translation>
+    </message>
+    <message>
+        <source>Room for them</source>
+        <translation>Place pour eux</translation>
     </message>
     <message>
         <source>SOCKS5 proxy for all connections</source>
@@ -2876,6 +3176,10 @@
         <translation>Rechercher des personnes, des groupes, des messages et des commandes</translation>
     </message>
     <message>
+        <source>Search settings</source>
+        <translation>Rechercher un paramètre</translation>
+    </message>
+    <message>
         <source>Search the list</source>
         <translation>Rechercher dans la liste</translation>
     </message>
@@ -2886,6 +3190,10 @@
     <message>
         <source>Search this conversation</source>
         <translation>Rechercher dans cette conversation</translation>
+    </message>
+    <message>
+        <source>Sections</source>
+        <translation>Sections</translation>
     </message>
     <message>
         <source>Send</source>
@@ -2944,8 +3252,20 @@
         <translation>Définir l’étiquette</translation>
     </message>
     <message>
+        <source>Settings</source>
+        <translation>Paramètres</translation>
+    </message>
+    <message>
+        <source>Settings file</source>
+        <translation>Fichier de paramètres</translation>
+    </message>
+    <message>
         <source>Shard</source>
         <translation>Shard</translation>
+    </message>
+    <message>
+        <source>Shards of the cluster</source>
+        <translation>Shards du cluster</translation>
     </message>
     <message>
         <source>Show</source>
@@ -2968,6 +3288,10 @@
         <translation>Afficher le texte dans les notifications</translation>
     </message>
     <message>
+        <source>Show the Stores…</source>
+        <translation>Afficher les Stores…</translation>
+    </message>
+    <message>
         <source>Show their messages</source>
         <translation>Afficher ses messages</translation>
     </message>
@@ -2984,6 +3308,10 @@
         <translation>Taille</translation>
     </message>
     <message>
+        <source>Size of a log file</source>
+        <translation>Taille d’un journal</translation>
+    </message>
+    <message>
         <source>Skin tone</source>
         <translation>Teinte de peau</translation>
     </message>
@@ -2994,6 +3322,14 @@
     <message>
         <source>Smaller</source>
         <translation>Réduire</translation>
+    </message>
+    <message>
+        <source>So many devices can connect to this one from one address.</source>
+        <translation>Autant d’appareils peuvent se connecter à celui-ci depuis une même adresse.</translation>
+    </message>
+    <message>
+        <source>So that members of your conversations can fetch what they missed. 0: keep none.</source>
+        <translation>Pour que les membres de vos conversations puissent récupérer ce qu’ils ont manqué. 0&#xa0;: n’en garder aucun.</translation>
     </message>
     <message>
         <source>Some members hold it, or may hold it. The number counts who surely does.</source>
@@ -3026,10 +3362,6 @@
     <message>
         <source>Status</source>
         <translation>État</translation>
-    </message>
-    <message>
-        <source>Stay unseen</source>
-        <translation>Rester invisible</translation>
     </message>
     <message>
         <source>Step {number} of {steps}</source>
@@ -3076,8 +3408,16 @@
         <translation>Stores</translation>
     </message>
     <message>
+        <source>Stores keep sealed messages for members who are away. They cannot read them.</source>
+        <translation>Les Stores gardent des messages scellés pour les membres absents. Ils ne peuvent pas les lire.</translation>
+    </message>
+    <message>
         <source>Stores keep sealed messages for those who are away. They cannot read them, and what they answer is checked here. Those that are on are asked in this order.</source>
         <translation>Les Stores gardent des messages scellés pour ceux qui sont absents. Ils ne peuvent pas les lire, et ce qu’ils répondent est vérifié ici. Ceux qui sont activés sont interrogés dans cet ordre.</translation>
+    </message>
+    <message>
+        <source>Stores keep sealed messages while someone is away. They cannot read them.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Stores…</source>
@@ -3122,6 +3462,14 @@
     <message>
         <source>Tell people when I am online</source>
         <translation>Dire à mes contacts quand je suis en ligne</translation>
+    </message>
+    <message>
+        <source>Tell the desktop about new messages.</source>
+        <translation>Signaler les nouveaux messages au bureau.</translation>
+    </message>
+    <message>
+        <source>Tell the desktop when a message there mentions you.</source>
+        <translation>Signaler au bureau quand un message y parle de vous.</translation>
     </message>
     <message>
         <source>Test</source>
@@ -3259,10 +3607,6 @@
         <source>The line may be there to protect you, so it is not left out. Mend it and try again. Default settings do without it; your file is kept beside the new one.</source>
         <translation>Cette ligne est peut-être là pour vous protéger, elle n’est donc pas ignorée. Corrigez-la et réessayez. Les paramètres par défaut s’en passent&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
     </message>
-    <message>
-        <source>The local network and the proxy hold from the next start.</source>
-        <translation>Le réseau local et le proxy valent à partir du prochain démarrage.</translation>
-    </message>
     <message numerus="yes">
         <source>The members of the group and your Stores are asked again and again until they arrive</source>
         <comment>The members of the group and your Stores are asked again and again until it arrives</comment>
@@ -3282,6 +3626,10 @@
             <numerusform>Le message le plus récent</numerusform>
             <numerusform>Les %n messages les plus récents</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>The oldest goes first.</source>
+        <translation>Le plus ancien part d’abord.</translation>
     </message>
     <message>
         <source>The others</source>
@@ -3376,6 +3724,10 @@
         <translation>L’heure que vous suivez retarde de {duration} sur celle des autres.</translation>
     </message>
     <message>
+        <source>The whole address is shown first, in a form in which look-alike letters give themselves away. The site learns your network address.</source>
+        <translation>L’adresse entière est d’abord montrée, sous une forme où les lettres trompeuses se trahissent. Le site apprend votre adresse réseau.</translation>
+    </message>
+    <message>
         <source>Their contact link</source>
         <translation>Son lien de contact</translation>
     </message>
@@ -3394,6 +3746,10 @@
     <message>
         <source>Their link or code</source>
         <translation>Son lien ou son code</translation>
+    </message>
+    <message>
+        <source>Then a new one is begun.</source>
+        <translation>Puis un nouveau est commencé.</translation>
     </message>
     <message numerus="yes">
         <source>There are %n QR codes here, and none is a Causerie link.</source>
@@ -3544,6 +3900,10 @@
         </translation>
     </message>
     <message>
+        <source>They take and keep messages for you while nobody else can be reached. Two or more are best: if one fails, nothing is lost.</source>
+        <translation>Ils prennent et gardent des messages pour vous tant que personne d’autre n’est joignable. Mieux vaut en avoir deux ou plus&#xa0;: si l’un tombe, rien n’est perdu.</translation>
+    </message>
+    <message>
         <source>They take their places from {moment} on, or when the clocks agree.</source>
         <translation>Ils prennent leur place à partir du moment indiqué ({moment}), ou quand les horloges s’accordent.</translation>
     </message>
@@ -3658,10 +4018,6 @@
     <message>
         <source>This device is on cluster {limit}, so it cannot reach a channel on cluster {given}. Choose that network in the settings, or use another profile for it.</source>
         <translation>Cet appareil est sur le cluster {limit} et ne peut donc pas joindre un canal du cluster {given}. Choisissez ce réseau dans les paramètres, ou utilisez un autre profil pour lui.</translation>
-    </message>
-    <message>
-        <source>This device passes messages on, and others reach it directly.</source>
-        <translation>Cet appareil transmet des messages, et les autres le joignent directement.</translation>
     </message>
     <message>
         <source>This device&apos;s clock is {duration} ahead of the others&apos;.</source>
@@ -3840,6 +4196,10 @@
         <translation>Ce système n’a pas de police d’emojis&#xa0;: ils sont montrés par leur nom.</translation>
     </message>
     <message>
+        <source>Three short steps. Nothing leaves this device until you join a conversation.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>To service nodes: {done}</source>
         <translation>Vers les nœuds de service&#xa0;: {done}</translation>
     </message>
@@ -3892,14 +4252,6 @@
         <translation>Deux appareils, ou une copie de ce profil, ont compté leurs messages de la même façon et dit des choses différentes. Les deux messages sont gardés. N’utilisez un profil qu’à un seul endroit.</translation>
     </message>
     <message>
-        <source>Two or more are best: if one fails, nothing is lost.</source>
-        <translation>Mieux vaut en avoir deux ou plus&#xa0;: si l’un tombe, rien n’est perdu.</translation>
-    </message>
-    <message>
-        <source>Two short steps. Your name stays on this device until you join a conversation.</source>
-        <translation>Deux petites étapes. Votre nom reste sur cet appareil jusqu’à ce que vous rejoigniez une conversation.</translation>
-    </message>
-    <message>
         <source>Unblock</source>
         <translation>Débloquer</translation>
     </message>
@@ -3948,6 +4300,10 @@
         <translation>Jusqu’à ce jour</translation>
     </message>
     <message>
+        <source>Up to {size} MB</source>
+        <translation>Jusqu’à {size}&#xa0;Mo</translation>
+    </message>
+    <message>
         <source>Use an invitation or a contact link you were given, or make a group.</source>
         <translation>Utilisez une invitation ou un lien de contact qu’on vous a donné, ou créez un groupe.</translation>
     </message>
@@ -3960,12 +4316,20 @@
         <translation>Utiliser les paramètres par défaut</translation>
     </message>
     <message>
+        <source>Use the Stores of my groups</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Use {address}</source>
         <translation>Utiliser {address}</translation>
     </message>
     <message>
         <source>Used last</source>
         <translation>Derniers utilisés</translation>
+    </message>
+    <message>
+        <source>Usual</source>
+        <translation>Habituel</translation>
     </message>
     <message>
         <source>Verified: you compared this person&apos;s key.</source>
@@ -4008,8 +4372,16 @@
         <translation>En attente · {size}</translation>
     </message>
     <message>
+        <source>Waku cluster</source>
+        <translation>Cluster Waku</translation>
+    </message>
+    <message>
         <source>Wants to talk to you</source>
         <translation>Veut discuter avec vous</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>Avertissements et erreurs</translation>
     </message>
     <message>
         <source>Weak: it may be guessed by whoever has the file</source>
@@ -4044,12 +4416,28 @@
         <translation>Ce qui pouvait être lu a été copié</translation>
     </message>
     <message>
+        <source>What is kept on this device, and for how long.</source>
+        <translation>Ce qui est gardé sur cet appareil, et pour combien de temps.</translation>
+    </message>
+    <message>
         <source>What its button does</source>
         <translation>Ce que fait son bouton</translation>
     </message>
     <message>
+        <source>What others learn besides your messages.</source>
+        <translation>Ce que les autres apprennent en plus de vos messages.</translation>
+    </message>
+    <message>
+        <source>What people you talk to see of you.</source>
+        <translation>Ce que voient de vous les personnes avec qui vous discutez.</translation>
+    </message>
+    <message>
         <source>What should people call you?</source>
         <translation>Comment doit-on vous appeler&#x202f;?</translation>
+    </message>
+    <message>
+        <source>What the desktop is told, and what becomes of the window when you close it.</source>
+        <translation>Ce qui est signalé au bureau, et ce que devient la fenêtre quand vous la fermez.</translation>
     </message>
     <message>
         <source>What the search knew of your messages was damaged. It is made again; no message is lost.</source>
@@ -4074,6 +4462,30 @@
     <message>
         <source>When</source>
         <translation>Quand</translation>
+    </message>
+    <message>
+        <source>When each message was sent, arrived, was missing and was acknowledged.</source>
+        <translation>Quand chaque message a été envoyé, est arrivé, manquait et a été confirmé.</translation>
+    </message>
+    <message>
+        <source>When the window is closed</source>
+        <translation>À la fermeture de la fenêtre</translation>
+    </message>
+    <message>
+        <source>Where it lies</source>
+        <translation>Son emplacement</translation>
+    </message>
+    <message>
+        <source>Where the desktop has a tray.</source>
+        <translation>Si le bureau a une zone de notification.</translation>
+    </message>
+    <message>
+        <source>Where the key lies</source>
+        <translation>Emplacement de la clé</translation>
+    </message>
+    <message>
+        <source>Which are asked for what you missed, in which order, and how they answer.</source>
+        <translation>Lesquels sont interrogés sur ce que vous avez manqué, dans quel ordre, et comment ils répondent.</translation>
     </message>
     <message>
         <source>While writing</source>
@@ -4116,6 +4528,10 @@
         <translation>Quel lien</translation>
     </message>
     <message>
+        <source>Window and tray</source>
+        <translation>Fenêtre et zone de notification</translation>
+    </message>
+    <message>
         <source>With a file</source>
         <translation>Avec un fichier</translation>
     </message>
@@ -4130,6 +4546,18 @@
     <message>
         <source>Withdraw request</source>
         <translation>Retirer la demande</translation>
+    </message>
+    <message>
+        <source>Without a tray, Causerie ends.</source>
+        <translation>Sans zone de notification, Causerie se ferme.</translation>
+    </message>
+    <message>
+        <source>Without it, a notification says only who wrote.</source>
+        <translation>Sans cela, une notification dit seulement qui a écrit.</translation>
+    </message>
+    <message>
+        <source>Works without internet. Others there can see that this device is here.</source>
+        <translation>Fonctionne sans Internet. Les autres peuvent y voir que cet appareil est là.</translation>
     </message>
     <message>
         <source>Write to them</source>
@@ -4248,6 +4676,10 @@
         <translation>Vous suivez l’horloge des autres, qui retarde de {off} sur celle de cet appareil, jusqu’à ce qu’elle soit réglée.</translation>
     </message>
     <message>
+        <source>You have none yet.</source>
+        <translation>Vous n’en avez pas encore.</translation>
+    </message>
+    <message>
         <source>You joined</source>
         <translation>Vous avez rejoint le groupe</translation>
     </message>
@@ -4360,8 +4792,8 @@
         <translation>Votre nom là-bas</translation>
     </message>
     <message>
-        <source>Your name travels with your messages.</source>
-        <translation>Votre nom accompagne vos messages.</translation>
+        <source>Your name travels with your messages. You can change it later.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Your picture</source>
@@ -4544,12 +4976,20 @@
         <translation>demande en cours</translation>
     </message>
     <message>
+        <source>auto: reached from the whole network, or not at all if a proxy is set.</source>
+        <translation>auto&#xa0;: joignable depuis tout le réseau, ou pas du tout si un proxy est indiqué.</translation>
+    </message>
+    <message>
         <source>back to {date}</source>
         <translation>jusqu’au {date}</translation>
     </message>
     <message>
         <source>block the person</source>
         <translation>bloquer la personne</translation>
+    </message>
+    <message>
+        <source>bytes</source>
+        <translation>octets</translation>
     </message>
     <message>
         <source>cancel the file</source>
@@ -4564,8 +5004,8 @@
         <translation>ne peut pas être utilisé ({why})</translation>
     </message>
     <message>
-        <source>change the network</source>
-        <translation>changer de réseau</translation>
+        <source>change a setting</source>
+        <translation>changer un paramètre</translation>
     </message>
     <message>
         <source>check the clock</source>
@@ -4610,6 +5050,10 @@
     <message>
         <source>create the group</source>
         <translation>créer le groupe</translation>
+    </message>
+    <message>
+        <source>days</source>
+        <translation>jours</translation>
     </message>
     <message>
         <source>decline the request</source>
@@ -5052,6 +5496,10 @@
         <translation>n’offre pas {services}</translation>
     </message>
     <message>
+        <source>one is made when you begin to record</source>
+        <translation>une clé est créée quand vous commencez à noter</translation>
+    </message>
+    <message>
         <source>online</source>
         <translation>en ligne</translation>
     </message>
@@ -5140,6 +5588,10 @@
         <translation>lire l’image</translation>
     </message>
     <message>
+        <source>record deliveries</source>
+        <translation>noter les remises</translation>
+    </message>
+    <message>
         <source>refused a message ({detail})</source>
         <translation>a refusé un message ({detail})</translation>
     </message>
@@ -5216,6 +5668,10 @@
         <translation>envoyer la réponse</translation>
     </message>
     <message>
+        <source>sent and received since the start</source>
+        <translation>envoyé et reçu depuis le démarrage</translation>
+    </message>
+    <message>
         <source>sent it again for somebody</source>
         <translation>l’a renvoyé pour quelqu’un</translation>
     </message>
@@ -5252,6 +5708,10 @@
         <translation>afficher les versions antérieures</translation>
     </message>
     <message>
+        <source>show the key</source>
+        <translation>afficher la clé</translation>
+    </message>
+    <message>
         <source>show the keys</source>
         <translation>afficher les raccourcis</translation>
     </message>
@@ -5262,10 +5722,6 @@
     <message>
         <source>show the messages</source>
         <translation>afficher les messages</translation>
-    </message>
-    <message>
-        <source>show the network settings</source>
-        <translation>afficher les paramètres du réseau</translation>
     </message>
     <message>
         <source>show the picture</source>
@@ -6006,10 +6462,6 @@
     <message>
         <source>{why} It is safe on this device.</source>
         <translation>{why} Il est en sûreté sur cet appareil.</translation>
-    </message>
-    <message>
-        <source>{words} Name one, or nothing can be sent or received.</source>
-        <translation>{words} Indiquez-en un, sinon rien ne peut être envoyé ni reçu.</translation>
     </message>
     <message>
         <source>{words} · calls themselves {name}</source>
