@@ -2,7 +2,8 @@
 
 A picture is scaled down and written anew until it fits into a message, so that nothing but its
 pixels travels: no place, no time, no camera.  If one wants, it travels in its original size, and
-still without those.  Any other file travels as it is.  A picture that came is hostile: only Qt's
+still without those.  Any other file travels as it is; of a kind that cameras write, the sender is
+told that its details stay.  A picture that came is hostile: only Qt's
 own decoders for PNG, JPEG and GIF read it, and only as large as it is shown.
 """
 
@@ -24,8 +25,10 @@ from engine.api import MAX_FILE_BYTES, MAX_READ_BYTES, MAX_THUMBNAIL_BYTES
 from ui.file_words import size_words
 from ui.picture_metadata import (
     MalformedPictureError,
+    is_gif,
     is_turned,
     is_webp,
+    keeps_metadata,
     without_metadata,
 )
 from ui.pictures import (
@@ -53,7 +56,8 @@ _AS_GOOD_AS_IT_WAS = 95
 _THUMBNAIL_SIDES = (240, 160, 96)
 _ANY_TYPE = "application/octet-stream"
 _GIF = "image/gif"
-_GIF_MAGIC = (b"GIF87a", b"GIF89a")
+_TAKEN = ("image/", "video/")
+"""What cameras write, with the place and the time in it."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -79,6 +83,8 @@ class Prepared(Struct, frozen=True, kw_only=True):
     """Of that file, in bytes."""
     small: Self | None = None
     """What this one in original size stands for."""
+    keeps_details: bool = False
+    """It may say where, when and with what it was taken, and that goes out with it."""
     is_copy: bool = False
     """``path`` was made for it: ``forget_copy`` once it was sent, or will not be."""
 
@@ -88,13 +94,7 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
 
     Raises PictureError with a sentence for the user.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_PICTURE_FILE_BYTES + 1)
-        size = path.stat().st_size
-    except OSError as error:
-        words = tr("The file cannot be read: {reason}.")
-        raise PictureError(words.format(reason=error.strerror or error)) from error
+    data, size = _read(path, MAX_PICTURE_FILE_BYTES)
     if not data:
         raise PictureError(tr("The file is empty."))
     if format_of(data) is not None:
@@ -110,9 +110,20 @@ def prepare_file(path: Path, *, most: int = MAX_FILE_BYTES) -> Prepared:
     if is_gif(data):
         return _moving(path, data, size)
     media_type = mimetypes.guess_type(path.name)[0] or _ANY_TYPE
+    keeps_details = keeps_metadata(data) or media_type.startswith(_TAKEN)
     if media_type.startswith("image/"):
         media_type = _ANY_TYPE  # No decoder of ours has looked at it.
-    return _as_it_is(path, data, size, media_type)
+    return replace(_as_it_is(path, data, size, media_type), keeps_details=keeps_details)
+
+
+def _read(path: Path, most: int) -> tuple[bytes, int]:
+    """The beginning, one byte more than ``most`` if there are so many, and the whole size."""
+    try:
+        with path.open("rb") as file:
+            return file.read(most + 1), path.stat().st_size
+    except OSError as error:
+        words = tr("The file cannot be read: {reason}.")
+        raise PictureError(words.format(reason=error.strerror or error)) from error
 
 
 def _check_picture_size(data: bytes) -> None:
@@ -163,11 +174,7 @@ def prepare_original(file: Prepared) -> Prepared:
     path = file.original
     if path is None:
         return file
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        words = tr("The file cannot be read: {reason}.")
-        raise PictureError(words.format(reason=error.strerror or error)) from error
+    data, _ = _read(path, MAX_PICTURE_FILE_BYTES)
     _check_picture_size(data)
     format_ = format_of(data) or ""
     plain = b"" if is_turned(data) else _plain(data)
@@ -208,21 +215,22 @@ def _as_it_is(path: Path, data: bytes, size: int, media_type: str) -> Prepared:
 
 
 def _moving(path: Path, data: bytes, size: int) -> Prepared:
-    """It travels as it is: written anew, it would not move."""
-    whole = _as_it_is(path, data, size, _GIF)
-    first = decode_received(data, QSize(_SIDES[0], _SIDES[0]))
+    """A GIF, without what programs wrote into it; scaled down, it would not move."""
+    plain = b"" if size > MAX_PICTURE_FILE_BYTES else _plain(data)
+    first = decode_received(plain, QSize(_SIDES[0], _SIDES[0])) if plain else None
     if first is None:
-        return _as_it_is(path, data, size, _ANY_TYPE)
-    return Prepared(
-        name=whole.name,
-        media_type=_GIF,
-        size=size,
-        data=whole.data,
-        path=whole.path,
-        width=first.width(),
-        height=first.height(),
-        thumbnail=thumbnail_of(first) if whole.path is not None else b"",
-        preview=_within(first, PREVIEW),
+        return replace(_as_it_is(path, data, size, _ANY_TYPE), keeps_details=True)
+    return _apart_if_large(
+        Prepared(
+            name=path.name,
+            media_type=_GIF,
+            size=len(plain),
+            data=plain,
+            width=first.width(),
+            height=first.height(),
+            thumbnail=thumbnail_of(first) if len(plain) > MAX_FILE_BYTES else b"",
+            preview=_within(first, PREVIEW),
+        )
     )
 
 
@@ -265,10 +273,6 @@ def _within(image: QImage, most: QSize) -> QImage:
     return image.scaled(
         most, Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
     )
-
-
-def is_gif(data: bytes) -> bool:
-    return data.startswith(_GIF_MAGIC)
 
 
 def decode_received(data: bytes, most: QSize) -> QImage | None:

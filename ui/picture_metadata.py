@@ -1,9 +1,11 @@
 """A picture file without what a camera or a program wrote beside its pixels.
 
 The pixels stay byte for byte as they are; place, time, camera, comments, previews and whatever
-follows the end of the picture go.  What is needed to show the pixels right stays: colour profile,
-gamma, transparency.  JPEG by ITU-T T.81 annex B, PNG by its third edition, chapter 5, WebP by RFC
-9649.  A file that does not follow its format is refused, since nobody knows what is in it.
+follows the end of the picture go. What is needed to show the pixels right stays: colour profile,
+gamma, transparency, and how often a GIF plays. JPEG by ITU-T T.81 annex B, PNG by its third
+edition, chapter 5, WebP by RFC 9649, GIF by its version 89a. TIFF and HEIC are only told apart:
+places and times lie among what shows the picture, and nothing here writes them anew. A file that
+does not follow its format is refused, since nobody knows what is in it.
 """
 
 import struct
@@ -36,6 +38,20 @@ _WEBP_KEPT = frozenset({b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"
 _VP8X_BYTES = 10
 _WEBP_FLAGS = 0x08 | 0x04
 """Of VP8X: there is EXIF, there is XMP."""
+_GIF = (b"GIF87a", b"GIF89a")
+_GIF_SCREEN = 13
+"""Signature and the description of the screen."""
+_GIF_IMAGE_BYTES = 10
+_GIF_HAS_COLOURS, _GIF_COLOURS = 0x80, 0x07
+_GIF_EXTENSION, _GIF_IMAGE, _GIF_END = 0x21, 0x2C, 0x3B
+_GIF_CONTROL, _GIF_PLAIN_TEXT, _GIF_APPLICATION, _GIF_COMMENT = 0xF9, 0x01, 0xFF, 0xFE
+_GIF_CONTROL_BYTES = 4
+_GIF_LOOPS = (b"\x0bNETSCAPE2.0", b"\x0bANIMEXTS1.0")
+_GIF_LOOP_BYTES = 3
+_TIFF = (b"II*\x00", b"MM\x00*", b"II+\x00", b"MM\x00+")
+_HEIF_BRANDS = frozenset(
+    {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis"}
+)
 
 
 class MalformedPictureError(ValueError):
@@ -46,14 +62,26 @@ def is_webp(data: bytes) -> bool:
     return data[:4] == b"RIFF" and data[8:12] == b"WEBP"
 
 
+def is_gif(data: bytes) -> bool:
+    return data.startswith(_GIF)
+
+
+def keeps_metadata(data: bytes) -> bool:
+    """Whether it is a picture, TIFF, HEIC or AVIF, of which nothing can be taken here."""
+    is_heif = data[4:8] == b"ftyp" and data[8:12] in _HEIF_BRANDS
+    return is_heif or data.startswith(_TIFF)
+
+
 def without_metadata(data: bytes) -> bytes:
-    """Raises MalformedPictureError for what is no JPEG, PNG or WebP, or a damaged one."""
+    """Raises MalformedPictureError for what is no JPEG, PNG, WebP or GIF, or a damaged one."""
     try:
         if data.startswith(_PNG):
             return _PNG + b"".join(_png_chunks(data))
         if is_webp(data):
             chunks = b"".join(_webp_chunks(data))
             return b"RIFF" + struct.pack("<I", len(chunks) + 4) + b"WEBP" + chunks
+        if is_gif(data):
+            return b"".join(_gif_blocks(data))
         if data.startswith(b"\xff\xd8"):
             return b"\xff\xd8" + b"".join(_jpeg_parts(data))
     except (struct.error, IndexError, ValueError) as error:
@@ -103,6 +131,59 @@ def _webp_chunks(data: bytes) -> Iterator[bytes]:
         elif name in _WEBP_KEPT:
             yield data[at:end]
         at = end
+
+
+# --- GIF ------------------------------------------------------------------------------------------
+
+
+def _gif_blocks(data: bytes) -> Iterator[bytes]:
+    """Screen, pictures and how each is shown; comments, texts and what programs added go."""
+    at = _GIF_SCREEN + _gif_colours(data[_GIF_SCREEN - 3])
+    if at > len(data):
+        raise MalformedPictureError
+    yield data[:at]
+    while data[at] != _GIF_END:
+        begin, kind = at, data[at]
+        if kind == _GIF_IMAGE:
+            packed = data[at + _GIF_IMAGE_BYTES - 1]
+            at = _gif_blocks_end(data, at + _GIF_IMAGE_BYTES + _gif_colours(packed) + 1)
+            yield data[begin:at]
+        elif kind == _GIF_EXTENSION:
+            at = _gif_blocks_end(data, at + 2)
+            yield _gif_extension(data[begin:at])
+        else:
+            raise MalformedPictureError
+    yield bytes([_GIF_END])
+
+
+def _gif_colours(packed: int) -> int:
+    """Bytes of the table of colours that follows."""
+    return 3 << ((packed & _GIF_COLOURS) + 1) if packed & _GIF_HAS_COLOURS else 0
+
+
+def _gif_blocks_end(data: bytes, at: int) -> int:
+    """Behind a row of blocks, each after its length, and the empty one that ends them."""
+    while data[at]:
+        at += 1 + data[at]
+    return at + 1
+
+
+def _gif_extension(whole: bytes) -> bytes:
+    """What of it is kept; each begins with its mark and its kind."""
+    kind, body = whole[1], whole[2:]
+    if kind == _GIF_CONTROL:
+        if len(body) != 1 + _GIF_CONTROL_BYTES + 1 or body[0] != _GIF_CONTROL_BYTES:
+            raise MalformedPictureError
+        return whole
+    if kind == _GIF_APPLICATION:
+        loop = next((loop for loop in _GIF_LOOPS if body.startswith(loop)), b"")
+        end = len(loop) + 1 + _GIF_LOOP_BYTES
+        if loop and body[len(loop) : len(loop) + 2] == bytes([_GIF_LOOP_BYTES, 1]):
+            return whole[:2] + body[:end] + b"\x00"
+        return b""
+    if kind in {_GIF_COMMENT, _GIF_PLAIN_TEXT}:
+        return b""
+    raise MalformedPictureError
 
 
 # --- JPEG -----------------------------------------------------------------------------------------

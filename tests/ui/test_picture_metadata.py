@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice
 from PySide6.QtGui import QImage, QImageWriter
+from PySide6.QtWidgets import QLabel
 
 from engine.api import MAX_FILE_BYTES, MAX_LARGE_FILE_BYTES
 from ui.attachments import forget_copy, prepare_file, prepare_original
 from ui.picture_metadata import MalformedPictureError, is_turned, without_metadata
 from ui.pictures import PictureError, encoded_picture, read_picture
+from ui.window.attachment_bar import AttachmentBar
 
 pytestmark = pytest.mark.usefixtures("qapp")
 CAMERA = b"Pocket 4000"
@@ -79,6 +81,22 @@ def webp() -> bytes:
     parts = part(b"VP8X", bytes([0x0C]) + bytes(9)) + part(b"VP8L", b"/pixels")
     parts += part(b"EXIF", exif(1)) + part(b"XMP ", CAMERA)
     return b"RIFF" + struct.pack("<I", len(parts) + 4) + b"WEBP" + parts
+
+
+LOOP = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
+XMP = b"\x21\xff\x0bXMP DataXMP" + bytes([len(CAMERA)]) + CAMERA + b"\x00"
+COMMENT = b"\x21\xfe" + bytes([len(PLACE)]) + PLACE + b"\x00"
+TEXT = b"\x21\x01\x0c" + bytes(12) + bytes([len(CAMERA)]) + CAMERA + b"\x00"
+CONTROL = b"\x21\xf9\x04\x00\x0a\x00\x00\x00"
+TWO_PIXELS = b"\x2c\x00\x00\x00\x00\x02\x00\x01\x00\x00\x02\x02\x44\x0a\x00"
+SCREEN = b"GIF89a\x02\x00\x01\x00\x80\x00\x00" + bytes([200, 30, 10, 10, 90, 200])
+
+
+def gif(*, told: bool = True, after: bytes = CAMERA + PLACE) -> bytes:
+    """Two pictures that play for ever, and all that programs write around them."""
+    first, second = ([XMP, COMMENT], [TEXT, COMMENT]) if told else ([], [])
+    parts = [SCREEN, *first, LOOP, CONTROL, TWO_PIXELS, *second, CONTROL, TWO_PIXELS]
+    return b"".join(parts) + b"\x3b" + after
 
 
 def says_nothing(data: bytes) -> bool:
@@ -146,7 +164,32 @@ def test_what_no_format_knows_is_refused(data: bytes) -> None:
         without_metadata(data)
 
 
-@pytest.mark.parametrize("data", [jpeg(), png(), webp()], ids=["jpeg", "png", "webp"])
+def test_a_gif_plays_as_it_did_and_says_nothing_else() -> None:
+    assert without_metadata(gif()) == gif(told=False, after=b"")
+    assert not QImage.fromData(gif(told=False, after=b"")).isNull()
+
+
+def test_what_hides_behind_the_number_of_a_gifs_rounds_goes() -> None:
+    hidden = LOOP[:-1] + bytes([len(CAMERA)]) + CAMERA + b"\x00"
+    other = LOOP.replace(b"\x03\x01\x00\x00", b"\x03\x02\x41\x42")
+    data = SCREEN + hidden + other + CONTROL + TWO_PIXELS + b"\x3b"
+    assert without_metadata(data) == SCREEN + LOOP + CONTROL + TWO_PIXELS + b"\x3b"
+
+
+def test_a_gif_with_an_unknown_extension_is_refused() -> None:
+    with pytest.raises(MalformedPictureError):
+        without_metadata(SCREEN + b"\x21\x77" + COMMENT[2:] + TWO_PIXELS + b"\x3b")
+    with pytest.raises(MalformedPictureError):
+        without_metadata(SCREEN + CONTROL[:-1] + bytes([9]) + PLACE[:9] + b"\x00\x3b")
+
+
+@given(st.lists(st.sampled_from([XMP, COMMENT, TEXT, LOOP, CONTROL, TWO_PIXELS]), max_size=9))
+def test_of_any_gif_the_pictures_stay_and_what_is_said_goes(parts: list[bytes]) -> None:
+    kept = [part for part in parts if part in {LOOP, CONTROL, TWO_PIXELS}]
+    assert without_metadata(SCREEN + b"".join(parts) + b"\x3b") == SCREEN + b"".join(kept) + b"\x3b"
+
+
+@pytest.mark.parametrize("data", [jpeg(), png(), webp(), gif()], ids=["jpeg", "png", "webp", "gif"])
 def test_what_is_cut_off_anywhere_is_refused_or_still_says_nothing(data: bytes) -> None:
     for length in range(0, len(data), 7):
         try:
@@ -156,7 +199,10 @@ def test_what_is_cut_off_anywhere_is_refused_or_still_says_nothing(data: bytes) 
         assert says_nothing(plain)
 
 
-@given(st.binary(max_size=200), st.sampled_from([b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF"]))
+@given(
+    st.binary(max_size=200),
+    st.sampled_from([b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"RIFF", b"GIF89a", SCREEN]),
+)
 def test_no_bytes_do_worse_than_being_refused(data: bytes, sign: bytes) -> None:
     is_turned(sign + data)
     try:
@@ -204,3 +250,57 @@ def test_a_webp_goes_out_as_a_file_without_its_place(tmp_path: Path) -> None:
     path.write_bytes(webp()[:-9])
     with pytest.raises(PictureError, match="damaged"):
         prepare_file(path)
+
+
+def test_a_gif_goes_out_without_what_was_written_into_it(tmp_path: Path) -> None:
+    path = tmp_path / "wave.gif"
+    path.write_bytes(gif())
+    sent = prepare_file(path)
+    assert (sent.media_type, sent.data) == ("image/gif", gif(told=False, after=b""))
+    assert not sent.keeps_details
+
+
+TIFF = b"II*\0" + struct.pack("<I", 8) + PLACE
+HEIC = struct.pack(">I", 24) + b"ftypheic" + bytes(12) + PLACE
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("scan", TIFF),
+        ("photo", HEIC),
+        ("photo.heif", b"anything"),
+        ("walk.mp4", b"anything"),
+        ("broken.gif", gif()[:60]),
+    ],
+)
+def test_it_is_said_which_files_keep_what_a_camera_wrote(
+    tmp_path: Path, name: str, data: bytes
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    sent = prepare_file(path)
+    assert sent.data == data
+    assert sent.keeps_details
+    bar = AttachmentBar()
+    bar.show_files([sent, prepare_file(plain_file(tmp_path))])
+    told, quiet = ([words.text() for words in one.findChildren(QLabel)] for one in bar.items)
+    assert "Place and time stay in it" in told
+    assert "Place and time stay in it" not in quiet
+    bar.deleteLater()
+
+
+def plain_file(place: Path) -> Path:
+    path = place / "notes.txt"
+    path.write_bytes(b"low water at ten")
+    return path
+
+
+def test_no_more_is_read_of_a_picture_than_it_may_have(tmp_path: Path) -> None:
+    path = tmp_path / "pier.jpg"
+    path.write_bytes(jpeg())
+    small = prepare_file(path)
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)  # It takes no room on the disk, and nobody has the memory for it.
+    with pytest.raises(PictureError, match="larger than 10 MB"):
+        prepare_original(small)

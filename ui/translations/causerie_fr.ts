@@ -2944,6 +2944,10 @@
         <translation>Épingler en haut</translation>
     </message>
     <message>
+        <source>Place and time stay in it</source>
+        <translation>Le lieu et l’heure y restent</translation>
+    </message>
+    <message>
         <source>Place in the order: {number}</source>
         <translation>Place dans l’ordre&#xa0;: {number}</translation>
     </message>

@@ -109,6 +109,10 @@ class AttachedFile(QWidget):
         texts.addWidget(ElidedText(name, face="small", strong=True))
         texts.addWidget(ElidedText(size_words(file.size), face="caption", colour="ink2"))
         texts.addWidget(self.original)
+        if file.keeps_details:
+            texts.addWidget(
+                ElidedText(tr("Place and time stay in it"), face="caption", colour="warn")
+            )
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
