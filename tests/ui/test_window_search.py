@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible, QColor
+from PySide6.QtGui import QAccessible, QColor, QImage
 
 from engine.answers import FOUND_SIZE, FoundView
 from engine.events import SearchIndexed
@@ -12,6 +12,7 @@ from tests.ui.seeing import seen_words, sheet_of
 from ui.dialogs.group import CreateGroup
 from ui.dialogs.search import Command, SearchSheet
 from ui.fuzzy import fit
+from ui.marked_text import utf16_slice
 from ui.theme import current_theme
 from ui.timeline.rows import MessageRow
 
@@ -122,6 +123,64 @@ def test_enter_twice_at_the_last_hit_asks_for_more_once() -> None:
             it.press(Key.Key_Return)
             assert bar.count.text() == f"{FOUND_SIZE + 2} of {FOUND_SIZE + 5}"
             assert len(engine.search.asked) == 2
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("text", ["the needle", "```\nneedle\n```"])
+@pytest.mark.parametrize("appearance", ["light", "dark", "high_contrast"])
+def test_what_is_searched_for_is_marked_until_escape(text: str, appearance: str) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        for said in (text, "hay"):
+            engine.receive(group, "Maya", said)
+        async with stage(engine, opening=group, stored={"appearance": appearance}) as it:
+            await until(lambda: len(marked(it)) == 2)
+            assert not painted(it, current_theme().accentSoft)
+            it.press(Key.Key_F, CTRL)
+            it.write("need")
+            await until(lambda: painted(it, current_theme().accentSoft))
+            assert found_words(it) == ["need"]
+            it.write("x")
+            assert not painted(it, current_theme().accentSoft), "that is another search"
+            it.press(Key.Key_Backspace)
+            await until(lambda: painted(it, current_theme().accentSoft))
+            it.press(Key.Key_Escape)
+            assert not painted(it, current_theme().accentSoft)
+            assert found_words(it) == []
+
+    play(scenario)
+
+
+def painted(it: Stage, colour: QColor) -> bool:
+    image = it.window.pane.timeline.viewport().grab().toImage()
+    pixels = image.convertToFormat(QImage.Format.Format_RGB32).constBits()
+    return colour.rgb() in memoryview(pixels).cast("B").cast("I").tolist()
+
+
+def found_words(it: Stage) -> list[str]:
+    scene = it.window.pane.timeline.scene
+    return [
+        utf16_slice(message.text, begin, end)
+        for message in scene.loaded.messages
+        for begin, end in scene.found.within(message)
+    ]
+
+
+def test_marks_are_counted_as_qt_counts() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            for said in ("\U0001f9ed needle, N\u00c9EDLE", "\u6f6e\u6c34\u4f4d", "hay"):
+                engine.receive(group, "Maya", said)
+            await until(lambda: len(it.window.pane.timeline.scene.loaded.messages) == 3)
+            scene = it.window.pane.timeline.scene
+            scene.found.ask("need")
+            assert found_words(it) == ["need", "N\u00c9ED"]
+            scene.found.ask("\u6c34")
+            assert found_words(it) == ["\u6c34"]
+            scene.found.ask("  ")
+            assert found_words(it) == []
 
     play(scenario)
 

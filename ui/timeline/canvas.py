@@ -8,6 +8,7 @@ and fetches no pages; its signals say when rows were placed or scrolled.
 from collections.abc import Callable
 from typing import Protocol
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
@@ -185,6 +186,11 @@ class TimelineCanvas(QObject):
         self._found_key = None if message_id is None else message_key(message_id)
         self.repaint()
 
+    def mark_found(self, query: str) -> None:
+        """The words of a search, wherever they are in view; "" ends it."""
+        self._scene.found.ask(query)
+        self.repaint()
+
     def _fade_band(self) -> None:
         self._band_fade.vanish()
 
@@ -261,9 +267,14 @@ class TimelineCanvas(QObject):
         for placed in scene.placed:
             if placed.bottom >= clip.top() - 4 and placed.y <= clip.bottom() + 4:
                 message = message_of(placed.row)
-                selected = None if message is None else chosen.get(message.message_id)
                 key = row_key(placed.row)
-                state = self._row_state(key, selected, has_sender=kept is None or kept.first != key)
+                state = self._row_state(key, has_sender=kept is None or kept.first != key)
+                if message is not None:
+                    state = replace(
+                        state,
+                        selected=chosen.get(message.message_id),
+                        found=scene.found.within(message),
+                    )
                 rows.row(placed.row, scene.box(placed.row), placed.y, state)
         if kept is not None:
             rows.avatar(kept.message, float(round(kept.y)))
@@ -274,14 +285,11 @@ class TimelineCanvas(QObject):
         self._paint_day_pill(rows)
         painter.end()
 
-    def _row_state(
-        self, key: RowKey, selected: tuple[int, int] | None, *, has_sender: bool
-    ) -> RowState:
+    def _row_state(self, key: RowKey, *, has_sender: bool) -> RowState:
         hover = self._scene.hover
         if hover is None or hover.key != key:
             hover = None
         return RowState(
-            selected=selected,
             hovered=None if hover is None else hover.button,
             hovered_code=None if hover is None else hover.code,
             chip="" if hover is None else hover.chip,

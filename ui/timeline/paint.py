@@ -44,6 +44,8 @@ class RowState(Struct, frozen=True, kw_only=True):
 
     selected: tuple[int, int] | None = None
     """UTF-16 range of the text."""
+    found: tuple[tuple[int, int], ...] = ()
+    """Likewise, what is searched for."""
     hovered: RowButton | None = None
     hovered_code: int | None = None
     """Where the block of code begins whose button is under the mouse."""
@@ -188,7 +190,9 @@ class RowPainter:
         if box.body.stacked:  # Piled up marks would be drawn over other people's messages.
             p.setClipRect(box.bubble)
         bar = theme.ownMeta if message.is_own else theme.line2
-        shown = BodyState(selected=state.selected, hovered_code=state.hovered_code)
+        shown = BodyState(
+            selected=state.selected, found=state.found, hovered_code=state.hovered_code
+        )
         with upright(p, QRectF(box.body_at, QSizeF(box.body.width, box.body.height))):
             self._body.paint(box.body, box.body_at, shown, ink=ink, quote_bar=bar)
         if box.body.stacked:

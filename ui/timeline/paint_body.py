@@ -6,7 +6,7 @@ one that fills it.
 
 from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QTextLayout
+from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QTextCharFormat, QTextLayout
 
 from ui.icons import draw_icon
 from ui.marked_text import Range
@@ -19,6 +19,8 @@ from ui.timeline.text_block import TextBlock
 class BodyState(Struct, frozen=True, kw_only=True):
     selected: Range | None
     """UTF-16 range of the message's text."""
+    found: tuple[Range, ...] = ()
+    """Likewise, what is searched for; in order."""
     hovered_code: int | None
     """Where the block of code begins whose button is under the mouse."""
 
@@ -43,8 +45,8 @@ class BodyPainter:
                 continue
             self._pills(block, top)
             p.setPen(ink)
-            chosen = self._selection(state.selected, block)
-            block.shape.layout.draw(p, top, chosen, view)
+            styles = self._styles(state, block.shape.start, block.shape.end)
+            block.shape.layout.draw(p, top, styles, view)
             for bar in block.bars:
                 p.fillRect(bar.translated(top), quote_bar)
 
@@ -55,22 +57,19 @@ class BodyPainter:
         for pill in block.pills:
             self._p.drawRoundedRect(pill.translated(top), radius, radius)
 
-    def _selection(self, selected: Range | None, block: TextBlock) -> list[QTextLayout.FormatRange]:
-        return self._chosen(selected, block.shape.start, block.shape.end)
-
-    def _chosen(
-        self, selected: Range | None, start: int, end: int
-    ) -> list[QTextLayout.FormatRange]:
-        if selected is None or selected[0] >= end or selected[1] <= start:
-            return []
-        chosen = QTextLayout.FormatRange()
-        chosen.start = max(selected[0], start) - start
-        chosen.length = min(selected[1], end) - start - chosen.start
-        form = chosen.format
-        form.setBackground(QBrush(self._theme.accent))
-        form.setForeground(QBrush(self._theme.onAccent))
-        chosen.format = form
-        return [chosen]
+    def _styles(self, state: BodyState, start: int, end: int) -> list[QTextLayout.FormatRange]:
+        """What is found, and over it what is selected, between two indexes of the message."""
+        theme = self._theme
+        found, selected = QTextCharFormat(), QTextCharFormat()
+        found.setBackground(QBrush(theme.accentSoft))
+        found.setForeground(QBrush(theme.accentInk))
+        found.setFontUnderline(True)
+        selected.setBackground(QBrush(theme.accent))
+        selected.setForeground(QBrush(theme.onAccent))
+        styles = [_style(each, found, start, end) for each in state.found]
+        if state.selected is not None:
+            styles.append(_style(state.selected, selected, start, end))
+        return [style for style in styles if style.length > 0]
 
     def _code(
         self, body: Body, block: CodeBlock, at: QPointF, view: QRectF, state: BodyState
@@ -90,9 +89,7 @@ class BodyPainter:
             line = body.lines.line(block.shape, row)
             start = block.shape.line_start(row)
             end = block.shape.line_start(row + 1)
-            line.draw(
-                p, QPointF(x, at.y() + block.row_top(row)), self._chosen(state.selected, start, end)
-            )
+            line.draw(p, QPointF(x, at.y() + block.row_top(row)), self._styles(state, start, end))
         p.restore()
         bar = block.bar
         if bar is not None:
@@ -112,3 +109,11 @@ class BodyPainter:
         centre = rect.center()
         sign = QRectF(centre.x() - side / 2, centre.y() - side / 2, side, side)
         draw_icon(p, "copy", sign, theme.ink2)
+
+
+def _style(part: Range, form: QTextCharFormat, start: int, end: int) -> QTextLayout.FormatRange:
+    style = QTextLayout.FormatRange()
+    style.start = max(part[0], start) - start
+    style.length = min(part[1], end) - start - style.start
+    style.format = form
+    return style

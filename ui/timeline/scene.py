@@ -22,6 +22,7 @@ from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
 from ui.timeline.code_block import CodeBlock
 from ui.timeline.file_pictures import FilePictures
+from ui.timeline.found_words import FoundWords
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.layout import PlacedRow, ViewportLayout
 from ui.timeline.link_card import Describe
@@ -103,6 +104,7 @@ class Scene:
         self.pictures = FilePictures()
         self.height = 0.0
         self.selection = Selection()
+        self.found = FoundWords()
         self.hover: Hit | None = None
         self.focus_key: RowKey | None = None
         self.late_seen: set[RowKey] = set()

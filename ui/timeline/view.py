@@ -226,6 +226,10 @@ class TimelineView(QAbstractScrollArea):
     def leave_found(self) -> None:
         self.canvas.keep_marked(None)
 
+    def mark_found(self, query: str) -> None:
+        """Mark the words of a search in all messages; "" ends it."""
+        self.canvas.mark_found(query)
+
     def enter_at(self, position: Position) -> None:
         """``go_to``, and the keys with it."""
         self.go_to(position)

@@ -50,6 +50,8 @@ class FindBar(Area):
     chosen = Signal(Position)
     unchosen = Signal()
     """What was found and chosen is no longer what is asked for."""
+    searched = Signal(str)
+    """What the messages are searched for; "" once it is over."""
     closed = Signal()
 
     def __init__(
@@ -132,6 +134,7 @@ class FindBar(Area):
         if self._found:
             self.unchosen.emit()
         self._found, self._has_more, self._at = [], False, 0
+        self.searched.emit("")
 
     def _search(self, before: Position | None = None) -> None:
         conversation_id, text = self._open_id(), self.line.text()
@@ -152,6 +155,7 @@ class FindBar(Area):
         first = len(self._found)
         self._found += answer.found
         self._has_more = answer.has_more
+        self.searched.emit(self.line.text())
         if answer.found:
             self._go(first)
         else:

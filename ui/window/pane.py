@@ -194,6 +194,7 @@ class ConversationPane(QWidget):
         self.composer.emoji_requested.connect(self.ask_emoji)
         self.finding.chosen.connect(self.timeline.show_found)
         self.finding.unchosen.connect(self.timeline.leave_found)
+        self.finding.searched.connect(self.timeline.mark_found)
         self.finding.closed.connect(self.take_focus)
         self.writing.sent.connect(self.timeline.go_to_newest)
         self.header.mute_requested.connect(self._mute_open)
