@@ -629,7 +629,7 @@
     </message>
     <message>
         <source>A key pair is made on this device. Nobody else has its secret half.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’en a la moitié secrète.</translation>
     </message>
     <message>
         <source>A member</source>
@@ -765,7 +765,7 @@
     </message>
     <message>
         <source>Address of your Store</source>
-        <translation type="unfinished"></translation>
+        <translation>Adresse de votre Store</translation>
     </message>
     <message>
         <source>Address to listen on</source>
@@ -1549,7 +1549,7 @@
     </message>
     <message>
         <source>Enter its address. You can add more in the settings at any time.</source>
-        <translation type="unfinished"></translation>
+        <translation>Saisissez son adresse. Vous pouvez en ajouter d’autres à tout moment dans les paramètres.</translation>
     </message>
     <message>
         <source>Errors only</source>
@@ -1729,7 +1729,7 @@
     </message>
     <message>
         <source>Friends who compare it with you know that it is really you.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les amis qui la comparent avec vous savent que c’est bien vous.</translation>
     </message>
     <message>
         <source>From</source>
@@ -1889,7 +1889,7 @@
     </message>
     <message>
         <source>How do messages wait for you?</source>
-        <translation type="unfinished"></translation>
+        <translation>Comment les messages vous attendent-ils&#x202f;?</translation>
     </message>
     <message>
         <source>How it works</source>
@@ -1949,7 +1949,7 @@
     </message>
     <message>
         <source>Invitations name them, and members keep messages for each other, too.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les invitations les nomment, et les membres gardent aussi des messages les uns pour les autres.</translation>
     </message>
     <message>
         <source>Invite people</source>
@@ -2405,7 +2405,7 @@
     </message>
     <message>
         <source>My own Store, too</source>
-        <translation type="unfinished"></translation>
+        <translation>Mon propre Store aussi</translation>
     </message>
     <message>
         <source>Name</source>
@@ -3421,7 +3421,7 @@
     </message>
     <message>
         <source>Stores keep sealed messages while someone is away. They cannot read them.</source>
-        <translation type="unfinished"></translation>
+        <translation>Les Stores gardent des messages scellés quand quelqu’un est absent. Ils ne peuvent pas les lire.</translation>
     </message>
     <message>
         <source>Stores…</source>
@@ -4201,7 +4201,7 @@
     </message>
     <message>
         <source>Three short steps. Nothing leaves this device until you join a conversation.</source>
-        <translation type="unfinished"></translation>
+        <translation>Trois petites étapes. Rien ne quitte cet appareil avant que vous rejoigniez une conversation.</translation>
     </message>
     <message>
         <source>To service nodes: {done}</source>
@@ -4321,7 +4321,7 @@
     </message>
     <message>
         <source>Use the Stores of my groups</source>
-        <translation type="unfinished"></translation>
+        <translation>Utiliser les Stores de mes groupes</translation>
     </message>
     <message>
         <source>Use {address}</source>
@@ -4797,7 +4797,7 @@
     </message>
     <message>
         <source>Your name travels with your messages. You can change it later.</source>
-        <translation type="unfinished"></translation>
+        <translation>Votre nom accompagne vos messages. Vous pourrez le changer plus tard.</translation>
     </message>
     <message>
         <source>Your picture</source>
