@@ -46,14 +46,16 @@ class Tasks(QObject):
         return task
 
     async def settle(self, timeout_s: float = 5.0) -> None:
-        """Wait for what was started, then cancel what still runs; for the way out."""
-        waiting = self._running - {asyncio.current_task()}
-        if not waiting:
-            return
-        _done, pending = await asyncio.wait(waiting, timeout=timeout_s)
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        """Wait for what was started, or is meanwhile; cancel what still runs; for the way out."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while waiting := self._running - {asyncio.current_task()}:
+                    await asyncio.wait(waiting)
+        except TimeoutError:
+            pending = self._running - {asyncio.current_task()}
+            for task in pending:
+                task.cancel()
+            await asyncio.gather(*pending, return_exceptions=True)
 
     async def _guard(self, work: Work, *, purpose: str, retry: bool) -> None:
         try:

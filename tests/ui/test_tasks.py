@@ -49,6 +49,27 @@ def test_a_chat_error_is_said_with_a_way_to_try_again_and_a_bug_goes_to_the_loop
     play(scenario)
 
 
+def test_settling_waits_for_what_is_started_meanwhile() -> None:
+    """An answer to a notification, in the last moment before the program ends."""
+    tasks = Tasks()
+    sent: list[str] = []
+
+    async def reply() -> None:
+        await turn(3)
+        sent.append("on my way")
+
+    async def save_draft() -> None:
+        await turn(1)
+        tasks.spawn(reply, purpose="send the reply")
+
+    async def scenario() -> None:
+        tasks.spawn(save_draft, purpose="save the draft")
+        await tasks.settle(timeout_s=PATIENCE_S)
+        assert sent == ["on my way"]
+
+    play(scenario)
+
+
 def test_settling_waits_for_the_quick_and_cancels_the_stuck() -> None:
     tasks = Tasks()
     ends: list[str] = []
