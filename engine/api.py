@@ -544,7 +544,7 @@ class ChatEngine(Protocol):
     ) -> None:
         """Mute, for ``for_ms`` or until it is unmuted; a mute that ends is told as a change.
 
-        Raises LocalProtocolError if ``for_ms`` is no time, or more than a year.
+        Raises LocalProtocolError if ``for_ms`` is no time, or more than a day.
         """
 
     def own_clock(self) -> OwnClockView | None:

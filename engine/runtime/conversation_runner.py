@@ -207,9 +207,13 @@ class ConversationRunner:
         self._publisher.record = replace(self.record, muted=muted, muted_until_ms=until_ms)
         self._tell_conversation()
 
+    @property
+    def mute_is_over(self) -> bool:
+        return self._publisher.mute_is_over
+
     async def end_mute(self) -> None:
         """Unmute, if the time for which it was muted is over."""
-        if self._publisher.mute_is_over:
+        if self.mute_is_over:
             await self.set_muted(muted=False)
 
     async def set_member_muted(self, participant_id: ParticipantId, *, muted: bool) -> None:

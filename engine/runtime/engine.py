@@ -38,6 +38,7 @@ from engine.runtime.conversation_snapshots import ConversationSnapshots
 from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.event_bus import EventBus
+from engine.runtime.event_publisher import LONGEST_MUTE_MS
 from engine.runtime.files.book import FileBook
 from engine.runtime.files.service import Files
 from engine.runtime.groups import Groups
@@ -57,7 +58,6 @@ from engine.runtime.timeline import Timeline
 __all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
 
 PORT_KEY = "network.port"
-LONGEST_MUTE_MS = 365 * 86_400_000
 NS_PER_MS = 1_000_000
 
 
@@ -348,7 +348,7 @@ class Engine:
         self, conversation_id: ConversationId, *, muted: bool, for_ms: int | None = None
     ) -> None:
         if for_ms is not None and not 0 < for_ms <= LONGEST_MUTE_MS:
-            raise LocalProtocolError("muted for no time, or for more than a year")
+            raise LocalProtocolError("muted for no time, or for more than a day")
         await self.runner(conversation_id).set_muted(muted=muted, for_ms=for_ms)
         self._mute_ends.changed()
 

@@ -69,6 +69,8 @@ from engine.session.transitions import (
     TypingNoted,
 )
 
+LONGEST_MUTE_MS: Final = 86_400_000
+"""That ends by itself."""
 RING_AGAIN_MS: Final = 600_000
 """Who takes a reaction back and adds it again is heard once in this time."""
 MAX_RUNG: Final = 1_024
@@ -176,8 +178,11 @@ class EventPublisher:
 
     @property
     def mute_is_over(self) -> bool:
+        """An end further away than any that can be set was made by a wrong clock, and is over."""
         until_ms = self.record.muted_until_ms
-        return until_ms is not None and until_ms <= self._context.clock.clock_ms()
+        if until_ms is None:
+            return False
+        return not 0 < until_ms - self._context.clock.clock_ms() <= LONGEST_MUTE_MS
 
     # --- read models --------------------------------------------------------------------------
 

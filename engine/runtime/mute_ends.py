@@ -51,7 +51,7 @@ class MuteEnds:
             if until_ms is None:
                 continue
             left_ms = until_ms - self._clock.clock_ms()
-            if left_ms > 0:
+            if not runner.mute_is_over:
                 waits.append(min(left_ms, LOOK_MS))
                 continue
             try:
