@@ -42,6 +42,8 @@ from engine.network.waku.token_buckets import TokenBuckets
 
 PIECE_BYTES = 64 * 1024
 MIB = 1024 * 1024
+MAX_REFUSED_BYTES = 1024
+"""Of a request for which there is no place; any question for chunks has fewer."""
 LOOK_BYTES = 1024
 """As much as a question after one chunk counts, of the bytes that a peer gets: it takes the disk a
 look."""
@@ -108,7 +110,8 @@ class BlobServer:
         peer_id = stream.peer_id
         try:
             async with self._places.enter(peer_id, self._source(peer_id)) as admitted:
-                request = await self._request(stream)
+                most = MAX_BLOB_REQUEST_BYTES if admitted else MAX_REFUSED_BYTES
+                request = await self._request(stream, most)
                 is_free = admitted and self._requests.take(peer_id)
                 if not is_free:
                     self._counters.add("blob.busy")
@@ -120,12 +123,12 @@ class BlobServer:
             self._counters.add("blob.timeout")
             await stream.reset()
 
-    async def _request(self, stream: Stream) -> BlobRequest:
+    async def _request(self, stream: Stream, most: int) -> BlobRequest:
         settings = self._settings
         async with asyncio.timeout(settings.first_byte_timeout_s):
             first = await first_bytes(stream)
         data = await read_request(
-            stream, first, max_bytes=MAX_BLOB_REQUEST_BYTES, timeout_s=settings.request_timeout_s
+            stream, first, max_bytes=most, timeout_s=settings.request_timeout_s
         )
         return decode_blob_request(data)
 

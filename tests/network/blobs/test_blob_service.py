@@ -16,6 +16,7 @@ from engine.core.blobs.requests import (
     ChunkStatus,
     GetChunks,
     Holdings,
+    PutChunk,
     PutStatus,
 )
 from engine.core.errors import RemoteProtocolError, TransportError
@@ -23,7 +24,7 @@ from engine.network.blobs.client import BlobClient, BlobPace
 from engine.network.blobs.host_blobs import HostBlobs
 from engine.network.blobs.places import PlaceLimits
 from engine.network.blobs.port import BLOB_PROTOCOL, ChunkKeeper
-from engine.network.blobs.server import LOOK_BYTES, BlobServer, BlobServing
+from engine.network.blobs.server import LOOK_BYTES, MAX_REFUSED_BYTES, BlobServer, BlobServing
 from engine.network.libp2p.ports import PeerId, Stream
 from engine.network.waku.framing import FrameDecoder, encode_frame
 from tests.network.waku.memory_host import MemoryHost
@@ -372,6 +373,21 @@ async def test_slow_readers_of_one_network_leave_room_for_others() -> None:
         refused = [each.result() for each in asking if each.done() and not each.exception()]
         assert refused == [[ChunkStatus.BUSY]] * 4
         assert await asks(net, host) == [ChunkStatus.HERE]
+
+
+async def test_without_a_place_nothing_large_is_read() -> None:
+    places = PlaceLimits(at_once=8, at_once_per_network=1, at_once_per_peer=1)
+    networks: dict[PeerId, str] = {}
+    async with crowded(networks, ["a"], places) as (net, host, _):
+        late = await net.anybody()
+        networks[late.peer_id] = "a"
+        await late.connect(host.addresses()[0])
+        stream = await late.new_stream(host.peer_id, [BLOB_PROTOCOL])
+        whole = encode_frame(encode_blob_request(PutChunk(sealed=CHUNKS[0], keep_days=1)))
+        await stream.write(whole[:MAX_REFUSED_BYTES])
+        with pytest.raises(TransportError):
+            await stream.read_some(1)
+        assert await statuses(late, host, NAMES[1]) == [ChunkStatus.BUSY]
 
 
 async def test_when_all_places_are_taken_whoever_has_most_gives_way() -> None:
