@@ -21,6 +21,13 @@ class PaceLimits(Struct, frozen=True, kw_only=True):
     """What was not used for so long may be sent at once."""
 
 
+class Turn(Struct, frozen=True):
+    wait_s: float
+    """Before the bytes are written."""
+    takes_s: float
+    """How much later all that come after it are."""
+
+
 class FilePace:
     def __init__(self, limits: PaceLimits, clock_s: Callable[[], float]) -> None:
         self._limits = limits
@@ -32,11 +39,15 @@ class FilePace:
     def give_way(self) -> None:
         self._text_at_s = self._clock_s()
 
-    def wait_s(self, size: int) -> float:
-        """Admit so many bytes; return how long to wait before they are written."""
+    def admit(self, size: int) -> Turn:
+        """Admit so many bytes, and say when they may be written."""
         limits, now_s = self._limits, self._clock_s()
         is_quiet = now_s - self._text_at_s > limits.quiet_s
         per_s = limits.bytes_per_s if is_quiet else limits.beside_texts_per_s
         begins_s = max(self._free_at_s, now_s - limits.burst_s)
         self._free_at_s = begins_s + size / per_s
-        return max(0.0, begins_s - now_s)
+        return Turn(max(0.0, begins_s - now_s), size / per_s)
+
+    def give_back(self, turn: Turn) -> None:
+        """It was not used: those who come later need not wait for it."""
+        self._free_at_s -= turn.takes_s

@@ -190,9 +190,17 @@ class BlobServer:
         framed = memoryview(encode_frame(payload))
         for start in range(0, len(framed), PIECE_BYTES):
             piece = bytes(framed[start : start + PIECE_BYTES])
-            await asyncio.sleep(self._pace.wait_s(len(piece)))
+            await self._turn(len(piece))
             async with asyncio.timeout(self._settings.write_timeout_s):
                 await stream.write(piece)
+
+    async def _turn(self, size: int) -> None:
+        turn = self._pace.admit(size)
+        try:
+            await asyncio.sleep(turn.wait_s)
+        except asyncio.CancelledError:  # It gave way, or the connection is gone.
+            self._pace.give_back(turn)
+            raise
 
 
 def _now_s() -> float:

@@ -27,7 +27,7 @@ def sent_in(
     while True:
         if talking:
             pace.give_way()
-        wait_s = pace.wait_s(piece)
+        wait_s = pace.admit(piece).wait_s
         if clock.now_s + wait_s > until_s:
             return sent
         clock.now_s += wait_s
@@ -53,14 +53,14 @@ def test_what_was_not_used_for_long_is_not_sent_at_once() -> None:
     pace = FilePace(LIMITS, clock)
     clock.now_s += 1_000
     at_once = 0
-    while not pace.wait_s(10):
+    while not pace.admit(10).wait_s:
         at_once += 10
     assert at_once == pytest.approx(LIMITS.bytes_per_s * LIMITS.burst_s, abs=10)
 
 
 def test_pieces_go_out_in_the_order_in_which_they_came() -> None:
     pace = FilePace(LIMITS, Clock())
-    waits = [pace.wait_s(100) for _ in range(5)]
+    waits = [pace.admit(100).wait_s for _ in range(5)]
     assert waits == sorted(waits)
     assert waits[-1] == pytest.approx(0.3)
 
@@ -97,3 +97,14 @@ async def test_requests_of_all_peers_share_one_pace(monkeypatch: pytest.MonkeyPa
         server.give_way()
         await got(BlobClient(askers[0]), host.peer_id, NAMES[1:2])
         assert max(waits) > 2 * PIECE_BYTES / 1_000
+
+
+def test_what_gave_way_holds_nobody_up() -> None:
+    clock = Clock()
+    pace = FilePace(LIMITS, clock)
+    pace.admit(100)
+    before = pace.admit(100)
+    for _ in range(50):
+        pace.give_back(pace.admit(100))
+    after = pace.admit(100)
+    assert after.wait_s == pytest.approx(before.wait_s + before.takes_s)
