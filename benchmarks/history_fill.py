@@ -16,6 +16,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import Final
 
+from chat_app.compose import opening_command
 from engine.core.entropy import Entropy
 from engine.core.ids import UnixMs
 from engine.events import EngineEvent, MessageAdded, MessageKind
@@ -42,6 +43,7 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
             entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
             now_ms=lambda: UnixMs(time.time_ns() // 1_000_000),
             peers=(address,),
+            opening_command=opening_command(),
         )
     )
     texts = 0

@@ -52,7 +52,9 @@ def _without_link(given: Sequence[str]) -> tuple[list[str], str]:
     return [word for word in given if not word.startswith(OWN_SCHEME)], link
 
 
-def _dispatch(asked: argparse.Namespace, link: str) -> int:
+def _dispatch(  # noqa: PLR0911 - a table of commands
+    asked: argparse.Namespace, link: str
+) -> int:
     """Import late: a window takes Qt, the headless commands should not wait for it."""
     # ruff: noqa: PLC0415
     from chat_app.paths import profile_paths
@@ -84,6 +86,11 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:
                 listen=asked.listen,
                 options=node_options(asked),
             )
+        case "open-history":
+            from engine.runtime.history.opening_process import serve as open_pages
+
+            open_pages(sys.stdin.buffer, sys.stdout.buffer)
+            return 0
         case _:
             from chat_app.autostart import start_command
             from chat_app.delivery_recording import RecordOptions
@@ -207,6 +214,7 @@ def _parser() -> _Parser:
     )
     add_node_options(node)
     add_export_commands(commands, _add_profile)
+    commands.add_parser("open-history")  # Without help: the window starts it for itself.
     return parser
 
 

@@ -5,6 +5,7 @@ here before the engine starts, except the profile's directory and its lock.
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -114,6 +115,7 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
             entropy=system_entropy(),
             now_ms=unix_now_ms,
             peers=settings.network.peers,
+            opening_command=opening_command(),
             mvds=mvds_config(settings.network),
             files=files_settings(
                 directory,
@@ -127,6 +129,13 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
             or (lambda: settings.notifications.mentions_when_muted),
         )
     )
+
+
+def opening_command() -> tuple[str, ...]:
+    """What starts the program as the process that opens history."""
+    if getattr(sys, "frozen", False):
+        return (sys.executable, "open-history")
+    return (sys.executable, "-P", "-m", "chat_app", "open-history")
 
 
 def files_settings(

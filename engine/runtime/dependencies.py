@@ -52,6 +52,8 @@ class EngineDependencies(Struct, frozen=True, kw_only=True):
     peers: Sequence[str] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)
     """Limits and intervals of Store queries."""
+    opening_command: Sequence[str] = ()
+    """Runs ``engine.runtime.history.opening_process.serve``; empty: no other process is used."""
     flood: FloodLimits = field(default_factory=FloodLimits)
     """Daily quota of each member of a group."""
     mvds: MvdsConfig = PAIR_CONFIG

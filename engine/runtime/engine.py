@@ -42,7 +42,7 @@ from engine.runtime.event_publisher import LONGEST_MUTE_MS
 from engine.runtime.files.book import FileBook
 from engine.runtime.files.service import Files
 from engine.runtime.groups import Groups
-from engine.runtime.history.backfill import HistoryDependencies
+from engine.runtime.history.dependencies import HistoryDependencies
 from engine.runtime.history.service import HistoryService
 from engine.runtime.input_checks import require_usable_picture, usable_name
 from engine.runtime.maintenance import Maintenance, connection_view
@@ -217,6 +217,7 @@ class Engine:
                 config=self._parts.history,
                 clock=self._clock,
                 recorder=self._parts.recorder,
+                opening_command=self._parts.opening_command,
             )
         )
         self._history = self._conversations.history = history

@@ -26,6 +26,7 @@ from engine.core.sds.inputs import (
     WindowAnswered,
 )
 from engine.core.waku import WakuMessage
+from engine.session.group.opening import OpenedEnvelope
 from engine.session.group.wire import GroupEnvelope
 from engine.session.open.wire import OpenEnvelope
 from engine.session.pair.wire import PairEnvelope
@@ -114,13 +115,14 @@ class MessageArrived(Struct, frozen=True):
     """A Waku message that was not prechecked.
 
     ``stored``: a Store delivered it, so it is not live, whatever its age.  ``if_wanted``: ignore it
-    unless this message is still missing.
+    unless this message is still missing.  ``opened``: its envelope, if that was opened before.
     """
 
     message: WakuMessage
     waku_hash: WakuHash
     stored: bool = False
     if_wanted: MessageId | None = None
+    opened: OpenedEnvelope | None = None
 
 
 class EnvelopeArrived(Struct, frozen=True):

@@ -2,8 +2,9 @@
 
 There is one task per conversation; requests run beside it.  Fetched messages take the same path as
 live ones, which opens, checks and deduplicates them.  A page is handled while the one before it is
-committed, and two at most are under way, so Stores are asked for no more than the session can
-process.  Once a page is durable, the window's progress is saved, at most once a second.
+committed and, in a large window, the one after it is opened in another process.  Three at most are
+under way, so Stores are asked for no more than the session can process.  Once a page is durable,
+the window's progress is saved, at most once a second.
 
 If many messages wait for missing dependencies, those are looked up before the window continues.
 After a storage error everything restarts from what is durable.  What a message says is handled in
@@ -13,15 +14,13 @@ the session.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Final, Protocol, assert_never
+from collections.abc import Sequence
+from itertools import chain, repeat
+from typing import Final, assert_never
 
 from msgspec import Struct
 
-from engine.core.counters import Counters
-from engine.core.entropy import RandomUnit
 from engine.core.errors import StorageError
-from engine.core.history.config import HistoryConfig
 from engine.core.history.progress import (
     HistoryWrite,
     KeptWrite,
@@ -62,16 +61,13 @@ from engine.core.history.queries import (
 )
 from engine.core.history.scheduler import HistoryScheduler
 from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
-from engine.core.ports import ProfileStore
 from engine.core.problems import QueryFailed
 from engine.core.sds.inputs import HastenStoreQuery, StoreAnswered, StoresMissing, WindowAnswered
 from engine.core.sds.vocabulary import AskStore, StoreWindow
 from engine.core.waku_store import HASH_BYTES
-from engine.delivery.recorder import Recorder
-from engine.events import EngineEvent
 from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView
 from engine.network.stores.port import StoreNetwork
-from engine.persistence.storage_thread import StorageThread
+from engine.runtime.history.dependencies import HistoryDependencies, OpenPage, Sink
 from engine.runtime.history.progress import (
     INBOX,
     SAVE_EVERY_MS,
@@ -80,9 +76,8 @@ from engine.runtime.history.progress import (
 )
 from engine.runtime.history.query_slot import QuerySlot
 from engine.runtime.history.stores import StoreRegistry
-from engine.runtime.job_queue import JobInput
-from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import RecordedQueries
+from engine.session.group.opening import OpenedEnvelope, OpenedPage
 from engine.session.inputs import MessageArrived, RetrieveKeptBack
 
 DAY_MS: Final = 24 * 3_600_000
@@ -94,47 +89,12 @@ TRY_AGAIN_S: Final = 2.0
 LONGEST_WAIT_S: Final = 60.0
 MAX_HASHES: Final = 10_000
 ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
-PAGES_UNDER_WAY: Final = 2
-"""One is committed while the next is handled."""
+PAGES_UNDER_WAY: Final = 3
+"""One is committed, one is handled and one is opened."""
+LARGE_MESSAGES: Final = 200
+"""After this many, the pages of a window are opened in another process."""
 
 logger = logging.getLogger(__name__)
-
-
-class HistoryDependencies(Struct, frozen=True, kw_only=True):
-    """What history is given by the engine."""
-
-    network: StoreNetwork | None
-    """None: no Stores are ever asked."""
-    store: ProfileStore
-    storage: StorageThread
-    random_unit: RandomUnit
-    publish: Callable[[EngineEvent], None]
-    counters: Counters
-    online: Callable[[], bool]
-    config: HistoryConfig
-    clock: OwnClock
-    recorder: Recorder | None = None
-
-
-class Sink(Protocol):
-    """Where a backfill delivers messages: a conversation's runner, or the inbox."""
-
-    async def feed(self, inputs: Sequence[JobInput], /) -> None:
-        """Take messages and answers, in order.  Returns once the results are durable.
-
-        Raises StorageError, or LocalProtocolError if the conversation is gone.
-        """
-
-    @property
-    def waiting(self) -> int:
-        """Received messages that wait for missing dependencies."""
-
-    @property
-    def arrived(self) -> int:
-        """Readable messages that came from Stores."""
-
-    @property
-    def oldest_ms(self) -> UnixMs | None: ...
 
 
 class _PageUnderWay(Struct, frozen=True, kw_only=True):
@@ -158,7 +118,9 @@ class Backfill:
         slots: asyncio.Semaphore,
         parts: HistoryDependencies,
         recorded: RecordedQueries,
+        open_page: OpenPage | None = None,
     ) -> None:
+        """``open_page`` opens a page elsewhere, as far as that is possible now."""
         self.conversation_id = conversation_id
         self.topics = topics
         self._sink = sink
@@ -166,6 +128,11 @@ class Backfill:
         self._stores = stores
         self._parts = parts
         self._recorded = recorded
+        self._open_page = open_page
+        self._opening = asyncio.Lock()
+        """Taken in turn, so pages are fed in order."""
+        self._paged = 0
+        """Messages of the window so far."""
         steady_ms = parts.clock.steady_ms
         self._progress = ProgressStore(conversation_id, parts.store, parts.storage, steady_ms)
         self._publisher = HistoryEventPublisher(conversation_id, self._tell, steady_ms)
@@ -418,6 +385,7 @@ class Backfill:
                 self._queries[event.query_id] = event
                 self._recorded.started(event)
                 if isinstance(event.query, Window):
+                    self._paged = 0
                     self._publisher.started(
                         event.purpose,
                         event.query,
@@ -475,13 +443,21 @@ class Backfill:
 
     async def _feed_page(self, page: Fetched) -> None:
         """Feed a page of the window, and wait until few enough are under way."""
-        feed = self._sink.feed([_arrived(one) for one in page.messages])
+        self._paged += len(page.messages)
         if not self._under_way:
             self._recorded.feeds(page.query_id)
-        fed = asyncio.create_task(feed, name="page")
+        fed = asyncio.create_task(self._open_and_feed(page.messages), name="page")
         fed.add_done_callback(lambda _fed: self._wake.set())
         self._under_way.append(_PageUnderWay(page=page, fed=fed, writes=[]))
         await self._settle(leaving=PAGES_UNDER_WAY - 1)
+
+    async def _open_and_feed(self, messages: Sequence[HistoryMessage]) -> None:
+        opened: OpenedPage = ()
+        async with self._opening:
+            if self._open_page is not None and self._paged > LARGE_MESSAGES:
+                opened = await self._open_page(messages)
+        results = chain(opened, repeat(None))
+        await self._sink.feed([_arrived(*one) for one in zip(messages, results, strict=False)])
 
     async def _settle(self, *, leaving: int = 0) -> None:
         """Wait until no more than that many pages are under way."""
@@ -517,8 +493,8 @@ class Backfill:
         unless the user asked for them after they were given up.
         """
         horizon_ns = self._horizon_ns()
-        newer: list[JobInput] = []
-        older: list[JobInput] = []
+        newer: list[MessageArrived] = []
+        older: list[MessageArrived | StoresMissing] = []
         for one in messages:
             is_older = 0 < (one.message.timestamp_ns or 0) < horizon_ns
             message_id = self._looked_up.get(one.message_hash)
@@ -581,5 +557,12 @@ class Backfill:
         )
 
 
-def _arrived(item: HistoryMessage, *, if_wanted: MessageId | None = None) -> MessageArrived:
-    return MessageArrived(item.message, item.message_hash, stored=True, if_wanted=if_wanted)
+def _arrived(
+    item: HistoryMessage,
+    opened: OpenedEnvelope | None = None,
+    *,
+    if_wanted: MessageId | None = None,
+) -> MessageArrived:
+    return MessageArrived(
+        item.message, item.message_hash, stored=True, if_wanted=if_wanted, opened=opened
+    )

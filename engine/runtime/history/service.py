@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from engine.core.errors import (
@@ -21,6 +22,7 @@ from engine.core.errors import (
 from engine.core.history.progress import Purpose
 from engine.core.history.queries import Candidate, Topics
 from engine.core.ids import ContentTopic, ConversationId, UnixMs
+from engine.core.records import GroupRecord
 from engine.core.sds.vocabulary import AskStore
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.network.owned_tasks import OwnedTasks
@@ -29,9 +31,9 @@ from engine.runtime.history.backfill import (
     CONNECT_LONGEST_MS,
     DAY_MS,
     Backfill,
-    HistoryDependencies,
-    Sink,
 )
+from engine.runtime.history.dependencies import HistoryDependencies, OpenPage, Sink
+from engine.runtime.history.opening_process import OpeningProcess
 from engine.runtime.history.progress import INBOX
 from engine.runtime.history.stores import StoreRegistry
 from engine.runtime.recorded_queries import RecordedQueries, which_is
@@ -61,6 +63,7 @@ class HistoryService:
             clock_ms=parts.clock.clock_ms,
             publish=parts.publish,
         )
+        self._opening = OpeningProcess(parts.opening_command, parts.counters)
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._running: dict[ConversationId, _Running] = {}
         self._candidates: tuple[Candidate, ...] = ()
@@ -83,6 +86,7 @@ class HistoryService:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._opening.stop()
         with contextlib.suppress(ChatError):
             await self._stores.save_records()
 
@@ -118,12 +122,18 @@ class HistoryService:
             slots=self._slots,
             parts=parts,
             recorded=RecordedQueries(parts.recorder, which),
+            open_page=self._opens(runner),
         )
         backfill.stores_changed(self._candidates)
         task = asyncio.create_task(backfill.run(), name="history")
         self._running[conversation_id] = running = _Running(backfill, task, runner)
         if self._candidates:
             self._connect(running)
+
+    def _opens(self, runner: ConversationRunner | None) -> OpenPage | None:
+        if runner is None or not isinstance(runner.record, GroupRecord):
+            return None
+        return partial(self._opening.open, runner.record)
 
     async def end(self, conversation_id: ConversationId) -> None:
         one = self._running.pop(conversation_id, None)

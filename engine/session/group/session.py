@@ -299,7 +299,10 @@ class GroupSession:
         if arrived.if_wanted is not None and not self._channel.wants(arrived.if_wanted):
             return
         builder.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
-        open_ = partial(self._wire.open_new, message, waku_hash, stored=stored)
+        if arrived.opened is None:
+            open_ = partial(self._wire.open_new, message, waku_hash, stored=stored)
+        else:
+            open_ = partial(self._wire.take_opened, arrived.opened, waku_hash, stored=stored)
         self._receive(open_, builder, now_ms=now_ms)
 
     def _receive(

@@ -7,12 +7,10 @@ conversation here; the session decides on membership and on what happens with a 
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from hashlib import sha256
 
 from msgspec import Struct
 
 from engine.codec.content import decode_content
-from engine.codec.message_id import message_id_of
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import Body, Content
 from engine.core.errors import RemoteProtocolError
@@ -23,6 +21,12 @@ from engine.core.sds.vocabulary import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
+from engine.session.group.opening import (
+    OpenedEnvelope,
+    checked_content,
+    checked_message,
+    envelope_hash_of,
+)
 from engine.session.transitions import Publish
 
 NS_PER_MS = 1_000_000
@@ -31,7 +35,6 @@ EPHEMERAL_MAX_AHEAD_MS = 300_000
 """How far clocks may differ.  A message signed for later could be replayed until then."""
 MAX_REMEMBERED = 4_096
 """Hashes of handled envelopes, about half a megabyte."""
-_HASH_BYTES = 16
 
 
 class GroupEnvelope(Struct, frozen=True, kw_only=True):
@@ -118,7 +121,7 @@ class GroupWire:
 
     def precheck(self, waku: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope:
         """Raises RemoteProtocolError if no member made the envelope, or it was handled before."""
-        envelope_hash = _hash_of(waku)
+        envelope_hash = envelope_hash_of(waku.payload)
         self._refuse_known(envelope_hash)
         return GroupEnvelope(
             envelope=self._sealed.precheck(waku.payload),
@@ -148,6 +151,20 @@ class GroupWire:
             stored=stored,
         )
 
+    def take_opened(self, opened: OpenedEnvelope, waku_hash: WakuHash, *, stored: bool) -> Verified:
+        """Like ``open``, for an envelope that ``open_page`` opened with our keys."""
+        self._refuse_known(opened.envelope_hash)
+        message = opened.message
+        is_content = not message.is_sync and not message.is_ephemeral
+        return Verified(
+            opened=opened.opened,
+            message=message,
+            content=decode_content(message.content or b"") if is_content else None,
+            waku_hash=waku_hash,
+            envelope_hash=opened.envelope_hash,
+            stored=stored,
+        )
+
     def reopen(self, raw: bytes, retrieval_hint: bytes | None) -> Verified:
         """Like ``open``, for a signed part that was kept."""
         return self._verify(
@@ -160,11 +177,8 @@ class GroupWire:
     def _verify(
         self, opened: Opened, *, waku_hash: WakuHash, envelope_hash: bytes, stored: bool
     ) -> Verified:
-        message = decode_message(opened.sds_bytes)
-        if encode_message(message) != opened.sds_bytes:
-            raise RemoteProtocolError("not_canonical", "SDS message")
-        is_content = not message.is_sync and not message.is_ephemeral
-        content = self._content_of(message) if is_content else None
+        message = checked_message(opened)
+        content = checked_content(self._sealed.group_id, message)
         return Verified(
             opened=opened,
             message=message,
@@ -173,23 +187,6 @@ class GroupWire:
             envelope_hash=envelope_hash,
             stored=stored,
         )
-
-    def _content_of(self, message: Message) -> Content:
-        """Decode the content, and recompute the message's id from it."""
-        content = message.content or b""
-        decoded = decode_content(content)
-        expected = message_id_of(
-            self._sealed.group_id,
-            message.sender_id,
-            message.channel_id,
-            message.lamport_timestamp or 0,
-            [entry.message_id for entry in message.causal_history],
-            content,
-            decoded,
-        )
-        if message.message_id != expected:
-            raise RemoteProtocolError("id_mismatch")
-        return decoded
 
     def done_with(self, verified: Verified) -> None:
         """Remember that this envelope needs no more handling.
@@ -207,11 +204,6 @@ def content_of(message: Message, verified: Verified | None) -> Content:
     if verified is not None and verified.content and verified.message is message:
         return verified.content
     return decode_content(message.content or b"")
-
-
-def _hash_of(waku: WakuMessage) -> bytes:
-    """Over the whole envelope, which has one form only."""
-    return sha256(waku.payload).digest()[:_HASH_BYTES]
 
 
 def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:

@@ -159,6 +159,7 @@ class Person:
         config: HistoryConfig = QUICK,
         keeps: bool = False,
         recorder: Recorder | None = None,
+        opening_command: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.told: list[EngineEvent] = []
@@ -167,6 +168,7 @@ class Person:
         self._peers = peers
         self._config = config
         self._recorder = recorder
+        self._opening_command = opening_command
         self._changed = asyncio.Event()
         self.store: BreakableStore | None = None
         self.passed_ms = 0
@@ -199,6 +201,7 @@ class Person:
                 peers=self._peers,
                 history=self._config,
                 recorder=self._recorder,
+                opening_command=self._opening_command,
             )
         )
         engine.subscribe(self._hear)

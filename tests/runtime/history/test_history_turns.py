@@ -13,7 +13,8 @@ from engine.core.ids import ContentTopic, PubsubTopic, UnixMs
 from engine.network.stores import port
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.persistence.storage_thread import StorageThread
-from engine.runtime.history.backfill import Backfill, HistoryDependencies
+from engine.runtime.history.backfill import Backfill
+from engine.runtime.history.dependencies import HistoryDependencies
 from engine.runtime.history.progress import INBOX
 from engine.runtime.history.stores import StoreRegistry
 from engine.runtime.job_queue import JobInput

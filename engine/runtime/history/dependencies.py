@@ -1,0 +1,62 @@
+"""What history is given: a network to ask Stores over, and where their messages go."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct
+
+from engine.core.counters import Counters
+from engine.core.entropy import RandomUnit
+from engine.core.history.config import HistoryConfig
+from engine.core.history.queries import HistoryMessage
+from engine.core.ids import UnixMs
+from engine.core.ports import ProfileStore
+from engine.delivery.recorder import Recorder
+from engine.events import EngineEvent
+from engine.network.stores.port import StoreNetwork
+from engine.persistence.storage_thread import StorageThread
+from engine.runtime.job_queue import JobInput
+from engine.runtime.own_clock import OwnClock
+from engine.session.group.opening import OpenedPage
+
+OpenPage: TypeAlias = Callable[[Sequence[HistoryMessage]], Awaitable[OpenedPage]]
+"""Opens messages outside the session: a result for each, or none at all."""
+
+
+class HistoryDependencies(Struct, frozen=True, kw_only=True):
+    """What history is given by the engine."""
+
+    network: StoreNetwork | None
+    """None: no Stores are ever asked."""
+    store: ProfileStore
+    storage: StorageThread
+    random_unit: RandomUnit
+    publish: Callable[[EngineEvent], None]
+    counters: Counters
+    online: Callable[[], bool]
+    config: HistoryConfig
+    clock: OwnClock
+    recorder: Recorder | None = None
+    opening_command: Sequence[str] = ()
+    """Runs ``engine.runtime.history.opening_process.serve``."""
+
+
+class Sink(Protocol):
+    """Where a backfill delivers messages: a conversation's runner, or the inbox."""
+
+    async def feed(self, inputs: Sequence[JobInput], /) -> None:
+        """Take messages and answers, in order.  Returns once the results are durable.
+
+        Raises StorageError, or LocalProtocolError if the conversation is gone.
+        """
+
+    @property
+    def waiting(self) -> int:
+        """Received messages that wait for missing dependencies."""
+
+    @property
+    def arrived(self) -> int:
+        """Readable messages that came from Stores."""
+
+    @property
+    def oldest_ms(self) -> UnixMs | None: ...

@@ -1,0 +1,169 @@
+"""A second process that opens a group's messages while a large backfill is handled.
+
+Opening a message (``engine.session.group.opening``) takes nearly half of what filling in one costs,
+and other threads do not help, since Python's lock is needed for most of it.  The process is started
+when it is first used, and ends when it was not used for a while, or with the program.  It answers
+one page at a time over its standard streams, and keeps nothing: the keys come with each page.
+
+What it does not answer is opened by the session as usual.  If it fails, it is counted, and not
+started again.
+"""
+
+import asyncio
+import contextlib
+import logging
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import IO, Final
+
+import msgspec
+
+from engine.core.counters import Counters
+from engine.core.history.queries import HistoryMessage
+from engine.core.invite import group_id_of
+from engine.core.records import GroupRecord
+from engine.session.group.opening import (
+    OpenedPage,
+    PageToOpen,
+    decode_opened,
+    encode_page,
+    open_page,
+)
+
+IDLE_S: Final = 20.0
+ANSWER_S: Final = 30.0
+"""A page that takes longer is opened by the session."""
+END_S: Final = 5.0
+LENGTH_BYTES: Final = 4
+NOTHING: Final = PageToOpen(payloads=())
+"""Answered as soon as it runs."""
+
+logger = logging.getLogger(__name__)
+
+
+def serve(pages: IO[bytes], answers: IO[bytes]) -> None:
+    """What the process does, until its input ends."""
+    while (page := _read(pages)) is not None:
+        _write(answers, open_page(page))
+
+
+class OpeningProcess:
+    def __init__(self, command: Sequence[str], counters: Counters) -> None:
+        """``command`` runs ``serve``; without one, nothing is opened."""
+        self._command = command
+        self._counters = counters
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening")
+        self._process: Future[_Process] | None = None
+        self._ready: Future[OpenedPage] | None = None
+        self._idle: asyncio.TimerHandle | None = None
+        self._is_over = not command
+
+    async def open(self, group: GroupRecord, messages: Sequence[HistoryMessage]) -> OpenedPage:
+        """A result for each message; none at all if it does not run, or not yet."""
+        if self._is_over:
+            return ()
+        self._put_off_end()
+        process, ready = self._begun()
+        if not ready.done():
+            return ()
+        page = PageToOpen(
+            group_id=group_id_of(group.conversation_id),
+            epoch_keys=group.epoch_keys,
+            payloads=tuple(one.message.payload for one in messages),
+        )
+        try:
+            ready.result()
+            async with asyncio.timeout(ANSWER_S):
+                asked = self._thread.submit(process.result().ask, page)
+                return await asyncio.wrap_future(asked)
+        except (OSError, EOFError, msgspec.DecodeError) as error:
+            self._fail(error)
+            return ()
+
+    async def stop(self) -> None:
+        """End the process, whatever it does."""
+        self._is_over = True
+        if self._idle is not None:
+            self._idle.cancel()
+        with contextlib.suppress(OSError):
+            if self._process is not None:
+                (await asyncio.wrap_future(self._process)).kill()
+            if ended := self._end():
+                await asyncio.wrap_future(ended)
+        self._thread.shutdown(wait=False)
+
+    def _begun(self) -> tuple[Future["_Process"], Future[OpenedPage]]:
+        if self._process is None or self._ready is None:
+            self._process = process = self._thread.submit(_Process, self._command)
+            self._ready = self._thread.submit(lambda: process.result().ask(NOTHING))
+        return self._process, self._ready
+
+    def _put_off_end(self) -> None:
+        if self._idle is not None:
+            self._idle.cancel()
+        self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end)
+
+    def _end(self) -> Future[None] | None:
+        """End it once it has answered what it was asked."""
+        process, self._process, self._ready = self._process, None, None
+        return None if process is None else self._thread.submit(lambda: process.result().end())
+
+    def _fail(self, error: Exception) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self._counters.add("history.opening_process_failed")
+        logger.warning("the opening process failed", extra={"error": type(error).__name__})
+        if self._process is not None and self._process.exception() is None:
+            self._process.result().kill()
+        self._end()
+
+
+class _Process:
+    """One run of it.  All methods but ``kill`` wait, and belong to one thread."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        """Raises OSError."""
+        self._popen = subprocess.Popen(  # noqa: S603 - the program itself
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+
+    def ask(self, page: PageToOpen) -> OpenedPage:
+        """Raises OSError or EOFError if it has ended, and DecodeError."""
+        pages, answers = self._popen.stdin, self._popen.stdout
+        if pages is None or answers is None:
+            raise EOFError
+        _write(pages, encode_page(page))
+        answer = _read(answers)
+        if answer is None:
+            raise EOFError
+        opened = decode_opened(answer)
+        if len(opened) != len(page.payloads):
+            raise EOFError
+        return opened
+
+    def kill(self) -> None:
+        self._popen.kill()
+
+    def end(self) -> None:
+        try:
+            self._popen.communicate(timeout=END_S)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.communicate()
+
+
+def _write(stream: IO[bytes], data: bytes) -> None:
+    stream.write(len(data).to_bytes(LENGTH_BYTES) + data)
+    stream.flush()
+
+
+def _read(stream: IO[bytes]) -> bytes | None:
+    """None: the stream has ended, perhaps in the middle."""
+    length = int.from_bytes(head) if len(head := stream.read(LENGTH_BYTES)) == LENGTH_BYTES else 0
+    data = stream.read(length)
+    return data if 0 < length == len(data) else None

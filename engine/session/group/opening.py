@@ -1,0 +1,110 @@
+"""Opens envelopes of a group, and makes all checks that come before membership.
+
+These are seal, signature and sender (``engine.crypto.sealed``), the canonical SDS form, content and
+message id.  They need nothing of a conversation but its keys.  So ``open_page`` can run in another
+process (``engine.runtime.history.opening_process``), whose requests and answers are defined here.
+"""
+
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from engine.codec.content import decode_content
+from engine.codec.message_id import message_id_of
+from engine.codec.sds import decode_message, encode_message
+from engine.core.content import Content
+from engine.core.errors import RemoteProtocolError
+from engine.core.sds.vocabulary import Message
+from engine.crypto.sealed import Opened, SealedGroup
+
+_HASH_BYTES = 16
+
+
+class PageToOpen(Struct, frozen=True, kw_only=True):
+    """Payloads of Waku messages, and the keys of their group."""
+
+    payloads: tuple[bytes, ...]
+    group_id: bytes = b""
+    epoch_keys: tuple[bytes, ...] = ()
+
+
+class OpenedEnvelope(Struct, frozen=True, kw_only=True):
+    """An envelope that passed all checks that come before membership."""
+
+    envelope_hash: bytes
+    """Over header and ciphertext, because a member can seal other content under a known header."""
+    opened: Opened
+    message: Message
+
+
+OpenedPage = tuple[OpenedEnvelope | None, ...]
+"""In the order of the payloads.  None: it failed a check."""
+
+_to_bytes = msgspec.msgpack.Encoder().encode
+_to_page = msgspec.msgpack.Decoder(PageToOpen).decode
+_to_opened = msgspec.msgpack.Decoder(OpenedPage).decode
+
+
+def encode_page(page: PageToOpen) -> bytes:
+    return _to_bytes(page)
+
+
+def decode_opened(data: bytes) -> OpenedPage:
+    """Raises msgspec.DecodeError."""
+    return _to_opened(data)
+
+
+def open_page(data: bytes) -> bytes:
+    """From an encoded ``PageToOpen`` to what ``decode_opened`` takes."""
+    page = _to_page(data)
+    if not page.payloads:
+        return _to_bytes(())
+    sealed = SealedGroup(group_id=page.group_id, epoch_keys=page.epoch_keys)
+    return _to_bytes([_open(sealed, payload) for payload in page.payloads])
+
+
+def _open(sealed: SealedGroup, payload: bytes) -> OpenedEnvelope | None:
+    try:
+        opened = sealed.open(payload)
+        message = checked_message(opened)
+        checked_content(sealed.group_id, message)
+    except RemoteProtocolError:
+        return None
+    return OpenedEnvelope(envelope_hash=envelope_hash_of(payload), opened=opened, message=message)
+
+
+def envelope_hash_of(payload: bytes) -> bytes:
+    """Over the whole envelope, which has one form only."""
+    return sha256(payload).digest()[:_HASH_BYTES]
+
+
+def checked_message(opened: Opened) -> Message:
+    """Raises RemoteProtocolError, also for a message in another than its canonical form."""
+    message = decode_message(opened.sds_bytes)
+    if encode_message(message) != opened.sds_bytes:
+        raise RemoteProtocolError("not_canonical", "SDS message")
+    return message
+
+
+def checked_content(group_id: bytes, message: Message) -> Content | None:
+    """The content, whose message id is recomputed; None for sync and ephemeral messages.
+
+    Raises RemoteProtocolError.
+    """
+    if message.is_sync or message.is_ephemeral:
+        return None
+    content = message.content or b""
+    decoded = decode_content(content)
+    expected = message_id_of(
+        group_id,
+        message.sender_id,
+        message.channel_id,
+        message.lamport_timestamp or 0,
+        [entry.message_id for entry in message.causal_history],
+        content,
+        decoded,
+    )
+    if message.message_id != expected:
+        raise RemoteProtocolError("id_mismatch")
+    return decoded

@@ -1,0 +1,144 @@
+"""History with a second process that opens messages: as without it, whatever becomes of it."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from chat_app.compose import opening_command
+from engine.codec.waku import decode_waku_message
+from engine.core.content import Text
+from engine.core.counters import Counters
+from engine.core.history.queries import HistoryMessage
+from engine.core.ids import PubsubTopic, UnixMs, WakuHash
+from engine.core.records import GroupRecord
+from engine.network.waku.store.intake import Archive
+from engine.runtime.history.opening_process import OpeningProcess
+from engine.session.group.opening import OpenedPage
+from tests.patience import PATIENCE_S
+from tests.runtime.history.history_stage import (
+    Person,
+    RationedArchive,
+    StoreNode,
+    say_in_a_group,
+    until,
+)
+from tests.session.test_group_session import NOW, pair, settle
+
+MANY = 600
+FAILED = "history.opening_process_failed"
+UNLIMITED = 10**9
+
+
+def helper(mark: Path, *what: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", "tests.runtime.history.opening_helper", str(mark), *what)
+
+
+def a_page() -> tuple[GroupRecord, list[HistoryMessage]]:
+    alice, bob = pair()
+    at_ms = settle(alice, bob, NOW, 90)
+    said = [alice.say(Text(text=f"{n}"), now_ms=UnixMs(at_ms + n))[0] for n in range(3)]
+    messages = [decode_waku_message(out.payload) for out in said]
+    topic = PubsubTopic("/waku/2/rs/1/0")
+    return bob.store.groups()[0], [
+        HistoryMessage(WakuHash(bytes(32)), message, topic) for message in messages
+    ]
+
+
+async def once_it_runs(
+    process: OpeningProcess, group: GroupRecord, messages: Sequence[HistoryMessage]
+) -> OpenedPage:
+    async with asyncio.timeout(PATIENCE_S):
+        while not (opened := await process.open(group, messages)):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return opened
+
+
+async def test_the_program_itself_opens_pages_and_ends_when_it_is_stopped() -> None:
+    counters = Counters()
+    process = OpeningProcess(opening_command(), counters)
+    group, messages = a_page()
+    assert await process.open(group, messages) == (), "it is only being started"
+    opened = await once_it_runs(process, group, messages)
+    assert [one.message.content is not None for one in opened if one] == [True] * 3
+    await process.stop()
+    assert await process.open(group, messages) == ()
+    assert counters[FAILED] == 0
+
+
+@pytest.mark.parametrize("what", ["dies", "hangs"])
+async def test_one_that_fails_is_counted_once_and_not_asked_again(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.runtime.history.opening_process.ANSWER_S", 0.2)
+    counters = Counters()
+    process = OpeningProcess(helper(tmp_path / "mark", what), counters)
+    group, messages = a_page()
+    async with asyncio.timeout(PATIENCE_S):
+        while not counters[FAILED]:
+            assert await process.open(group, messages) == ()
+            await asyncio.sleep(0.01)
+    assert await process.open(group, messages) == ()
+    assert counters[FAILED] == 1
+    await process.stop()
+
+
+async def test_a_program_that_cannot_be_started_is_counted(tmp_path: Path) -> None:
+    counters = Counters()
+    process = OpeningProcess((str(tmp_path / "nothing"),), counters)
+    group, messages = a_page()
+    async with asyncio.timeout(PATIENCE_S):
+        while not counters[FAILED]:
+            assert await process.open(group, messages) == ()
+            await asyncio.sleep(0.01)
+    await process.stop()
+
+
+async def test_it_ends_when_it_was_not_used_for_a_while_and_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.runtime.history.opening_process.IDLE_S", 0.0)
+    mark = tmp_path / "mark"
+    process = OpeningProcess(helper(mark), Counters())
+    group, messages = a_page()
+    await process.open(group, messages)
+    await until(mark.exists)
+    mark.unlink()
+    await process.open(group, messages)
+    await until(mark.exists)
+    await process.stop()
+
+
+@pytest.mark.parametrize("what", ["", "dies"])
+async def test_a_backfill_tells_everything_once(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the process is killed in the middle of an answer."""
+    monkeypatch.setattr("engine.runtime.history.backfill.LARGE_MESSAGES", 0)
+    archives: list[RationedArchive] = []
+
+    def rationed(archive: Archive) -> Archive:
+        archives.append(RationedArchive(archive))
+        return archives[-1]
+
+    node, mark = StoreNode(tmp_path, "store"), tmp_path / "mark"
+    address = await node.start(wrap=rationed)
+    archives[-1].give_out(UNLIMITED)
+    past = await say_in_a_group(tmp_path, MANY, node)
+    archives[-1].give_out(100)
+    bob = await Person(
+        "Bob", tmp_path, peers=(address,), opening_command=helper(mark, what)
+    ).start()
+    await bob.engine.groups.join(past.link)
+    await until(mark.exists)
+    archives[-1].give_out(UNLIMITED)
+    await bob.until_told(past.group, MANY)
+    assert sorted(bob.texts(past.group)) == sorted(past.said), "each once"
+    assert await bob.log_of(past.group, past.said) == past.logged
+    assert await bob.engine.timeline.gap(past.group) is None
+    await bob.stop()
+    with bob.disk() as disk:
+        assert disk.counters().get(FAILED, 0) == (what == "dies")
+    await node.stop()

@@ -1,0 +1,87 @@
+"""A page that is opened without the session says the same as the session would."""
+
+from msgspec.structs import replace
+
+from engine.codec.waku import decode_waku_message
+from engine.core.content import Text
+from engine.core.ids import UnixMs, WakuHash
+from engine.core.invite import group_id_of
+from engine.core.waku import WakuMessage
+from engine.session.group.opening import (
+    OpenedPage,
+    PageToOpen,
+    decode_opened,
+    encode_page,
+    open_page,
+)
+from engine.session.inputs import MessageArrived
+from engine.sim.session_participant import SessionParticipant
+from tests.session.test_group_session import NOW, conversation_of, pair, settle, texts
+
+HASH = WakuHash(bytes(32))
+
+
+def said(count: int) -> tuple[SessionParticipant, list[WakuMessage]]:
+    """Bob, and what Alice says after both know each other."""
+    alice, bob = pair()
+    at_ms = settle(alice, bob, NOW, 90)
+    outgoing = [
+        out
+        for number in range(count)
+        for out in alice.say(Text(text=f"text {number}"), now_ms=UnixMs(at_ms + number))
+    ]
+    return bob, [decode_waku_message(out.payload) for out in outgoing]
+
+
+def opened(receiver: SessionParticipant, messages: list[WakuMessage]) -> OpenedPage:
+    group = receiver.store.groups()[0]
+    page = PageToOpen(
+        group_id=group_id_of(conversation_of(receiver)),
+        epoch_keys=group.epoch_keys,
+        payloads=tuple(message.payload for message in messages),
+    )
+    return decode_opened(open_page(encode_page(page)))
+
+
+def test_the_session_does_the_same_with_what_was_opened_before() -> None:
+    bob, messages = said(3)
+    twin, same = said(3)
+    assert messages == same
+    for message, before in zip(messages, opened(bob, messages), strict=True):
+        assert before is not None
+        plain = MessageArrived(message, HASH, stored=True)
+        told = bob.session.handle(replace(plain, opened=before), now_ms=UnixMs(NOW + 100_000))
+        assert told == twin.session.handle(plain, now_ms=UnixMs(NOW + 100_000))
+        bob.store.apply(told.writes)
+    assert [text for text in texts(bob) if text.startswith("text")] == [
+        "text 0",
+        "text 1",
+        "text 2",
+    ]
+
+
+def test_what_fails_a_check_is_left_to_the_session_which_counts_it() -> None:
+    bob, [message] = said(1)
+    junk = replace(message, payload=message.payload[:-1] + bytes([message.payload[-1] ^ 1]))
+    assert opened(bob, [junk, message, replace(message, payload=b"")])[0::2] == (None, None)
+    bob.session.handle(MessageArrived(junk, HASH, stored=True), now_ms=NOW)
+    assert bob.counters["group.bad_seal"] == 1
+
+
+def test_a_copy_that_was_opened_before_counts_as_replayed() -> None:
+    bob, [message] = said(1)
+    arrived = MessageArrived(message, HASH, stored=True, opened=opened(bob, [message])[0])
+    now_ms = UnixMs(NOW + 100_000)
+    bob.store.apply(bob.session.handle(arrived, now_ms=now_ms).writes)
+    assert bob.session.handle(arrived, now_ms=now_ms).writes == ()
+    assert bob.counters["group.replayed"] == 1
+
+
+def test_other_keys_open_nothing() -> None:
+    bob, messages = said(1)
+    page = PageToOpen(
+        group_id=group_id_of(conversation_of(bob)),
+        epoch_keys=(bytes(32),),
+        payloads=tuple(message.payload for message in messages),
+    )
+    assert decode_opened(open_page(encode_page(page))) == (None,)
