@@ -45,9 +45,11 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
+from ui.languages import speak
 from ui.pictures import encoded_picture
 from ui.settings import Appearance, UiSettings
 from ui.timeline.rows import message_in
+from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
 
@@ -526,6 +528,32 @@ async def file_pictures(window: MainWindow) -> None:
     window.pane.timeline.go_to_newest()
 
 
+async def language_pictures(cast: Cast, tide: ConversationId) -> None:
+    """French, narrow too; and the window mirrored, as Hebrew has it, in English words."""
+    for language, sizes in (
+        ("fr", {"french": SIZE, "french-narrow": NARROW}),
+        ("he", {"mirrored": SIZE}),
+    ):
+        speak(language)
+        settings = UiSettings()
+        Looks(settings).apply()
+        context = WindowContext(version="0.1.0", now=cast.clock.now)
+        window = MainWindow(cast.engines["Ines"], settings, context)
+        window.resize(*SIZE)
+        window.show()
+        await window.start()
+        window.open_conversation(tide)
+        for name, size in sizes.items():
+            window.resize(*size)
+            await asyncio.sleep(1)
+            window.pane.timeline.go_to_newest()
+            await picture(window, Appearance.LIGHT, f"{name}-light.png")
+            await picture(window, Appearance.DARK, f"{name}-dark.png")
+        await window.shutdown()
+        window.close()
+    speak("en")
+
+
 async def draw() -> int:
     os.environ["TZ"] = "UTC"
     time.tzset()
@@ -552,6 +580,8 @@ async def draw() -> int:
         await history_pictures(window, cast, tide)
         await people_pictures(window, cast)
         await window.shutdown()
+        window.close()
+        await language_pictures(cast, tide)
         for engine in cast.engines.values():
             await engine.stop()
     return 0
