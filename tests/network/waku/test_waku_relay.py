@@ -85,6 +85,28 @@ async def test_a_peer_that_says_very_much_waits_and_the_others_are_heard() -> No
         assert hub.counters["relay.paced"] == 1
 
 
+async def test_peers_that_say_much_share_what_is_read_and_one_that_says_little_is_heard() -> None:
+    async with Net() as net:
+        tight = RelaySettings(new_bytes_per_s=1, new_bytes_burst=20_000, own_share=1 / 4)
+        hub = await net.node("hub", tight)
+        first, second, other = [await net.node(name) for name in ("first", "second", "other")]
+        for node in (first, second, other):
+            await node.host.connect("/memory/hub")
+        await hub.until_meshed(3)
+        await other.until_meshed(1)
+        for number in range(1, 101):
+            await first.relay.publish(TOPIC, waku_data(number, 1_000))
+            await second.relay.publish(TOPIC, waku_data(100 + number, 1_000))
+        await hub.until(lambda: hub.counters["relay.paced"] == 2)
+        flood = len(hub.inbox)
+        assert 20 <= flood <= 26, "the common bucket, and what each has read beyond it"
+        said = [1_000 + number for number in range(20)]
+        for number in said:
+            await other.relay.publish(TOPIC, waku_data(number, 100))
+        await hub.until(lambda: said[-1] in hub.inbox)
+        assert hub.inbox[flood:] == said
+
+
 async def test_what_was_heard_before_costs_a_peer_nothing() -> None:
     async with Net() as net:
         tight = RelaySettings(new_bytes_per_s=1, new_bytes_burst=20_000)

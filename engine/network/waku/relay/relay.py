@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from random import Random
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, field
 
@@ -70,9 +70,15 @@ class RelaySettings(Struct, frozen=True, kw_only=True):
     stuck_s: float = 0.02
     """How long a reader waits for a full peer that accepts nothing."""
     new_bytes_per_s: float = 2 * 1024 * 1024
-    """How much that is new is read from one peer per second, in the long run ..."""
+    """How much that is new is read from all peers per second, in the long run ..."""
     new_bytes_burst: float = 4 * 1024 * 1024
-    """... and at once.  A peer that has more to say waits; duplicates are free."""
+    """... and at once.  Peers that have more to say wait; duplicates are free."""
+    own_share: float = 1 / 32
+    """What each peer may have of both, however much the others say."""
+
+
+_ALL: Final = PeerId("")
+"""Names the bucket that all peers share."""
 
 
 class RelayObserver(Protocol):
@@ -121,12 +127,16 @@ class WakuRelay:
         self._reopenings: dict[PeerId, asyncio.TimerHandle] = {}
         """Connected peers whose session has given up for now."""
         self._timer: asyncio.TimerHandle | None = None
-        self._new_bytes = TokenBuckets(
-            per_second=settings.new_bytes_per_s,
-            burst=settings.new_bytes_burst,
+        self._new_bytes = self._token_buckets(1.0)
+        self._own_new_bytes = self._token_buckets(settings.own_share)
+        self._running = False
+
+    def _token_buckets(self, share: float) -> TokenBuckets:
+        return TokenBuckets(
+            per_second=share * self._settings.new_bytes_per_s,
+            burst=share * self._settings.new_bytes_burst,
             clock_s=lambda: asyncio.get_running_loop().time(),
         )
-        self._running = False
 
     def start(self) -> None:
         """Call before the host starts, so that no peer is missed."""
@@ -326,9 +336,14 @@ class WakuRelay:
                     await self._room_beyond(peer_id)
 
     async def _pace(self, peer_id: PeerId, new_bytes: int) -> None:
-        """Let a peer that says very much wait, so that others are heard meanwhile."""
-        self._new_bytes.spend(peer_id, new_bytes)
-        if wait_s := self._new_bytes.wait_s(peer_id):
+        """Let a peer that says very much wait, so that others are heard meanwhile.
+
+        All share one bucket, because who has this node as its only peer reads as slowly: what is
+        taken in beyond that would only grow the queues to those peers.
+        """
+        self._new_bytes.spend(_ALL, new_bytes)
+        self._own_new_bytes.spend(peer_id, new_bytes)
+        if wait_s := min(self._new_bytes.wait_s(_ALL), self._own_new_bytes.wait_s(peer_id)):
             self._counters.add("relay.paced")
             await asyncio.sleep(wait_s)
 
