@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 
 from ui.controls import Area, Button, Text
 from ui.icons import app_icon
+from ui.progress_line import ProgressLine
 from ui.theme import current_theme
 from ui.translate import tr
-from ui.window.history_bar import ProgressLine
 
 _WIDTH = 440
 _EDGE, _GAP = 24, 10
@@ -36,8 +36,7 @@ class CarryingOverWindow(Area):
             words = tr("The damaged profile stays as it is. You may stop it.")
         self.title = Text(title, face="heading", strong=True, wrap=True)
         self.words = Text(words, colour="ink2", wrap=True)
-        self.line = ProgressLine()
-        self.line.setAccessibleName(tr("Messages carried over"))
+        self.line = ProgressLine(tr("Messages carried over"))
         self.percent = Text(face="label", colour="ink2")
         self.stop = Button(tr("Stop and quit"))
         self.stop.clicked.connect(self.close)
