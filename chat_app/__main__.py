@@ -52,9 +52,7 @@ def _without_link(given: Sequence[str]) -> tuple[list[str], str]:
     return [word for word in given if not word.startswith(OWN_SCHEME)], link
 
 
-def _dispatch(  # noqa: PLR0911 - a table of commands
-    asked: argparse.Namespace, link: str
-) -> int:
+def _dispatch(asked: argparse.Namespace, link: str) -> int:  # noqa: PLR0911 - a table of commands
     """Import late: a window takes Qt, the headless commands should not wait for it."""
     # ruff: noqa: PLC0415
     from chat_app.paths import profile_paths
@@ -66,6 +64,14 @@ def _dispatch(  # noqa: PLR0911 - a table of commands
             from chat_app.doctor import examine
 
             return examine(profile_paths(asked.profile, asked.profile_dir), as_json=asked.json)
+        case "backup":
+            from chat_app.backing_up import back_up
+
+            return back_up(asked)
+        case "restore":
+            from chat_app.restoring import restore
+
+            return restore(asked)
         case "export-log":
             from chat_app.export_log import export_log
 
@@ -215,7 +221,24 @@ def _parser() -> _Parser:
     add_node_options(node)
     add_export_commands(commands, _add_profile)
     commands.add_parser("open-history")  # Without help: the window starts it for itself.
+    _add_backup(commands)
     return parser
+
+
+def _add_backup(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    for name, does in (
+        ("backup", "write this profile into one encrypted file"),
+        ("restore", "make a profile of such a file, where there is none"),
+    ):
+        command = commands.add_parser(name, help=does)
+        _add_profile(command)
+        command.add_argument("file", type=_path, metavar="FILE")
+        command.add_argument(
+            "--passphrase-file",
+            type=_path,
+            metavar="FILE",
+            help="its first line is the passphrase (default: asked for, or standard input)",
+        )
 
 
 def _add_profile(parser: argparse.ArgumentParser) -> None:
@@ -228,7 +251,7 @@ def _add_profile(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--profile-dir",
-        type=_directory,
+        type=_path,
         default=argparse.SUPPRESS,
         metavar="DIR",
         help="keep the whole profile in this directory",
@@ -264,10 +287,10 @@ def _faults(text: str) -> FaultSpec:
         raise argparse.ArgumentTypeError(str(error).removeprefix("faults: ")) from error
 
 
-def _directory(text: str) -> Path:
+def _path(text: str) -> Path:
     """Empty would be the current directory, and is a variable that was not set."""
     if not text or "\0" in text:
-        raise argparse.ArgumentTypeError(f"{text!r}: a directory's path is needed")
+        raise argparse.ArgumentTypeError(f"{text!r}: a directory's or file's path is needed")
     return Path(text)
 
 

@@ -147,7 +147,9 @@ def _actions(error: Exception) -> tuple[StartAction, ...]:
         case TransportError(fault=TransportFault.CANNOT_LISTEN) if not _is_of_address(error):
             return StartAction.ANY_PORT, StartAction.TRY_AGAIN
         case StorageError(fault=StorageFault.DAMAGED):
-            return StartAction.READ_WHAT_CAN_BE, StartAction.TRY_AGAIN
+            return StartAction.READ_WHAT_CAN_BE, StartAction.RESTORE, StartAction.TRY_AGAIN
+        case StorageError(fault=StorageFault.NOT_DECRYPTED | StorageFault.NO_KEY):
+            return StartAction.TRY_AGAIN, StartAction.RESTORE
         case _:
             is_in_vain = isinstance(error, StorageError) and error.fault in _IN_VAIN
             may_pass = isinstance(error, ChatError) and not is_in_vain

@@ -17,6 +17,8 @@ from engine.core.errors import ConfigError
 
 APPLICATION: Final = "causerie"
 DEFAULT_PROFILE: Final = "default"
+_MOST_OF_A_NAME: Final = 18
+"""Characters, so that with all that follows it is a name of a profile."""
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,40}")
 # Windows takes these for devices, whatever follows the first dot.
 _DEVICES: Final = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
@@ -70,3 +72,20 @@ def profile_paths(name: str | None = None, directory: Path | None = None) -> Pro
         / "profiles"
         / checked,
     )
+
+
+def paths_beside(paths: ProfilePaths, ending: str) -> ProfilePaths:
+    """Of a profile that is not there yet, named after another one."""
+    first = f"{paths.name[:_MOST_OF_A_NAME]}-{ending}"
+    there, number = _beside(paths, first), 1
+    while there.directory.exists() or there.settings_directory.exists():
+        number += 1
+        there = _beside(paths, f"{first}-{number}")
+    return there
+
+
+def _beside(paths: ProfilePaths, name: str) -> ProfilePaths:
+    directory = paths.directory.with_name(name)
+    own_place = paths.settings_directory == paths.directory
+    settings = directory if own_place else paths.settings_directory.with_name(name)
+    return ProfilePaths(name=name, directory=directory, settings_directory=settings)

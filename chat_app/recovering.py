@@ -9,13 +9,12 @@ import asyncio
 import shutil
 import time
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 
 from chat_app.carrying_over import CarryingOver
 from chat_app.interrupts import Interrupts
-from chat_app.paths import ProfilePaths
+from chat_app.paths import ProfilePaths, paths_beside
 from chat_app.qt_loop import run_on_qt
 from engine.core.errors import StorageError, StorageFault
 from engine.persistence.carry_over import Progress
@@ -25,9 +24,6 @@ from engine.persistence.profile_directory import ProfileDirectory, open_profile_
 from engine.persistence.recovery import Recovered, recover
 from ui.settings import UiSettings
 
-_MOST_OF_A_NAME: Final = 18
-"""Characters, so that with all that follows it is a name of a profile."""
-
 
 class RecoveredProfile(Struct, frozen=True, kw_only=True):
     paths: ProfilePaths
@@ -36,19 +32,7 @@ class RecoveredProfile(Struct, frozen=True, kw_only=True):
 
 def recovered_paths(paths: ProfilePaths, day: str) -> ProfilePaths:
     """Of a name that nothing has, not even settings; ``day``: such as 2026-11-24."""
-    first = f"{paths.name[:_MOST_OF_A_NAME]}-recovered-{day}"
-    there, number = _beside(paths, first), 1
-    while there.directory.exists() or there.settings_directory.exists():
-        number += 1
-        there = _beside(paths, f"{first}-{number}")
-    return there
-
-
-def _beside(paths: ProfilePaths, name: str) -> ProfilePaths:
-    directory = paths.directory.with_name(name)
-    own_place = paths.settings_directory == paths.directory
-    settings = directory if own_place else paths.settings_directory.with_name(name)
-    return ProfilePaths(name=name, directory=directory, settings_directory=settings)
+    return paths_beside(paths, f"recovered-{day}")
 
 
 def recover_profile(paths: ProfilePaths, progress: Progress, *, day: str) -> RecoveredProfile:

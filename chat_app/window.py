@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject
 
+from chat_app.backing_up import WINDOW_FILE, WindowBackups
 from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordOptions, make_recorder
@@ -28,7 +29,7 @@ from chat_app.failed_start import ask_about, ask_about_recovered, can_be_seen, s
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl
-from chat_app.paths import ProfilePaths
+from chat_app.paths import ProfilePaths, paths_beside
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import ReadSettings, Settings, load_what_is_right
 from chat_app.settings_control import SettingsControl
@@ -57,6 +58,10 @@ _PATIENCE_S: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.1
 _START_AGAIN: Final = -1
 """In place of an exit status: settings are to count that are read at a start."""
+
+
+class RestoreAskedError(Exception):
+    """The window closed for a backup to be restored, which needs the profile for itself."""
 
 
 class WindowOptions(Struct, frozen=True, kw_only=True):
@@ -93,17 +98,30 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
                 return status
             action = StartAction.TRY_AGAIN
             options = replace(options, link="", minimised=False)
+        except RestoreAskedError:
+            action = StartAction.TRY_AGAIN
+            _restored(paths)
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
             action = ask_about(error, paths)
             if action is StartAction.QUIT:
                 raise
+            if action is StartAction.RESTORE:
+                beside = paths_beside(paths, f"restored-{time.strftime('%Y-%m-%d')}")
+                paths = beside if _restored(beside) else paths
             if action is StartAction.READ_WHAT_CAN_BE:
                 opened = _recovered(paths)
                 if opened is None:
                     raise
                 paths = opened
+
+
+def _restored(paths: ProfilePaths) -> bool:
+    """Whether a backup has become the profile there."""
+    from chat_app.restoring import restore_in_window  # noqa: PLC0415 - seldom wanted
+
+    return restore_in_window(paths)
 
 
 def _recovered(paths: ProfilePaths) -> ProfilePaths | None:
@@ -176,7 +194,7 @@ async def _run(
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
     kept = SettingsControl(paths.settings_file, settings, control)
-    memory = WindowMemory(WindowSettings(kept), directory.path / "window.json")
+    memory = WindowMemory(WindowSettings(kept), directory.path / WINDOW_FILE)
     with Interrupts() as interrupts:
         carrying_over = CarryingOver(_ui_settings(memory), interrupts)
         engine = build_engine(
@@ -190,6 +208,7 @@ async def _run(
             mentions_when_muted=lambda: kept.settings.notifications.mentions_when_muted,
             progress=carrying_over.progress,
         )
+        restore_asked = asyncio.Event()
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
             if await _start(engine, carrying_over):
@@ -200,6 +219,8 @@ async def _run(
                     earlier_profile=str(earlier_profile(directory) or ""),
                     explains_closing=True,
                     autostart=_autostart(options.start_command),
+                    backups=WindowBackups(paths),
+                    restore=None if engine.identity() else restore_asked.set,
                 )
                 window = make_window(engine, memory, context)
                 await show_until_closed(window, engine, options, interrupts, directory.path)
@@ -207,6 +228,8 @@ async def _run(
                     return _START_AGAIN
         finally:
             await engine.stop()
+    if restore_asked.is_set():
+        raise RestoreAskedError
     return interrupts.status
 
 

@@ -4,14 +4,21 @@ The caller runs both on one loop, shows the window, and awaits ``MainWindow.star
 ``closed`` it awaits ``MainWindow.shutdown()``.
 """
 
+from typing import TYPE_CHECKING
+
 from engine.api import ChatEngine
+from ui.backup_port import RestorePort
 from ui.carrying_over import CarryingOverWindow
 from ui.failed_start import FailedStart, FailedStartWindow
 from ui.languages import speak
 from ui.settings import UiSettings
+from ui.tasks import Tasks
 from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
+
+if TYPE_CHECKING:
+    from ui.restoring import RestoreWindow
 
 
 def build_window(
@@ -35,3 +42,12 @@ def build_carrying_over(settings: UiSettings, *, is_recovery: bool = False) -> C
     speak(settings.language)
     Looks(settings).apply()
     return CarryingOverWindow(is_recovery=is_recovery)
+
+
+def build_restoring(port: RestorePort, tasks: Tasks) -> "RestoreWindow":
+    """Likewise, and without settings: those of the backup are not here yet."""
+    speak(UiSettings().language)
+    Looks(UiSettings()).apply()
+    from ui.restoring import RestoreWindow  # noqa: PLC0415 - seldom wanted, so not at the start
+
+    return RestoreWindow(port, tasks)

@@ -37,6 +37,8 @@ class StartAction(StrEnum):
     ANY_PORT = "any_port"
     READ_WHAT_CAN_BE = "read_what_can_be"
     """Copy it into a profile beside the damaged one."""
+    RESTORE = "restore"
+    """A backup, into a profile beside the one that cannot be opened."""
     OPEN_RECOVERED = "open_recovered"
     QUIT = "quit"
 
@@ -92,7 +94,7 @@ def recovered_words(rows: RecoveredRows) -> str:
     return f"{came} {lost} {where}"
 
 
-def _action_words(action: StartAction) -> str:
+def _action_words(action: StartAction) -> str:  # noqa: PLR0911 - a table of actions
     match action:
         case StartAction.TRY_AGAIN:
             return tr("Try again")
@@ -102,6 +104,8 @@ def _action_words(action: StartAction) -> str:
             return tr("Use any free port")
         case StartAction.READ_WHAT_CAN_BE:
             return tr("Copy what can be read")
+        case StartAction.RESTORE:
+            return tr("Restore a backup")
         case StartAction.OPEN_RECOVERED:
             return tr("Open the new profile")
         case StartAction.QUIT:
@@ -135,11 +139,11 @@ def _words(failed: FailedStart) -> str:
         StorageFault.DAMAGED,
         StorageFault.NOT_DECRYPTED,
     ):
-        kept = tr("Nothing was changed. If you have a backup of this folder, put it back.")
+        kept = tr(
+            "Nothing was changed. A backup is restored into a new profile; this one stays as it is."
+        )
         if StartAction.READ_WHAT_CAN_BE in failed.actions:
-            copied = tr(
-                "Else what can be read is copied into a new profile; this one stays as it is."
-            )
+            copied = tr("Without one, what can be read is copied into a new profile.")
             kept = f"{kept} {copied}"
         return f"{said} {kept}"
     return said

@@ -36,7 +36,7 @@ from ui.app import build_failed_start
 from ui.failed_start import FailedStartWindow, StartAction
 
 pytestmark = pytest.mark.usefixtures("qapp")
-READ = StartAction.READ_WHAT_CAN_BE
+READ, RESTORE = StartAction.READ_WHAT_CAN_BE, StartAction.RESTORE
 REPOSITORY = Path(__file__).parents[2]
 DEFAULTS, AGAIN, PORT = StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN, StartAction.ANY_PORT
 
@@ -58,10 +58,18 @@ def settings_error(flaw: SettingsFlaw) -> SettingsError:
         (settings_error(SettingsFlaw.READABLE), (AGAIN,), "is a secret"),
         (ProfileInUseError("ines", 7), (AGAIN,), '"ines" is in use by another program'),
         (DatabaseTooNewError("x"), (), "newer version of Causerie"),
-        (StorageError("x", StorageFault.DAMAGED), (READ, AGAIN), "If you have a backup"),
-        (StorageError("x", StorageFault.DAMAGED), (READ, AGAIN), "copied into a new profile"),
+        (
+            StorageError("x", StorageFault.DAMAGED),
+            (READ, RESTORE, AGAIN),
+            "A backup is restored into a new",
+        ),
+        (
+            StorageError("x", StorageFault.DAMAGED),
+            (READ, RESTORE, AGAIN),
+            "copied into a new profile",
+        ),
         (StorageError("x", StorageFault.UNUSABLE, "/a: read-only"), (AGAIN,), "(/a: read-only)"),
-        (StorageError("x", StorageFault.NO_KEY), (AGAIN,), "Unlock the system's keyring"),
+        (StorageError("x", StorageFault.NO_KEY), (AGAIN, RESTORE), "Unlock the system's keyring"),
         (
             TransportError("x", TransportFault.CANNOT_LISTEN, "0.0.0.0 port 7: in use"),
             (PORT, AGAIN),

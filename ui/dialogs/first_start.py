@@ -188,9 +188,15 @@ class NameStep(Step):
         self.body.addWidget(
             _Note(
                 "key",
-                tr("A key pair is made on this device. Nobody else has its secret half."),
+                tr(
+                    "A key pair is made on this device. Nobody else has its secret half; a backup"
+                    " keeps it for you."
+                ),
             )
         )
+        self.restore = Button(tr("I have a backup"), kind="ghost", size="big")
+        self.restore.hide()
+        self.foot.addWidget(self.restore)
         self.foot.addStretch(1)
         self.foot.addWidget(self.next)
 
@@ -390,6 +396,7 @@ class FirstStart(Area):
     join_requested = Signal()
     add_person_requested = Signal()
     later_requested = Signal()
+    restore_requested = Signal()
 
     def __init__(
         self,
@@ -418,6 +425,7 @@ class FirstStart(Area):
         self.stores_step.address.returnPressed.connect(self._take_stores)
         self.stores_step.own.toggled.connect(self._fit)
         self.conversation_step.back.clicked.connect(self._show_stores)
+        self.name_step.restore.clicked.connect(self.restore_requested)
         self.conversation_step.new_group.clicked.connect(self.new_group_requested)
         self.conversation_step.join.clicked.connect(self.join_requested)
         self.conversation_step.add_person.clicked.connect(self.add_person_requested)
@@ -462,6 +470,9 @@ class FirstStart(Area):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(scroll)
+
+    def offer_restore(self) -> None:
+        self.name_step.restore.show()
 
     def begin(self) -> None:
         self.steps.setCurrentWidget(self.name_step)

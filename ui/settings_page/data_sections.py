@@ -16,10 +16,20 @@ from ui.settings_page.section import SettingsSection
 from ui.translate import tr
 
 
-def data_section(bound: Bound) -> SettingsSection:
+def data_section(bound: Bound, back_up: Callable[[], None] | None) -> SettingsSection:
+    """``back_up`` opens the sheet for it; None: it is not offered."""
     section = SettingsSection(
         "data", "data", tr("Data"), tr("What is kept on this device, and for how long.")
     )
+    if back_up is not None:
+        section.add_rows(
+            ActionRow(
+                tr("Backup"),
+                tr("One encrypted file with your identity, messages, files and settings."),
+                Button(tr("Back up…")),
+                back_up,
+            )
+        )
     section.add_rows(
         NumberRow(
             bound,

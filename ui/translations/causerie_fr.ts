@@ -628,8 +628,8 @@
         <translation>Un fichier a besoin d’un nom.</translation>
     </message>
     <message>
-        <source>A key pair is made on this device. Nobody else has its secret half.</source>
-        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’en a la moitié secrète.</translation>
+        <source>A key pair is made on this device. Nobody else has its secret half; a backup keeps it for you.</source>
+        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’a sa moitié secrète ; une sauvegarde vous la garde.</translation>
     </message>
     <message>
         <source>A member</source>
@@ -786,6 +786,10 @@
     <message>
         <source>All are understood, whatever the other side uses.</source>
         <translation>Tous sont compris, quoi qu’utilise l’autre côté.</translation>
+    </message>
+    <message>
+        <source>All files ({all})</source>
+        <translation>Tous les fichiers ({all})</translation>
     </message>
     <message>
         <source>All of the file</source>
@@ -1020,6 +1024,26 @@
         <translation>Retour aux noms</translation>
     </message>
     <message>
+        <source>Back up</source>
+        <translation>Sauvegarder</translation>
+    </message>
+    <message>
+        <source>Back up…</source>
+        <translation>Sauvegarder…</translation>
+    </message>
+    <message>
+        <source>Backed up</source>
+        <translation>Sauvegardé</translation>
+    </message>
+    <message>
+        <source>Backup</source>
+        <translation>Sauvegarde</translation>
+    </message>
+    <message>
+        <source>Backups (*{ending})</source>
+        <translation>Sauvegardes (*{ending})</translation>
+    </message>
+    <message>
         <source>Besides those that invitations name.</source>
         <translation>En plus de ceux que nomment les invitations.</translation>
     </message>
@@ -1136,12 +1160,20 @@
         <translation>Vérifier l’horloge</translation>
     </message>
     <message>
+        <source>Choose a backup</source>
+        <translation>Choisir une sauvegarde</translation>
+    </message>
+    <message>
         <source>Choose a conversation</source>
         <translation>Choisissez une conversation</translation>
     </message>
     <message>
         <source>Choose a conversation first</source>
         <translation>Choisissez d’abord une conversation</translation>
+    </message>
+    <message>
+        <source>Choose a file…</source>
+        <translation>Choisir un fichier…</translation>
     </message>
     <message>
         <source>Choose a picture</source>
@@ -1348,6 +1380,10 @@
         <translation>Copier, tout sélectionner</translation>
     </message>
     <message>
+        <source>Copying and checking: {percent} %</source>
+        <translation>Copie et vérification : {percent} %</translation>
+    </message>
+    <message>
         <source>Could not read the messages: {reason}</source>
         <translation>Impossible de lire les messages&#xa0;: {reason}</translation>
     </message>
@@ -1522,10 +1558,6 @@
     <message>
         <source>Edited</source>
         <translation>Modifié</translation>
-    </message>
-    <message>
-        <source>Else what can be read is copied into a new profile; this one stays as it is.</source>
-        <translation>Sinon, ce qui peut être lu est copié dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Emoji</source>
@@ -1904,8 +1936,16 @@
         <translation>L’aspect de la fenêtre.</translation>
     </message>
     <message>
+        <source>I have a backup</source>
+        <translation>J’ai une sauvegarde</translation>
+    </message>
+    <message>
         <source>Icon in the tray</source>
         <translation>Icône dans la zone de notification</translation>
+    </message>
+    <message>
+        <source>If the same backup is restored on two devices, nothing breaks, but messages from one person to you reach only one of them for certain. Use one of the two.</source>
+        <translation>Si la même sauvegarde est restaurée sur deux appareils, rien ne casse, mais les messages qu’une personne vous écrit n’arrivent à coup sûr que sur l’un d’eux. N’en utilisez qu’un.</translation>
     </message>
     <message>
         <source>If yours is wrong, set it right.</source>
@@ -2234,6 +2274,10 @@
     <message>
         <source>MB</source>
         <translation>Mo</translation>
+    </message>
+    <message>
+        <source>Made on {time}, {size}</source>
+        <translation>Faite le {time}, {size}</translation>
     </message>
     <message>
         <source>Mark as read</source>
@@ -2680,8 +2724,8 @@
         <translation>Rien de ce qui pouvait être trouvé n’a été omis.</translation>
     </message>
     <message>
-        <source>Nothing was changed. If you have a backup of this folder, put it back.</source>
-        <translation>Rien n’a été changé. Si vous avez une sauvegarde de ce dossier, remettez-la en place.</translation>
+        <source>Nothing was changed. A backup is restored into a new profile; this one stays as it is.</source>
+        <translation>Rien n’a été modifié. Une sauvegarde est restaurée dans un nouveau profil ; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Nothing was shared so far.</source>
@@ -2730,6 +2774,14 @@
     <message>
         <source>On request</source>
         <translation>Sur demande</translation>
+    </message>
+    <message>
+        <source>One encrypted file with your identity, messages, files and settings.</source>
+        <translation>Un fichier chiffré avec votre identité, vos messages, vos fichiers et vos réglages.</translation>
+    </message>
+    <message>
+        <source>One encrypted file with your identity, messages, files and settings. Keep it on another device or disk: with it and its passphrase you go on anywhere.</source>
+        <translation>Un fichier chiffré avec votre identité, vos messages, vos fichiers et vos réglages. Gardez-le sur un autre appareil ou disque : avec lui et sa phrase secrète, vous continuez n’importe où.</translation>
     </message>
     <message>
         <source>One of the two messages is not kept here any more.</source>
@@ -2846,6 +2898,10 @@
     <message>
         <source>Other emoji…</source>
         <translation>Autre emoji…</translation>
+    </message>
+    <message>
+        <source>Passphrase</source>
+        <translation>Phrase secrète</translation>
     </message>
     <message>
         <source>Paste a contact link: it starts with {prefix}</source>
@@ -3082,6 +3138,18 @@
     <message>
         <source>Restart now</source>
         <translation>Redémarrer maintenant</translation>
+    </message>
+    <message>
+        <source>Restore</source>
+        <translation>Restaurer</translation>
+    </message>
+    <message>
+        <source>Restore a backup</source>
+        <translation>Restaurer une sauvegarde</translation>
+    </message>
+    <message>
+        <source>Restored</source>
+        <translation>Restauré</translation>
     </message>
     <message>
         <source>Room for files</source>
@@ -3372,6 +3440,10 @@
         <translation>Étape {number} sur {steps}</translation>
     </message>
     <message>
+        <source>Stop</source>
+        <translation>Arrêter</translation>
+    </message>
+    <message>
         <source>Stop and quit</source>
         <translation>Arrêter et quitter</translation>
     </message>
@@ -3510,6 +3582,10 @@
     <message>
         <source>That is very much: only its first words were searched for.</source>
         <translation>C’est vraiment beaucoup&#xa0;: seuls les premiers mots ont été cherchés.</translation>
+    </message>
+    <message>
+        <source>The backup is complete and was checked: {size} in {path}.</source>
+        <translation>La sauvegarde est complète et vérifiée : {size} dans {path}.</translation>
     </message>
     <message>
         <source>The beads</source>
@@ -3688,6 +3764,10 @@
         <translation>La demande a été refusée.</translation>
     </message>
     <message>
+        <source>The same again</source>
+        <translation>La même encore une fois</translation>
+    </message>
+    <message>
         <source>The setting &quot;{key}&quot; has an impossible value ({place}).</source>
         <translation>Le paramètre «&#xa0;{key}&#xa0;» a une valeur impossible ({place}).</translation>
     </message>
@@ -3726,6 +3806,10 @@
     <message>
         <source>The time that you go by is {duration} behind the others&apos;.</source>
         <translation>L’heure que vous suivez retarde de {duration} sur celle des autres.</translation>
+    </message>
+    <message>
+        <source>The two are not the same.</source>
+        <translation>Les deux ne sont pas identiques.</translation>
     </message>
     <message>
         <source>The whole address is shown first, in a form in which look-alike letters give themselves away. The site learns your network address.</source>
@@ -4460,6 +4544,10 @@
         <translation>Ce qui a été trouvé</translation>
     </message>
     <message>
+        <source>What was written in groups since then comes as soon as you are connected.</source>
+        <translation>Ce qui a été écrit depuis dans les groupes arrive dès que vous êtes connecté.</translation>
+    </message>
+    <message>
         <source>What you write and acknowledge shows it all the same. Without it, what others sent while you were away may take longer to come.</source>
         <translation>Ce que vous écrivez et confirmez le montre de toute façon. Sans cela, ce que les autres ont envoyé en votre absence peut mettre plus longtemps à venir.</translation>
     </message>
@@ -4486,6 +4574,10 @@
     <message>
         <source>Where the key lies</source>
         <translation>Emplacement de la clé</translation>
+    </message>
+    <message>
+        <source>Where to put the backup</source>
+        <translation>Où mettre la sauvegarde</translation>
     </message>
     <message>
         <source>Which are asked for what you missed, in which order, and how they answer.</source>
@@ -4560,8 +4652,16 @@
         <translation>Sans cela, une notification dit seulement qui a écrit.</translation>
     </message>
     <message>
+        <source>Without one, what can be read is copied into a new profile.</source>
+        <translation>Sans sauvegarde, ce qui est lisible est copié dans un nouveau profil.</translation>
+    </message>
+    <message>
         <source>Works without internet. Others there can see that this device is here.</source>
         <translation>Fonctionne sans Internet. Les autres peuvent y voir que cet appareil est là.</translation>
+    </message>
+    <message>
+        <source>Write the passphrase down. Nobody can open the backup without it, nor can we.</source>
+        <translation>Notez la phrase secrète. Sans elle, personne ne peut ouvrir la sauvegarde, nous non plus.</translation>
     </message>
     <message>
         <source>Write to them</source>
@@ -4680,6 +4780,10 @@
         <translation>Vous suivez l’horloge des autres, qui retarde de {off} sur celle de cet appareil, jusqu’à ce qu’elle soit réglée.</translation>
     </message>
     <message>
+        <source>You go on as the same person, with everything the backup holds. What was written in groups since then comes back from the others, where they still have it.</source>
+        <translation>Vous continuez comme la même personne, avec tout ce que contient la sauvegarde. Ce qui a été écrit depuis dans les groupes revient des autres, s’ils l’ont encore.</translation>
+    </message>
+    <message>
         <source>You have none yet.</source>
         <translation>Vous n’en avez pas encore.</translation>
     </message>
@@ -4756,6 +4860,10 @@
         <translation>Vous&#xa0;: {name}, {word}. Votre profil</translation>
     </message>
     <message>
+        <source>Your backup is restored</source>
+        <translation>Votre sauvegarde est restaurée</translation>
+    </message>
+    <message>
         <source>Your contact link</source>
         <translation>Votre lien de contact</translation>
     </message>
@@ -4822,6 +4930,10 @@
     <message>
         <source>Your request reaches them as soon as they can be reached.</source>
         <translation>Votre demande arrivera dès que la personne sera joignable.</translation>
+    </message>
+    <message>
+        <source>Your settings here were kept; those of the backup are in {path}.</source>
+        <translation>Vos réglages d’ici sont gardés ; ceux de la sauvegarde sont dans {path}.</translation>
     </message>
     <message>
         <source>a list of at most {most} multiaddrs, such as {example}</source>
@@ -5360,6 +5472,10 @@
         <translation>voir qui envoie plus que d’ordinaire</translation>
     </message>
     <message>
+        <source>make a backup</source>
+        <translation>faire une sauvegarde</translation>
+    </message>
+    <message>
         <source>make a group</source>
         <translation>créer un groupe</translation>
     </message>
@@ -5622,6 +5738,10 @@
     <message>
         <source>rename the person</source>
         <translation>renommer la personne</translation>
+    </message>
+    <message>
+        <source>restore a backup</source>
+        <translation>restaurer une sauvegarde</translation>
     </message>
     <message>
         <source>said before {moment}</source>

@@ -31,6 +31,7 @@ class Commands(QObject):
         menu.add(tr("Your profile"), (), self.profile, icon_name="person")
         if window.settings.is_offered:
             menu.add(tr("Settings"), ("Ctrl+,",), window.settings.open, icon_name="settings")
+        window.backups.offer(menu, window.first_start)
         menu.add_quiet(window.desktop)
         menu.addSeparator()
         menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")

@@ -28,6 +28,7 @@ from ui.side.dock import Dock
 from ui.tasks import Tasks
 from ui.theme import theme_changed
 from ui.translate import tr
+from ui.window.backup_flows import BackupFlows
 from ui.window.channel_flows import ChannelFlows
 from ui.window.clock_notice import ClockNotice
 from ui.window.commands import Commands
@@ -166,6 +167,7 @@ class MainWindow(QMainWindow):
             self,
         )
         self.commands = Commands(engine, self)
+        self.backups = BackupFlows(surroundings, self.tasks, one_sheet)
         self.pages = QStackedWidget()
         self.settings = SettingsFlows(
             SettingsParts(
@@ -179,6 +181,7 @@ class MainWindow(QMainWindow):
                 pages=self.pages,
                 show_profile=self.commands.profile,
                 show_stores=self.flows.stores,
+                back_up=self.backups.back_up if self.backups.is_offered else None,
             ),
             self,
         )
@@ -260,6 +263,7 @@ class MainWindow(QMainWindow):
         self.channels.open_requested.connect(self._open_when_known)
         self.people.profile_changed.connect(self._show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
+        self.backups.close_requested.connect(self.close_at_once)
         self.flows.contact_link_pressed.connect(self.people.show_contact_link)
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)

@@ -28,6 +28,11 @@ class OneSheet:
         """Called when another may be asked for."""
 
     @property
+    def window(self) -> QWidget:
+        """In which the sheets lie."""
+        return self._window
+
+    @property
     def is_busy(self) -> bool:
         return self._busy
 

@@ -42,6 +42,8 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
     """Of which the page is one."""
     show_profile: Callable[[], None]
     show_stores: Callable[[], None]
+    back_up: Callable[[], None] | None
+    """None: that is not offered."""
 
 
 class SettingsFlows(QObject):
@@ -116,7 +118,7 @@ class SettingsFlows(QObject):
                     stores=self._stores,
                     show_stores=self._show_stores,
                 ),
-                data.data_section(bound),
+                data.data_section(bound, parts.back_up),
                 data.recording_section(bound, self._ask_about_recording),
                 data.advanced_section(bound, self._open_file, self._open_folder),
             ),

@@ -8,6 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from engine.core.errors import ConfigError, SettingsError
+from ui.backup_port import BackupPort
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.screen import GrabScreens, grab_screens
@@ -26,6 +27,10 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     grab_screens: GrabScreens = grab_screens
     settings_port: SettingsPort | None = None
     """None: the window has no settings page."""
+    backups: BackupPort | None = None
+    """None: the window offers to make none."""
+    restore: Callable[[], None] | None = None
+    """Called before the window closes to restore a backup; None: that is not offered."""
     explains_closing: bool = False
     """Whether it is said, once, that closing the window ends the program."""
     autostart: AutostartPort | None = None

@@ -1,0 +1,96 @@
+"""``causerie backup`` and ``causerie restore``: for profiles that have no window."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from chat_app.__main__ import main
+from chat_app.settings_file import default_text
+from engine.persistence import backup
+from engine.persistence.backup import identity_in
+from engine.persistence.profile_directory import ProfileDirectory
+from tests.persistence.backup_examples import CHEAP, SETTINGS, WORDS, key_of, make_profile
+from tests.persistence.store_examples import PROFILE
+
+
+@pytest.fixture(autouse=True)
+def _cheap_and_without_a_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAUSERIE_KEY_FILE", "1")
+    monkeypatch.setattr(backup, "Cost", lambda: CHEAP)
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> str:
+    file = tmp_path / "words"
+    file.write_text(f"{WORDS}\n", encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def file(tmp_path: Path, words: str) -> Path:
+    make_profile(tmp_path / "ines")
+    made = tmp_path / "file"
+    given = ("--profile-dir", str(tmp_path / "ines"), "backup", str(made))
+    assert main([*given, "--passphrase-file", words]) == 0
+    return made
+
+
+def restored(place: Path, file: Path, words: str) -> int:
+    return main(["--profile-dir", str(place), "restore", str(file), "--passphrase-file", words])
+
+
+def test_a_profile_goes_through_a_file_to_another_place(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, file: Path, words: str
+) -> None:
+    assert "is whole" in capsys.readouterr().out
+    assert restored(tmp_path / "there", file, words) == 0
+    assert "Use one device only" in capsys.readouterr().out
+    there = ProfileDirectory(tmp_path / "there")
+    assert identity_in(there.database, key_of(there)) == PROFILE.signing_key
+    assert (tmp_path / "there" / "settings.toml").read_text(encoding="utf-8") == SETTINGS
+
+
+def test_the_passphrase_comes_from_standard_input_where_nobody_types(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{WORDS}\r\n"))
+    assert main(["--profile-dir", str(tmp_path / "there"), "restore", str(file)]) == 0
+
+
+def test_settings_of_a_first_start_give_way_and_chosen_ones_stay(
+    tmp_path: Path, file: Path, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("first", default_text()), ("chosen", "[storage]\nkeep_days = 3\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "settings.toml").write_text(text, encoding="utf-8")
+        capsys.readouterr()
+        assert restored(tmp_path / name, file, words) == 0
+        is_kept = "settings.from-backup.toml" in capsys.readouterr().out
+        assert is_kept is (name == "chosen")
+
+
+def test_what_is_wrong_is_one_line_and_changes_nothing(
+    tmp_path: Path, file: Path, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    other.write_text("another one\n", encoding="utf-8")
+    there = str(tmp_path / "there")
+    ines = str(tmp_path / "ines")
+    for given, said in (
+        (["--profile-dir", ines, "backup", str(file)], "is there already"),
+        (["--profile-dir", there, "backup", str(tmp_path / "b")], "There is no profile"),
+        (["--profile-dir", ines, "restore", str(file)], "There is a profile in"),
+        (["--profile-dir", there, "restore", words], "is no backup of Causerie"),
+        (["--profile-dir", there, "restore", str(tmp_path / "absent")], "Cannot read"),
+    ):
+        capsys.readouterr()
+        assert main([*given, "--passphrase-file", words]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert said in lines[0]
+    assert restored(tmp_path / "there", file, str(other)) == 2
+    assert "not the backup's passphrase" in capsys.readouterr().err
+    assert restored(tmp_path / "there", file, str(tmp_path / "absent")) == 2
+    assert not (tmp_path / "there").exists()
+    assert WORDS not in capsys.readouterr().err
