@@ -11,12 +11,18 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from ui.chat_export import POLICY, STYLE
+
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(path for path in (ROOT / "ui").rglob("*.py") if path.parent.name != "theme")
 
 HAS_LETTERS = re.compile(r"[^\W\d_]{2}")
 LOOKS_LIKE_WORDS = re.compile(r"[^\W\d_]{2,}[.,:;?!…]? | [^\W\d_]{2,}|^[A-Z][a-z]+…?$")
+MARKUP = re.compile(r"<[a-z!/][^>]*(>|$)|^[^<>]*\">")
+"""Of a page: what stands between its tags is checked all the same."""
 NOT_FOR_PEOPLE = {
+    # Of an exported page.
+    *(POLICY, STYLE, ' class="own"', '" alt="'),
     # Names of things: the program, a key storage as the engine calls it, a notice, a row.
     *("Causerie", "system keyring", "key file", "earlier profile", "TimelineAccessible"),
     *("message ", "day ", "lost ", "gap ", "held ", "delete "),
@@ -94,7 +100,7 @@ def untranslated(source: str) -> Iterator[tuple[int, str]]:
             continue
         is_first = isinstance(above, ast.Call) and above.args[:1] == [argument]
         shown = called(above) in SHOWN_BY and is_first
-        if (HAS_LETTERS if shown else LOOKS_LIKE_WORDS).search(node.value):
+        if (HAS_LETTERS if shown else LOOKS_LIKE_WORDS).search(MARKUP.sub("", node.value)):
             yield node.lineno, node.value
 
 

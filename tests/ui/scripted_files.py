@@ -3,6 +3,7 @@
 What a message's file looks like, a test says itself by a row.
 """
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,11 @@ class ScriptedFiles:
         """What ``shared`` finds."""
         self.failing = False
         """Whether the disk refuses what is to be fetched."""
+        self.full = False
+        """Whether it has no room for what is to be saved."""
+        self.gate = asyncio.Event()
+        """Until it is set, saving takes its time."""
+        self.gate.set()
 
     async def send(  # noqa: PLR0913 - as in ``engine.api``
         self,
@@ -83,6 +89,9 @@ class ScriptedFiles:
     ) -> None:
         del conversation_id
         self.asked.append(("save_as", message_id))
+        await self.gate.wait()
+        if self.full:
+            raise StorageError("full", StorageFault.FILE_NOT_WRITTEN, "No space left on device")
         try:
             Path(path).write_bytes(self.data[message_id])  # noqa: ASYNC240 - a test's small file
         except OSError as error:

@@ -39,6 +39,7 @@ def test_the_header_of_a_person_says_whether_they_are_there() -> None:
                 "Go to date…",
                 "Fetch history",
                 "Mute",
+                "Export…",
                 "Block…",
                 "Remove…",
             ]

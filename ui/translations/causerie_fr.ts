@@ -144,6 +144,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n files are not on this device</source>
+        <comment>%n file is not on this device</comment>
+        <translation>
+            <numerusform>%n fichier n’est pas sur cet appareil</numerusform>
+            <numerusform>%n fichiers ne sont pas sur cet appareil</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n files go out with the message: {names}</source>
         <comment>Goes out with the message: {names}</comment>
         <translation>
@@ -628,8 +636,12 @@
         <translation>Un fichier a besoin d’un nom.</translation>
     </message>
     <message>
+        <source>A folder with a page to read (HTML), the same for programs (JSON), and the files that are on this device. It is not encrypted: whoever has the folder can read it.</source>
+        <translation>Un dossier avec une page à lire (HTML), la même chose pour les programmes (JSON), et les fichiers qui sont sur cet appareil. Il n’est pas chiffré&#xa0;: quiconque a le dossier peut le lire.</translation>
+    </message>
+    <message>
         <source>A key pair is made on this device. Nobody else has its secret half; a backup keeps it for you.</source>
-        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’a sa moitié secrète ; une sauvegarde vous la garde.</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A member</source>
@@ -1173,7 +1185,11 @@
     </message>
     <message>
         <source>Choose a file…</source>
-        <translation>Choisir un fichier…</translation>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Choose a folder…</source>
+        <translation>Choisir un dossier…</translation>
     </message>
     <message>
         <source>Choose a picture</source>
@@ -1381,7 +1397,7 @@
     </message>
     <message>
         <source>Copying and checking: {percent} %</source>
-        <translation>Copie et vérification : {percent} %</translation>
+        <translation>Copie et vérification&#xa0;: {percent}&#xa0;%</translation>
     </message>
     <message>
         <source>Could not read the messages: {reason}</source>
@@ -1614,6 +1630,14 @@
     <message>
         <source>Everything is read.</source>
         <translation>Tout est lu.</translation>
+    </message>
+    <message>
+        <source>Export {name}?</source>
+        <translation>Exporter {name}&#x202f;?</translation>
+    </message>
+    <message>
+        <source>Export…</source>
+        <translation>Exporter…</translation>
     </message>
     <message>
         <source>Faces and feelings</source>
@@ -2725,7 +2749,7 @@
     </message>
     <message>
         <source>Nothing was changed. A backup is restored into a new profile; this one stays as it is.</source>
-        <translation>Rien n’a été modifié. Une sauvegarde est restaurée dans un nouveau profil ; celui-ci reste tel quel.</translation>
+        <translation>Rien n’a été modifié. Une sauvegarde est restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Nothing was shared so far.</source>
@@ -2781,7 +2805,7 @@
     </message>
     <message>
         <source>One encrypted file with your identity, messages, files and settings. Keep it on another device or disk: with it and its passphrase you go on anywhere.</source>
-        <translation>Un fichier chiffré avec votre identité, vos messages, vos fichiers et vos réglages. Gardez-le sur un autre appareil ou disque : avec lui et sa phrase secrète, vous continuez n’importe où.</translation>
+        <translation>Un fichier chiffré avec votre identité, vos messages, vos fichiers et vos réglages. Gardez-le sur un autre appareil ou disque&#xa0;: avec lui et sa phrase secrète, vous continuez n’importe où.</translation>
     </message>
     <message>
         <source>One of the two messages is not kept here any more.</source>
@@ -3585,7 +3609,7 @@
     </message>
     <message>
         <source>The backup is complete and was checked: {size} in {path}.</source>
-        <translation>La sauvegarde est complète et vérifiée : {size} dans {path}.</translation>
+        <translation>La sauvegarde est complète et vérifiée&#xa0;: {size} dans {path}.</translation>
     </message>
     <message>
         <source>The beads</source>
@@ -4568,6 +4592,10 @@
         <translation>Son emplacement</translation>
     </message>
     <message>
+        <source>Where shall it be put?</source>
+        <translation>Où faut-il le mettre&#x202f;?</translation>
+    </message>
+    <message>
         <source>Where the desktop has a tray.</source>
         <translation>Si le bureau a une zone de notification.</translation>
     </message>
@@ -4674,6 +4702,10 @@
     <message>
         <source>Written on this device</source>
         <translation>Écrit sur cet appareil</translation>
+    </message>
+    <message>
+        <source>Written: {what}. {folder}</source>
+        <translation>Écrit&#xa0;: {what}. {folder}</translation>
     </message>
     <message>
         <source>Wrote {time}</source>
@@ -4933,7 +4965,7 @@
     </message>
     <message>
         <source>Your settings here were kept; those of the backup are in {path}.</source>
-        <translation>Vos réglages d’ici sont gardés ; ceux de la sauvegarde sont dans {path}.</translation>
+        <translation>Vos réglages d’ici sont gardés&#x202f;; ceux de la sauvegarde sont dans {path}.</translation>
     </message>
     <message>
         <source>a list of at most {most} multiaddrs, such as {example}</source>
@@ -5214,6 +5246,14 @@
     <message>
         <source>everything depends on one service node</source>
         <translation>tout dépend d’un seul nœud de service</translation>
+    </message>
+    <message>
+        <source>export</source>
+        <translation>exporter</translation>
+    </message>
+    <message>
+        <source>export the conversation</source>
+        <translation>exporter la conversation</translation>
     </message>
     <message>
         <source>fetch earlier messages</source>
@@ -5586,6 +5626,10 @@
     <message>
         <source>none; Tor&apos;s is socks5://127.0.0.1:9050</source>
         <translation>aucun&#x202f;; celui de Tor est socks5://127.0.0.1:9050</translation>
+    </message>
+    <message>
+        <source>not on this device</source>
+        <translation>pas sur cet appareil</translation>
     </message>
     <message>
         <source>not sent</source>
@@ -6524,6 +6568,10 @@
         <translation>{problem} Permis&#xa0;: {allowed}.</translation>
     </message>
     <message>
+        <source>{problem} Nothing was left behind.</source>
+        <translation>{problem} Rien n’est resté sur le disque.</translation>
+    </message>
+    <message>
         <source>{reason}: {node} {problem}</source>
         <translation>{reason}&#xa0;: {node} {problem}</translation>
     </message>
@@ -6614,6 +6662,10 @@
             <numerusform>{word}, %n nœud de service</numerusform>
             <numerusform>{word}, %n nœuds de service</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>{written} of {total} messages</source>
+        <translation>{written} messages sur {total}</translation>
     </message>
     <message>
         <source>“{name}” can run programs on this computer, and {sender} says what it is: nobody has checked it. Open it only if you expected it from them.</source>

@@ -62,6 +62,7 @@ class Flows(QObject):
         self._engine = engine
         self._tasks = tasks
         self._window = window
+        self._context = context
         self._now = context.now
         self._confirms_links = confirms_links
         self._one = one_sheet
@@ -123,6 +124,25 @@ class Flows(QObject):
                 await self._engine.groups.leave(conversation.conversation_id)
 
         self._start(tr("leave the group"), flow)
+
+    def export(self, conversation: ConversationView) -> None:
+        # Seldom wanted, so not at the start.
+        from ui.chat_export import ChatExport  # noqa: PLC0415
+        from ui.dialogs.export import ExportChat  # noqa: PLC0415
+
+        async def flow() -> None:
+            export = ChatExport(self._engine, conversation)
+            sheet = ExportChat(
+                conversation.name,
+                export.write,
+                self._tasks,
+                self._window,
+                choose=self._context.choose_folder,
+                open_url=self._context.open_url,
+            )
+            await self._ask(sheet)
+
+        self._start(tr("export the conversation"), flow)
 
     # --- links -----------------------------------------------------------------------------
 

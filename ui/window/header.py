@@ -117,6 +117,7 @@ class ConversationHeader(Area):
     unblock_requested = Signal()
     remove_requested = Signal()
     date_requested = Signal()
+    export_requested = Signal()
     about_requested = Signal()
     """The picture, the name or the line below it was clicked."""
     history_requested = Signal(object)
@@ -158,6 +159,7 @@ class ConversationHeader(Area):
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(group)
         mute_group = MuteEntries(group, self.mute_requested.emit)
+        self._add(group, tr("Export…"), "data", self.export_requested.emit)
         group.addSeparator()
         self._leave_action = self._add(
             group, tr("Leave group…"), "leave", self.leave_requested.emit
@@ -168,6 +170,7 @@ class ConversationHeader(Area):
         self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
         self._add_history(person)
         mute_person = MuteEntries(person, self.mute_requested.emit)
+        self._add(person, tr("Export…"), "data", self.export_requested.emit)
         mute_channel = self._build_channel_menu(self._channel_menu)
         self.mutes = (mute_group, mute_person, mute_channel)
         self._block_action = self._add(person, tr("Block…"), "block", self._toggle_block)

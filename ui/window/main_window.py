@@ -282,6 +282,7 @@ class MainWindow(QMainWindow):
         for wish, flow in (
             (header.invite_requested, self.flows.invite),
             (header.leave_requested, self.flows.leave),
+            (header.export_requested, self.flows.export),
             (header.channel_requested, self.channels.details),
             (header.leave_channel_requested, self.channels.leave),
             (header.rename_requested, self.people.rename),

@@ -1,11 +1,13 @@
 """What the window needs from outside besides the engine and its settings."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 
 from msgspec import Struct
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
 
 from engine.core.errors import ConfigError, SettingsError
 from ui.backup_port import BackupPort
@@ -19,11 +21,18 @@ def _now() -> datetime:
     return datetime.now().astimezone()
 
 
+async def _choose_folder(parent: QWidget) -> Path | None:
+    from ui.dialogs.export import choose_folder  # noqa: PLC0415 - seldom wanted
+
+    return await choose_folder(parent)
+
+
 class WindowContext(Struct, frozen=True, kw_only=True):
     version: str = "0"
     open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
     now: Callable[[], datetime] = _now
     choose_picture: ChoosePicture = choose_picture_file
+    choose_folder: Callable[[QWidget], Awaitable[Path | None]] = _choose_folder
     grab_screens: GrabScreens = grab_screens
     settings_port: SettingsPort | None = None
     """None: the window has no settings page."""

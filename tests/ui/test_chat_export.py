@@ -1,0 +1,221 @@
+"""An exported chat: all of it is there, nothing in it can run, and what fails leaves nothing."""
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from engine.core.errors import StorageError, StorageFault
+from engine.core.ids import ConversationId
+from engine.events import MessageKind, MessageView
+from engine.file_views import FileState, FileView
+from tests.ui.desks import Desk, at_desks
+from tests.ui.driving import Key, Stage, play, stage, until
+from tests.ui.scripted_engine import ScriptedEngine, member
+from tests.ui.seeing import choose, sheet_of
+from ui.chat_export import ChatExport, message_html
+from ui.dialogs.export import ExportChat
+from ui.window.window_context import WindowContext
+
+pytestmark = pytest.mark.usefixtures("qapp")
+HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
+HARMLESS = {
+    *("html", "head", "meta", "title", "style", "body", "h1", "p"),
+    *("article", "header", "b", "blockquote", "div", "footer", "img"),
+}
+
+
+class Seen(HTMLParser):
+    """What a browser would make of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def with_file(row: MessageView, name: str, media_type: str, state: FileState) -> MessageView:
+    file = FileView(name=name, media_type=media_type, size=4, state=state)
+    return replace(row, kind=MessageKind.FILE, file=file)
+
+
+def many(engine: ScriptedEngine, number: int = 230) -> ConversationId:
+    """A group with more messages than a page has, a picture, a page and a file that is not here."""
+    group = engine.add_group(HOSTILE[:40])
+    maya = replace(member("Maya"), name=HOSTILE)
+    for minute in range(number):
+        engine.arrive(engine.row(group, maya, f"{minute} {HOSTILE}", minute))
+    for name, media_type, state in (
+        ("the 'pier'.png", "image/png", FileState.COMPLETE),
+        ("evil.html", "text/html", FileState.COMPLETE),
+        ("drawing.svg", "image/svg+xml", FileState.COMPLETE),
+        ("far away.zip", "application/zip", FileState.OFFERED),
+    ):
+        row = with_file(engine.row(group, maya, "", number), name, media_type, state)
+        engine.blobs.data[row.message_id] = name.encode()
+        engine.arrive(row)
+    return group
+
+
+def test_all_of_it_is_there_and_nothing_in_it_can_run(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = many(engine)
+        export = ChatExport(engine, engine.views[group])
+        made = await export.write(tmp_path, lambda done, total: seen.append((done, total)))
+        assert (made.messages, made.files, made.not_here) == (len(engine.rows[group]), 3, 1)
+
+    play(scenario)
+    assert seen[-1][0] == seen[-1][1] >= 234
+    assert len(seen) > 2
+    (folder,) = tmp_path.iterdir()
+    assert folder.name.isprintable()
+    assert "<" not in folder.name
+    assert "/" not in folder.name
+    page = Seen((folder / "chat.html").read_text(encoding="utf-8"))
+    assert set(page.tags) <= HARMLESS
+    assert page.tags.count("img") == 1
+    assert not any(name.startswith("on") or name == "href" for name, _ in page.attributes)
+    assert ("src", "files/0001-the%20%27pier%27.png") in page.attributes
+    policy = next(value for name, value in page.attributes if value.startswith("default-src"))
+    assert "script" not in policy
+    assert f"229 {HOSTILE}" in page.texts
+    data = json.loads((folder / "chat.json").read_text(encoding="utf-8"))
+    assert (data["format"], data["version"]) == ("causerie-chat", 1)
+    texts = [message["text"] for message in data["messages"] if message["kind"] == "text"]
+    assert [text for text in texts if HOSTILE in text] == [f"{n} {HOSTILE}" for n in range(230)]
+    paths = [each["file"]["path"] for each in data["messages"] if each["file"]]
+    assert paths[1:] == ["files/0002-evil.html", "files/0003-drawing.svg", None]
+    assert (folder / paths[0]).read_bytes() == b"the 'pier'.png"
+
+
+def test_a_real_group_is_exported_from_its_first_row_on(tmp_path: Path) -> None:
+    async def scenario(alice: Desk) -> None:
+        group = await alice.engine.groups.create("Tide")
+        for number in range(120):
+            await alice.engine.timeline.send_text(group, f"line {number}")
+        (view,) = await alice.engine.conversations()
+        made = await ChatExport(alice.engine, view).write(tmp_path / "out", lambda _d, _t: None)
+        assert made.messages == 121
+
+    at_desks(tmp_path, ("Alice",), scenario)
+    data = json.loads((tmp_path / "out" / "Tide" / "chat.json").read_text(encoding="utf-8"))
+    assert [each["text"] for each in data["messages"][1:]] == [f"line {n}" for n in range(120)]
+    assert data["messages"][0]["kind"] == "created"
+
+
+@given(st.text(), st.text())
+def test_whatever_is_said_stands_in_the_page_as_text(name: str, said: str) -> None:
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge")
+    row = engine.row(group, replace(member("Maya"), name=name), said)
+    page = Seen(message_html(row, ""))
+    assert set(page.tags) <= HARMLESS
+    assert {value for _, value in page.attributes} <= {"said", "own"}
+    plain = said.replace("\r\n", "\n").replace("\r", "\n")
+    shown = "".join(page.texts).replace("\r\n", "\n").replace("\r", "\n")
+    assert plain in shown
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_fails_leaves_nothing_behind(tmp_path: Path, inside: bool) -> None:
+    """In the middle, or because there is no such place."""
+    place = tmp_path if inside else tmp_path / "a file"
+    if not inside:
+        place.write_text("mine", encoding="utf-8")
+    before = list(tmp_path.iterdir())
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = many(engine, 3)
+        engine.blobs.full = inside
+        with pytest.raises(StorageError) as raised:
+            await ChatExport(engine, engine.views[group]).write(place, lambda _d, _t: None)
+        assert raised.value.fault is StorageFault.FILE_NOT_WRITTEN
+        assert raised.value.detail
+
+    play(scenario)
+    assert list(tmp_path.iterdir()) == before
+
+
+def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide/Gauge")
+        for _ in range(2):
+            await ChatExport(engine, engine.views[group]).write(tmp_path, lambda _d, _t: None)
+
+    play(scenario)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["Tide_Gauge", "Tide_Gauge 2"]
+
+
+async def begin(it: Stage) -> ExportChat:
+    choose(it.window.pane.header.more.menu(), "Export…")
+    sheet = await sheet_of(it.window, ExportChat)
+    assert sheet.confirm.hasFocus()
+    return sheet
+
+
+def test_the_menu_leads_to_a_folder_and_a_full_disk_is_said(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async def chosen(_parent: object) -> Path:
+            return tmp_path
+
+        engine = ScriptedEngine()
+        group = many(engine, 3)
+        around = WindowContext(choose_folder=chosen)
+        async with stage(engine, opening=group, around=around) as it:
+            sheet = await begin(it)
+            engine.blobs.full = True
+            it.press(Key.Key_Return)
+            await until(sheet.problem.isVisible)
+            words = "The file cannot be written: No space left on device. Nothing was left behind."
+            assert sheet.problem.text() == words
+            engine.blobs.full = False
+            sheet.confirm.click()
+            await until(lambda: "3 files" in sheet.state.text())
+            assert not sheet.problem.isVisible()
+            sheet.confirm.click()
+            await until(lambda: it.window.flows.sheet is None)
+            assert len(it.opened_urls) == 1
+
+    play(scenario)
+    (folder,) = tmp_path.iterdir()
+    assert (folder / "chat.json").is_file()
+
+
+def test_cancelling_in_the_middle_leaves_nothing_behind(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async def chosen(_parent: object) -> Path:
+            return tmp_path
+
+        engine = ScriptedEngine()
+        group = many(engine, 3)
+        engine.blobs.gate.clear()
+        around = WindowContext(choose_folder=chosen)
+        async with stage(engine, opening=group, around=around) as it:
+            sheet = await begin(it)
+            it.press(Key.Key_Return)
+            await until(lambda: engine.blobs.asked[-1:] == [("save_as", "m00004")])
+            sheet.reject()
+            engine.blobs.gate.set()
+            await it.window.tasks.settle()
+
+    play(scenario)
+    assert list(tmp_path.iterdir()) == []
