@@ -641,7 +641,7 @@
     </message>
     <message>
         <source>A key pair is made on this device. Nobody else has its secret half; a backup keeps it for you.</source>
-        <translation type="unfinished"></translation>
+        <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’en a la moitié secrète&#x202f;; une sauvegarde vous la garde.</translation>
     </message>
     <message>
         <source>A member</source>
@@ -1185,7 +1185,7 @@
     </message>
     <message>
         <source>Choose a file…</source>
-        <translation type="unfinished"></translation>
+        <translation>Choisir un fichier…</translation>
     </message>
     <message>
         <source>Choose a folder…</source>
