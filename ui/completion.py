@@ -24,8 +24,6 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import (
-    QAccessible,
-    QAccessibleAnnouncementEvent,
     QFontMetricsF,
     QKeyEvent,
     QPainter,
@@ -44,6 +42,7 @@ from PySide6.QtWidgets import (
 
 from ui.controls import Card
 from ui.mirrored import draw_text, mirror_item
+from ui.speaking import announce
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
 
@@ -387,7 +386,7 @@ class CompletionPopup(Card):
         said = tr("{words}, {number} of {count}").format(
             words=spoken(self._model.candidates[row % count]), number=row % count + 1, count=count
         )
-        QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._box, said))
+        announce(self._box, said)
 
     def _accept(self, row: int) -> None:
         word = self._word

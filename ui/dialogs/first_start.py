@@ -461,6 +461,7 @@ class FirstStart(Area):
         scroll = QScrollArea()
         scroll.setFrameShape(QFrame.Shape.NoFrame)
         scroll.setWidgetResizable(True)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # What has the focus is scrolled into view.
         scroll.setWidget(centre)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         centre.installEventFilter(self)
@@ -498,6 +499,7 @@ class FirstStart(Area):
             self.name_step.name.setFocus()
             return
         self.conversation_step.show_identity(identity)
+        self.name_step.name.clearFocus()  # What goes away with the focus gives it to anybody.
         self._show_stores()
         self.identity_created.emit()
 

@@ -172,6 +172,7 @@ def selectable(text: str) -> Text:
         Qt.TextInteractionFlag.TextSelectableByMouse
         | Qt.TextInteractionFlag.TextSelectableByKeyboard
     )
+    shown.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Qt would leave it out of the round of Tab.
     return shown
 
 

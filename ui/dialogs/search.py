@@ -10,7 +10,7 @@ from enum import IntEnum
 
 from msgspec import Struct
 from PySide6.QtCore import QDate, QModelIndex, QPersistentModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFontMetricsF, QKeyEvent, QPainter, QPen
+from PySide6.QtGui import QColor, QFocusEvent, QFontMetricsF, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QBoxLayout,
     QDateEdit,
@@ -36,6 +36,7 @@ from ui.foreign_text import one_line
 from ui.icons import draw_icon
 from ui.mirrored import draw_text, mirror_item
 from ui.people import avatar_id, picture_of
+from ui.speaking import announce, tell_row
 from ui.theme import Radius, current_theme
 from ui.times import spoken_time
 from ui.translate import tr
@@ -94,6 +95,12 @@ class ResultLine(SearchLine):
                 super().keyPressEvent(event)
 
 
+class _Found(QListWidget):
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        tell_row(self)
+
+
 class SearchSheet(Sheet):
     asked = Signal(str, object)
     """Words and ``Filters`` of messages; no words and no filters: nothing to search for."""
@@ -114,7 +121,7 @@ class SearchSheet(Sheet):
         self.line.setMaxLength(_LONGEST)
         self.line.setPlaceholderText(tr("People, groups, messages, commands"))
         self.line.setAccessibleName(tr("Search people, groups, messages and commands"))
-        self.list = QListWidget()
+        self.list = _Found()
         self.list.setAccessibleName(tr("What was found"))
         self.list.setItemDelegate(_Delegate(now, self.list))
         self.list.setFrameShape(QListWidget.Shape.NoFrame)
@@ -262,6 +269,20 @@ class SearchSheet(Sheet):
         self.status.setText(words)
         self.status.setAccessibleName(words)
 
+    def tell(self, words: str) -> None:
+        """Say it to a screen reader too, with what Enter would open: the keys stay in the field."""
+        self.say(words)
+        announce(self.line, ". ".join(part for part in (words, self._chosen_words()) if part))
+
+    def _chosen_words(self) -> str:
+        row = self.list.currentRow()
+        if row < 0:
+            return ""
+        words = self.list.item(row).text()
+        return tr("{words}, {number} of {count}").format(
+            words=words, number=row + 1, count=self.list.count()
+        )
+
     def show_indexed(self, indexed: SearchIndexed) -> None:
         """Of an old profile not all messages can be found at first."""
         self.pause.setVisible(indexed.left > 0)
@@ -278,6 +299,7 @@ class SearchSheet(Sheet):
         row = self.list.currentRow()
         if step:
             self.list.setCurrentRow(max(0, min(row + step, self.list.count() - 1)))
+            announce(self.line, self._chosen_words())
             if row + step >= self.list.count() - 1:
                 self.more_asked.emit()
         elif row >= 0:

@@ -216,13 +216,13 @@ class Sheet(QDialog):
 
     def done(self, result: int) -> None:
         self._is_over = True
-        super().done(result)
-        if self._veil is None or self._host is None:
-            return
-        self._veil.hide()
         before = self._focus_before
-        if before is not None and isValid(before) and before.isVisible():
-            before.setFocus()
+        is_there = before is not None and isValid(before) and before.isVisible()
+        if self._veil is not None and before is not None and is_there:
+            before.setFocus()  # Now: what goes away with the focus gives it to anybody.
+        super().done(result)
+        if self._veil is not None:
+            self._veil.hide()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Qt never shrinks a dialog, and makes one too small whose texts wrap."""

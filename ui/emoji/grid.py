@@ -21,12 +21,21 @@ from PySide6.QtCore import (
     QTimer,
     Signal,
 )
-from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QFocusEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import QFrame, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from ui.controls import plain_tip
 from ui.emoji.fonts import draw_emoji, has_emoji_font, is_drawn
 from ui.emoji.table import Emoji
+from ui.speaking import tell_row
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
 
@@ -154,6 +163,10 @@ class EmojiGrid(QListView):
         self.selectionModel().currentChanged.connect(lambda *_: self.current_changed.emit())
         theme_changed.connect(self._fit)
         self._fit()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        tell_row(self)
 
     # --- what it shows ----------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     Signal,
     SignalInstance,
 )
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -40,6 +40,7 @@ from ui.list.search import SearchField
 from ui.list.start_menu import StartMenu
 from ui.pictures import FACES
 from ui.segments import Segments
+from ui.speaking import tell_row
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -72,6 +73,10 @@ class ConversationList(QListView):
         """The right button asks what can be done with a row and opens nothing."""
         if event.button() is not Qt.MouseButton.RightButton:
             super().mousePressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        tell_row(self)
 
     def _dress(self) -> None:
         self.scheduleDelayedItemsLayout()

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtGui import (
     QAccessible,
-    QAccessibleAnnouncementEvent,
     QAccessibleEvent,
     QAccessibleInterface,
     QWindow,
@@ -22,9 +21,10 @@ from shiboken6 import isValid
 from engine.core.ids import ParticipantId
 from engine.events import DeliveryView, MessageView
 from ui.glyphs import delivery_words
+from ui.speaking import announce
 from ui.timeline.link_card import own_link, spoken_card
 from ui.timeline.row_words import spoken_message, spoken_row
-from ui.timeline.rows import Row, RowKey, message_of, row_key
+from ui.timeline.rows import Row, RowKey, SystemRow, is_system, message_of, row_key
 from ui.timeline.scene import Scene
 from ui.translate import tr
 
@@ -51,6 +51,8 @@ class Speech:
         return said if message is None else self._with_card(said, message)
 
     def message(self, message: MessageView) -> str:
+        if is_system(message):
+            return self.row(SystemRow(message=message))
         said = spoken_message(message, self._scene.others, self._names, pair=self._scene.is_pair)
         return self._with_card(said, message)
 
@@ -286,7 +288,7 @@ class Announcer:
     def arrived(self, words: str) -> None:
         """Say what came in while one is here, after what is being said."""
         if self._listening() is not None:
-            QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self._area, words))
+            announce(self._area, words)
 
     def close(self) -> None:
         """Before the view goes: rows first, the list itself is Qt's."""

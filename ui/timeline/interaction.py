@@ -4,7 +4,7 @@ Every message has the same four ways to its actions: buttons in the row, the con
 the same menu by keyboard on the focused row, and the screen reader through that focus.
 """
 
-from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtCore import QPoint, QRectF, Qt, QTimer
 from PySide6.QtGui import (
     QContextMenuEvent,
     QCursor,
@@ -553,18 +553,26 @@ class TimelineInteraction:
         key = self._scene.focus_key = row_key(row)
         self._canvas.reveal(key)
         self._canvas.repaint()
-        self._announcer.focus_moved(key)
+        self._tell_focus()
+
+    def _tell_focus(self) -> None:
+        key = self._scene.focus_key
+        if key is not None and self._area.hasFocus():
+            self._announcer.focus_moved(key)
 
     def focus_came(self, event: QFocusEvent) -> None:
-        """By Tab a row gets the focus, too; by mouse the one that had it loses it."""
+        """By a key a row gets the focus, too; by mouse the one that had it loses it."""
         if event.reason() is Qt.FocusReason.MouseFocusReason:
             self._scene.focus_key = None
         by_key = event.reason() in {
             Qt.FocusReason.TabFocusReason,
             Qt.FocusReason.BacktabFocusReason,
+            Qt.FocusReason.ShortcutFocusReason,
         }
         if by_key and self._scene.focus_key is None:
             self._focus_on(self._focusable_in_view(last=True))
+        # Qt tells that the list has the focus when this is over, and the row comes after that.
+        QTimer.singleShot(0, self._area, self._tell_focus)
         self._canvas.repaint()
 
 

@@ -38,7 +38,7 @@ from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.paging import PageSource
 from ui.timeline.reading import ReadState, ReadTracker
 from ui.timeline.requests import TimelineRequests
-from ui.timeline.rows import local_day, message_of
+from ui.timeline.rows import local_day, message_key, message_of
 from ui.timeline.scene import Scene
 from ui.timeline.updates import TimelineUpdates
 from ui.translate import tr
@@ -231,8 +231,9 @@ class TimelineView(QAbstractScrollArea):
         self.canvas.mark_found(query)
 
     def enter_at(self, position: Position) -> None:
-        """``go_to``, and the keys with it."""
+        """``go_to``, and the keys with it: the message is the one that keys are about."""
         self.go_to(position)
+        self.scene.focus_key = message_key(position.message_id)
         self.setFocus()
 
     def go_to_newest(self) -> None:

@@ -15,6 +15,8 @@ from engine.answers import FoundView, SearchAnswer
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, Position
 from ui.controls import Area, IconButton, SearchLine, Text
+from ui.foreign_text import one_line
+from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 TYPING_MS = 150
 """After the last letter, before it is searched for."""
-_LONGEST = 2_000
+_LONGEST, _LONGEST_NAME = 2_000, 40
 
 
 class FindLine(SearchLine):
@@ -101,8 +103,8 @@ class FindBar(Area):
 
     def leave(self) -> None:
         if self.isVisible():
+            self.closed.emit()  # First: what goes away with the focus gives it to anybody.
             self.forget()
-            self.closed.emit()
 
     def forget(self) -> None:
         """Another conversation is open, or none."""
@@ -160,11 +162,15 @@ class FindBar(Area):
             self._go(first)
         else:
             self._show_count()
+            announce(self.line, self.count.text())
 
     def _go(self, at: int) -> None:
         self._at = at
         self._show_count()
-        self.chosen.emit(self._found[at].position)
+        found = self._found[at]
+        sender = tr("You") if found.is_own else one_line(found.sender_name, _LONGEST_NAME)
+        announce(self.line, f"{self.count.text()}, {sender}, {found.excerpt.text}")
+        self.chosen.emit(found.position)
 
     def _show_count(self) -> None:
         has_asked = bool(self.line.text().strip())

@@ -208,16 +208,16 @@ class _Searching:
         self._sheet.add_entries(answer.found)
         indexed = self._engine.search.indexed()
         if answer.is_shortened:
-            self._sheet.say(tr("That is very much: only its first words were searched for."))
+            self._sheet.tell(tr("That is very much: only its first words were searched for."))
         elif indexed.left:
             share = 100 * (indexed.total - indexed.left) // max(indexed.total, 1)
             words = tr("Older messages are still being indexed: {share} % can be found.")
-            self._sheet.say(words.format(share=share))
+            self._sheet.tell(words.format(share=share))
         elif not self._messages:
-            self._sheet.say(tr("No message was found."))
+            self._sheet.tell(tr("No message was found."))
         else:
             many = len(self._messages)
-            self._sheet.say(
+            self._sheet.tell(
                 tr("The newest %n messages", "The newest message", many)
                 if answer.has_more
                 else tr("%n messages", "%n message", many)
