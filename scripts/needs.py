@@ -29,6 +29,10 @@ FONT_DIRECTORIES = (
 DEBIAN_MARK = Path("/etc/debian_version")
 
 
+LIBEXEC = ("/usr/libexec", "/usr/libexec/at-spi2-core", "/usr/lib/at-spi2-core")
+"""Programs that other programs start are not on the path."""
+
+
 class Kind(StrEnum):
     LIBRARY = "library"
     PROGRAM = "program"
@@ -89,6 +93,12 @@ DISPLAY_SERVER = (
 SESSION_BUS = (Need(Kind.PROGRAM, "dbus-daemon", "dbus-daemon"),)
 """On which tests put a notification server and a tray of their own."""
 
+SCREEN_READER = (
+    Need(Kind.PROGRAM, "at-spi-bus-launcher", "at-spi2-core"),
+    Need(Kind.PROGRAM, "xdotool", "xdotool"),
+)
+"""For a test that walks through the window by keys and reads what a screen reader reads."""
+
 
 def shared_python() -> tuple[Need, ...]:
     """The interpreter's own library, which PyInstaller packs; Debian's python3 does without it."""
@@ -118,6 +128,10 @@ class NeedsMissing(Exception):  # noqa: N818 -- says what happened; it is no err
         self.line = line
 
 
+def which(program: str) -> str | None:
+    return shutil.which(program) or shutil.which(program, path=os.pathsep.join(LIBEXEC))
+
+
 def is_met(need: Need) -> bool:
     match need.kind:
         case Kind.LIBRARY:
@@ -127,7 +141,7 @@ def is_met(need: Need) -> bool:
                 return False
             return True
         case Kind.PROGRAM:
-            return shutil.which(need.name) is not None
+            return which(need.name) is not None
         case Kind.MODULE:
             return importlib.util.find_spec(need.name) is not None
         case Kind.FONT:

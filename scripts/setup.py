@@ -50,12 +50,19 @@ LEVELS: Mapping[str, tuple[needs.Need, ...]] = {
     "tools": needs.PYTHON,
     "run": (*needs.PYTHON, *needs.WINDOW),
     "pipeline": needs.PYTHON,
-    "test": (*needs.PYTHON, *needs.WINDOW, *needs.DISPLAY_SERVER, *needs.SESSION_BUS),
+    "test": (
+        *needs.PYTHON,
+        *needs.WINDOW,
+        *needs.DISPLAY_SERVER,
+        *needs.SESSION_BUS,
+        *needs.SCREEN_READER,
+    ),
     "package": (
         *needs.PYTHON,
         *needs.WINDOW,
         *needs.DISPLAY_SERVER,
         *needs.SESSION_BUS,
+        *needs.SCREEN_READER,
         *needs.PACKAGER,
     ),
 }

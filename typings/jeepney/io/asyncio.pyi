@@ -1,4 +1,7 @@
-from jeepney import Message
+import asyncio
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+
+from jeepney import MatchRule, Message
 
 class DBusConnection:
     unique_name: str
@@ -7,3 +10,11 @@ class DBusConnection:
     async def close(self) -> None: ...
 
 async def open_dbus_connection(bus: str = ...) -> DBusConnection: ...
+
+class DBusRouter:
+    async def send_and_get_reply(self, message: Message) -> Message: ...
+    def filter(
+        self, rule: MatchRule, *, queue: asyncio.Queue[Message]
+    ) -> AbstractContextManager[asyncio.Queue[Message]]: ...
+
+def open_dbus_router(bus: str = ...) -> AbstractAsyncContextManager[DBusRouter]: ...

@@ -1,0 +1,243 @@
+"""An evening with Causerie by keyboard and screen reader: two real programs on a real desktop.
+
+Each step presses keys and then asserts what is read: where the keys are, by role and name, and what
+was announced.  What is in view is searched for things without a name, for markup that is read out,
+and for what Tab does not reach.
+"""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from subprocess import Popen
+from typing import Final
+
+import pytest
+
+from tests.screen_reader.desk import Desk, desk
+from tests.screen_reader.reader import ScreenReader, Thing, screen_reader, until
+from tests.ui.desktop.private_bus import NotificationServer
+
+TIME: Final = r"\d\d?:\d\d( [AP]M)?"
+COMPOSER: Final = "Message to Tide Gauge"
+_MOST_STEPS: Final = 40
+
+
+class Person:
+    """A program, its user's keys, and what is read to them."""
+
+    def __init__(self, at: Desk, reader: ScreenReader, process: Popen[bytes], it: Thing) -> None:
+        self.desk = at
+        self.reader = reader
+        self.process = process
+        self.program = it
+
+    async def press(self, *keys: str) -> None:
+        self.reader.announced.clear()
+        await self.desk.press(*keys)
+
+    async def press_until(self, key: str, name: str, role: str = "") -> None:
+        """As somebody who goes on until they hear it."""
+        pattern = re.compile(name)
+        for _step in range(_MOST_STEPS):
+            before = len(self.reader.focused)
+            await self.desk.press(key)
+            await until(_more(self.reader, before))
+            read = await self.reader.read_focus()
+            if role == "list item" and read and read.role == "list":
+                read = await self.reader.until_focus(".+", role)  # Its row comes after it.
+            if read and pattern.fullmatch(read.name) and role in {"", read.role}:
+                return
+        raise AssertionError(f"{key} does not lead to {name}")
+
+    async def listen_through(self) -> None:
+        """Nothing in view is read badly."""
+        async for read in self.reader.tree(self.program):
+            said = f"{read.name} {read.description}"
+            assert not re.search(r"</?(qt|div|p|b|i|span|html)\b", said), said
+            if "focusable" in read.states:
+                assert read.name.strip(), f"{read.role} without a name"
+
+    async def go_round(self, within: Thing | None = None) -> None:
+        """Tab reaches all that one can use in view, but the rows of lists: arrows lead there.
+
+        ``within``: the sheet that lies on the window.
+        """
+        wanted = {
+            read.thing: str(read)
+            async for read in self.reader.tree(within or self.program)
+            if {"focusable", "enabled"} <= read.states and read.role != "list item"
+        }
+        reached: set[Thing] = set()
+        for _step in range(_MOST_STEPS):
+            before = len(self.reader.focused)
+            await self.desk.press("Tab")
+            await until(_more(self.reader, before))
+            reached.update(self.reader.focused[before:])
+            if wanted.keys() <= reached:
+                return
+        raise AssertionError([wanted[thing] for thing in wanted.keys() - reached])
+
+
+def _more(reader: ScreenReader, before: int) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        return len(reader.focused) > before
+
+    return look
+
+
+@pytest.fixture
+async def at(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+    place = tmp_path_factory.mktemp("d")
+    place.chmod(0o700)
+    async with desk(place) as made:
+        yield made
+
+
+async def first_start(at: Desk, reader: ScreenReader, name: str) -> Person:
+    there = {*await reader.programs()}
+    process = await at.causerie(at.place / name)
+
+    async def look() -> Thing | None:
+        return next(iter({*await reader.programs()} - there), None)
+
+    person = Person(at, reader, process, await until(look))
+    await at.give_keys_to(process)
+    await reader.until_focus("Name", "text")
+    await person.listen_through()
+    await at.type(name)
+    await person.go_round()
+    await person.press_until("Tab", "Name", "text")
+    await person.press("Return")
+    await reader.until_shown(person.program, "Step 2 of 3", "label")
+    await reader.until_focus("Next", "push button")
+    await person.listen_through()
+    await person.press("Return")
+    await reader.until_focus("Join with an invitation", "push button")
+    await person.listen_through()
+    return person
+
+
+async def new_group(alice: Person) -> str:
+    """Its invitation, as it is read."""
+    reader = alice.reader
+    await alice.press("ctrl+n")
+    await reader.until_shown(alice.program, "New group", "dialog")
+    await reader.until_focus("Name of the group", "text")
+    await alice.desk.type("Tide Gauge")
+    await alice.press("Return")
+    await reader.until_focus(COMPOSER, "text")
+    await alice.listen_through()
+    await alice.go_round()
+    await alice.press_until("shift+Tab", "Invite people", "push button")
+    await alice.press("Return")
+    sheet = await reader.until_shown(alice.program, "Invite to Tide Gauge", "dialog")
+    link = await reader.until_shown(alice.program, "Invitation link", "text")
+    await reader.until_focus("Copy link", "push button")
+    await alice.go_round(sheet.thing)
+    await alice.listen_through()
+    await alice.press("Escape")
+    await reader.until_focus("Invite people", "push button")
+    return link.text
+
+
+async def join_by_link(bob: Person, link: str) -> None:
+    await bob.desk.causerie(bob.desk.place / "Bob", link)
+    sheet = await bob.reader.until_shown(bob.program, "Join with an invitation", "dialog")
+    await bob.reader.until_shown(bob.program, "Invitation to Tide Gauge. From Alice.", "panel")
+    await bob.reader.until_focus("Cancel", "push button")
+    await bob.go_round(sheet.thing)
+    await bob.listen_through()
+    await bob.press_until("Tab", "Join Tide Gauge", "push button")
+    await bob.press("Return")
+    await bob.reader.until_focus(COMPOSER, "text")
+
+
+async def talk(alice: Person, bob: Person) -> None:
+    reader = alice.reader
+    await bob.desk.type("hello Alice")
+    await bob.press("Return")
+    await reader.until_shown(alice.program, f"Bob, hello Alice, {TIME}", "list item")
+    await alice.desk.give_keys_to(alice.process)
+    await alice.press_until("F6", COMPOSER, "text")
+    await alice.press_until("F6", f"Tide Gauge, Bob: hello Alice, {TIME}", "list item")
+    await alice.press("F6")
+    await reader.until_focus(f"You started this group, {TIME}", "list item")
+    await alice.press_until("Down", f"Bob, hello Alice, {TIME}", "list item")
+    await alice.press("Menu")
+    await alice.press_until("Down", "Reply.*", "menu item")
+    await alice.press("Escape")
+    await reader.until_focus(f"Bob, hello Alice, {TIME}", "list item")
+    await alice.press("r")
+    await reader.until_focus(COMPOSER, "text")
+    await alice.desk.type("hello Bob")
+    await alice.press("Return")
+    answer = f"You, answers Bob: hello Alice, hello Bob, {TIME}, Held by 1 of 1"
+    await reader.until_shown(alice.program, answer, "list item")
+    await alice.listen_through()
+
+
+async def search(alice: Person) -> None:
+    reader = alice.reader
+    await alice.press("ctrl+f")
+    await reader.until_focus("Search this conversation", "text")
+    await alice.desk.type("hello")
+    await reader.until_announced("1 of 2, You, hello Bob")
+    await alice.press("Return")
+    await reader.until_announced("2 of 2, Bob, hello Alice")
+    await alice.press("Escape")
+    await reader.until_focus(COMPOSER, "text")
+    await alice.press("ctrl+k")
+    await reader.until_focus("Search people, groups, messages and commands", "text")
+    await alice.desk.type("hello")
+    found = f"Message in Tide Gauge from {{}}, {TIME}: hello {{}}, {{}} of 2"
+    await reader.until_announced("2 messages. " + found.format("You", "Bob", 1))
+    await alice.press("Down")
+    await reader.until_announced(found.format("Bob", "Alice", 2))
+    await alice.listen_through()
+    await alice.press("Return")
+    await reader.until_focus(f"Bob, hello Alice, {TIME}", "list item")
+
+
+async def panels(alice: Person) -> None:
+    reader = alice.reader
+    await alice.press("ctrl+slash")
+    await reader.until_shown(alice.program, "Keys", "dialog")
+    await alice.listen_through()
+    await alice.press("Escape")
+    await reader.until_focus(f"Bob, hello Alice, {TIME}", "list item")
+    await alice.press("alt+Return")
+    await reader.until_focus("Close the panel", "push button")
+    await alice.listen_through()
+    await alice.press_until("Tab", "Bob, .*", "push button")
+    await alice.press("Return")
+    await reader.until_shown(alice.program, "Their fingerprint", "label")
+    await alice.listen_through()
+    await alice.press("alt+Return")
+
+
+async def click_on_notification(alice: Person, bob: Person, server: NotificationServer) -> None:
+    await bob.desk.give_keys_to(bob.process)
+    await bob.press_until("F6", COMPOSER, "text")
+    await bob.desk.type("low water at ten")
+    await bob.press("Return")
+    await server.until(lambda: any("low water" in one.body for one in server.on_screen.values()))
+    (number,) = server.on_screen
+    await server.say("ActionInvoked", "us", number, "default")
+    await server.until(lambda: not server.on_screen)
+    await alice.desk.give_keys_to(alice.process)
+    await alice.press_until("F6", f"Bob, hello Alice, {TIME}", "list item")
+    await alice.press_until("Down", f"Bob, low water at ten, {TIME}", "list item")
+
+
+@pytest.mark.slow
+async def test_an_evening_by_keyboard_and_screen_reader(at: Desk) -> None:
+    server = await NotificationServer.start(at.bus)
+    async with screen_reader(at.bus) as reader:
+        alice = await first_start(at, reader, "Alice")
+        link = await new_group(alice)
+        bob = await first_start(at, reader, "Bob")
+        await join_by_link(bob, link)
+        await talk(alice, bob)
+        await search(alice)
+        await panels(alice)
+        await click_on_notification(alice, bob, server)
+    await server.stop()
