@@ -50,6 +50,11 @@ def test_the_program_knows_its_version(program: Path) -> None:
     assert run(program, "--version").stdout.split()[-1] == version()
 
 
+def test_the_package_speaks_french_and_carries_no_other_language(program: Path) -> None:
+    found = {path.name for path in program.parent.rglob("*.qm")}
+    assert found == {"causerie_fr.qm", "qtbase_fr.qm"}
+
+
 def test_the_engine_works_in_the_package(program: Path) -> None:
     done = run(program, "demo", "--headless", "--json", "--participants", "3", "--messages", "20")
     assert done.returncode == 0, done.stderr
