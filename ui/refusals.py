@@ -122,8 +122,8 @@ _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
         n,
     ),
     "clock_ahead": lambda n: tr(
-        "%n messages from the future between two people; held until their time.",
-        "%n message from the future between two people; held until their time.",
+        "%n messages from the future between two people; placed by this device's clock.",
+        "%n message from the future between two people; placed by this device's clock.",
         n,
     ),
     "too_many_requests": lambda n: tr(
@@ -218,8 +218,8 @@ _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
         n,
     ),
     "clock_was_ahead": lambda n: tr(
-        "%n messages held from the future whose time has come.",
-        "%n message held from the future whose time has come.",
+        "%n messages that came after this device's clock was set back; placed after earlier ones.",
+        "%n message that came after this device's clock was set back; placed after earlier ones.",
         n,
     ),
 }

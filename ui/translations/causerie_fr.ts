@@ -216,11 +216,11 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n messages from the future between two people; held until their time.</source>
-        <comment>%n message from the future between two people; held until their time.</comment>
+        <source>%n messages from the future between two people; placed by this device&apos;s clock.</source>
+        <comment>%n message from the future between two people; placed by this device&apos;s clock.</comment>
         <translation>
-            <numerusform>%n message du futur entre deux personnes&#x202f;; retenu jusqu’à son heure.</numerusform>
-            <numerusform>%n messages du futur entre deux personnes&#x202f;; retenus jusqu’à leur heure.</numerusform>
+            <numerusform>%n message du futur entre deux personnes&#x202f;; placé selon l’horloge de cet appareil.</numerusform>
+            <numerusform>%n messages du futur entre deux personnes&#x202f;; placés selon l’horloge de cet appareil.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -245,14 +245,6 @@
         <translation>
             <numerusform>%n message du futur, retenu, qui a laissé la place à de plus proches&#x202f;; récupéré à nouveau plus tard.</numerusform>
             <numerusform>%n messages du futur, retenus, qui ont laissé la place à de plus proches&#x202f;; récupérés à nouveau plus tard.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
-        <source>%n messages held from the future whose time has come.</source>
-        <comment>%n message held from the future whose time has come.</comment>
-        <translation>
-            <numerusform>%n message du futur, retenu, dont l’heure est venue.</numerusform>
-            <numerusform>%n messages du futur, retenus, dont l’heure est venue.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -341,6 +333,14 @@
         <translation>
             <numerusform>%n message retiré des archives pour faire de la place&#xa0;: de qui en avait mis le plus.</numerusform>
             <numerusform>%n messages retirés des archives pour faire de la place&#xa0;: de qui en avait mis le plus.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n messages that came after this device&apos;s clock was set back; placed after earlier ones.</source>
+        <comment>%n message that came after this device&apos;s clock was set back; placed after earlier ones.</comment>
+        <translation>
+            <numerusform>%n message reçu après que l’horloge de cet appareil a été retardée&#x202f;; placé après les précédents.</numerusform>
+            <numerusform>%n messages reçus après que l’horloge de cet appareil a été retardée&#x202f;; placés après les précédents.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
