@@ -27,6 +27,7 @@ from engine.core.backup import (
     Entry,
     EntryKind,
 )
+from engine.core.blobs.manifest import MAX_SEALED_BYTES
 from engine.core.errors import BackupError, BackupFlaw, StorageError, StorageFault
 from engine.core.ids import UnixMs
 from engine.crypto.backup import BackupSecret, derive_secret, pseudonym_of
@@ -62,6 +63,8 @@ class BackupMade(Struct, frozen=True, kw_only=True):
     size: int
     files: int
     """Chunks of files."""
+    left_out: int
+    """Chunks that are damaged, or cannot be read."""
 
 
 def new_secret(passphrase: str, cost: Cost | None = None) -> BackupSecret:
@@ -97,7 +100,7 @@ def write_backup(
                 pseudonym=pseudonym_of(identity),
             )
             with BackupWriter(target, header, secret) as writer:
-                written = _write_entries(source, copy, key, writer, work)
+                written, left_out = _write_entries(source, copy, key, writer, work)
                 writer.finish()
                 _check(writer.passing, secret, written, work)
                 size = writer.passing.stat().st_size
@@ -109,7 +112,7 @@ def write_backup(
             forget_copy(source.directory)
     progress(1.0)
     files = sum(1 for entry, _ in written if entry.kind is EntryKind.CHUNK)
-    return BackupMade(path=target, size=size, files=files)
+    return BackupMade(path=target, size=size, files=files, left_out=left_out)
 
 
 def forget_copy(directory: ProfileDirectory) -> None:
@@ -235,7 +238,8 @@ _Written = tuple[Entry, bytes]
 
 def _write_entries(
     source: BackupSource, copy: Path, key: bytes, writer: BackupWriter, work: _Work
-) -> Sequence[_Written]:
+) -> tuple[Sequence[_Written], int]:
+    """And how many chunks were left out."""
     written = [
         _write(writer, EntryKind.DATABASE_KEY, KEY_BYTES, iter((key,)), work),
         _write(writer, EntryKind.DATABASE, copy.stat().st_size, _pieces(copy), work),
@@ -244,15 +248,31 @@ def _write_entries(
         if path.is_file() and path.stat().st_size <= MAX_SMALL_BYTES:
             data = path.read_bytes()
             written.append(_write(writer, kind, len(data), iter((data,)), work))
-    for path, _ in _chunks(source):
+    left_out = 0
+    for path, size in _chunks(source):
         try:
-            sealed = path.read_bytes()
-        except OSError:  # It was deleted, or has just been damaged: no chunk is better than half.
+            sealed = _chunk_in(path, size)
+        except FileNotFoundError:  # Its file was deleted meanwhile.
             continue
-        if (name := name_of(path)) == hashlib.sha256(sealed).digest():
-            pieces = iter((sealed,))
+        if sealed:
+            name, pieces = hashlib.sha256(sealed).digest(), iter((sealed,))
             written.append(_write(writer, EntryKind.CHUNK, len(sealed), pieces, work, name=name))
-    return written
+        else:
+            left_out += 1
+    return written, left_out
+
+
+def _chunk_in(path: Path, size: int) -> bytes:
+    """Empty if it is damaged or cannot be read.  Raises FileNotFoundError."""
+    if not 0 < size <= MAX_SEALED_BYTES:
+        return b""
+    try:
+        sealed = path.read_bytes()
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return b""
+    return sealed if name_of(path) == hashlib.sha256(sealed).digest() else b""
 
 
 def _write(  # noqa: PLR0913 - what an entry is, and where it goes
@@ -283,15 +303,18 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _chunks(source: BackupSource) -> Sequence[tuple[Path, int]]:
+    """With their sizes; also those that may be deleted at this moment."""
     found: list[tuple[Path, int]] = []
     try:
-        with os.scandir(source.directory.files) as entries:
-            for entry in entries:
-                path = Path(entry.path)
-                if name_of(path) is not None:
-                    found.append((path, entry.stat().st_size))
+        entries = os.scandir(source.directory.files)
     except FileNotFoundError:
         return ()
+    with entries:
+        for entry in entries:
+            path = Path(entry.path)
+            if name_of(path) is not None:
+                with suppress(FileNotFoundError):  # This one is gone, the others are not.
+                    found.append((path, entry.stat().st_size))
     return sorted(found)
 
 

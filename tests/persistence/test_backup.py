@@ -1,5 +1,6 @@
 """Backup and restore of a profile: all of it comes back, or nothing changes and it is said why."""
 
+import hashlib
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.codec.backup import END_MARK, HEADER_BYTES
+from engine.core.blobs.manifest import MAX_SEALED_BYTES
 from engine.core.errors import BackupError, BackupFlaw, StorageError, StorageFault
 from engine.core.ids import UnixMs
 from engine.core.ports import SaveValue
@@ -397,9 +399,28 @@ def test_a_chunk_that_is_damaged_is_left_out(
 ) -> None:
     damaged = min(own.files.iterdir())
     damaged.write_bytes(b"x")
-    assert backed_up(own, tmp_path / "file").files == len(CHUNKS) - 1
+    made = backed_up(own, tmp_path / "file")
+    assert (made.files, made.left_out) == (len(CHUNKS) - 1, 1)
     restored(tmp_path / "file", empty)
     assert damaged.name not in names_in(empty.files)
+
+
+def test_files_that_no_backup_can_hold_are_left_out(own: ProfileDirectory, tmp_path: Path) -> None:
+    for sealed in (b"", b"x" * (MAX_SEALED_BYTES + 1)):
+        (own.files / hashlib.sha256(sealed).hexdigest()).write_bytes(sealed)
+    (own.files / ("ab" * 32)).mkdir()
+    made = backed_up(own, tmp_path / "file")
+    assert (made.files, made.left_out) == (len(CHUNKS), 3)
+
+
+def test_a_chunk_that_vanishes_takes_no_other_with_it(
+    own: ProfileDirectory, empty: ProfileDirectory, tmp_path: Path
+) -> None:
+    """Its name is listed, and then nothing is there: as one that is deleted at this moment."""
+    (own.files / ("00" * 32)).symlink_to(tmp_path / "absent")
+    made = backed_up(own, tmp_path / "file")
+    assert (made.files, made.left_out) == (len(CHUNKS), 0)
+    assert restored(tmp_path / "file", empty).files == len(CHUNKS)
 
 
 # --- killed ---------------------------------------------------------------------------------------
