@@ -83,7 +83,7 @@ class WindowBackups:
     ) -> BackupDone:
         work = partial(make_backup, self._paths, path, passphrase)
         made = await on_a_thread(work, follow, goes_on)
-        return BackupDone(path=made.path, size=made.size)
+        return BackupDone(path=made.path, size=made.size, left_out=made.left_out)
 
 
 # --- the command line -----------------------------------------------------------------------------
@@ -103,6 +103,8 @@ def back_up(asked: Namespace) -> int:
         f"{made.path}: {made.size / _MEGABYTE:.1f} MB, {made.files} parts of files. It was read"
         " again and is whole.\n"
     )
+    if made.left_out:
+        sys.stdout.write(f"Parts of files left out, damaged here or unreadable: {made.left_out}.\n")
     return 0
 
 

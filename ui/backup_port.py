@@ -19,6 +19,8 @@ class BackupDone(Struct, frozen=True, kw_only=True):
 
     path: Path
     size: int
+    left_out: int
+    """Parts of files that are damaged here, and so are not in it."""
 
 
 class BackupPort(Protocol):

@@ -51,6 +51,16 @@ def test_a_profile_goes_through_a_file_to_another_place(
     assert (tmp_path / "there" / "settings.toml").read_text(encoding="utf-8") == SETTINGS
 
 
+def test_parts_of_files_that_are_damaged_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, file: Path, words: str
+) -> None:
+    assert "left out" not in capsys.readouterr().out
+    min((tmp_path / "ines" / "blobs").iterdir()).write_bytes(b"x")
+    given = ("--profile-dir", str(tmp_path / "ines"), "backup", f"{file}-2")
+    assert main([*given, "--passphrase-file", words]) == 0
+    assert "left out, damaged here or unreadable: 1." in capsys.readouterr().out
+
+
 def test_the_passphrase_comes_from_standard_input_where_nobody_types(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

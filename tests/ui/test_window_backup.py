@@ -84,6 +84,27 @@ def test_a_backup_is_made_and_checked_from_the_menu(paths: ProfilePaths, tmp_pat
     assert read_backup_header(target).cost == CHEAP
 
 
+def test_parts_of_files_that_are_damaged_are_said_to_be_left_out(
+    paths: ProfilePaths, tmp_path: Path
+) -> None:
+    min((paths.directory / "blobs").iterdir()).write_bytes(b"x")
+
+    async def scenario() -> None:
+        around = WindowContext(backups=WindowBackups(paths))
+        async with stage(ScriptedEngine(), around=around) as it:
+            it.window.backups.back_up()
+            sheet = await sheet_of(it.window, Backup)
+            sheet.passphrase.setText(WORDS)
+            sheet.again.setText(WORDS)
+            sheet.make_at(tmp_path / "file")
+            await until(sheet.confirm.isVisible)
+            assert "1 part of a file is damaged on this device" in sheet.said.text()
+            assert "complete" not in sheet.said.text()
+            sheet.confirm.click()
+
+    play(scenario)
+
+
 def test_what_goes_wrong_is_said_and_the_passphrase_is_still_there(
     paths: ProfilePaths, tmp_path: Path
 ) -> None:

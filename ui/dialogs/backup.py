@@ -46,6 +46,20 @@ def choose_target(parent: QWidget, suggestion: Path, chosen: Callable[[Path], No
     dialog.open()
 
 
+def _done_words(done: BackupDone) -> str:
+    if not done.left_out:
+        words = tr("The backup is complete and was checked: {size} in {path}.")
+    else:
+        words = tr(
+            "The backup was checked: {size} in {path}. %n parts of files are damaged on this device"
+            " and not in it.",
+            "The backup was checked: {size} in {path}. %n part of a file is damaged on this device"
+            " and not in it.",
+            done.left_out,
+        )
+    return words.format(size=size_words(done.size), path=done.path)
+
+
 class Backup(Sheet):
     def __init__(
         self,
@@ -169,11 +183,7 @@ class Backup(Sheet):
         self.cancel.hide()
         self.passphrase.clear()
         self.again.clear()
-        self.said.setText(
-            tr("The backup is complete and was checked: {size} in {path}.").format(
-                size=size_words(done.size), path=done.path
-            )
-        )
+        self.said.setText(_done_words(done))
         self.confirm.clicked.disconnect(self._submit)
         self.confirm.clicked.connect(self.accept)
         self.confirm.rename(tr("Done"))

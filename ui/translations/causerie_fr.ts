@@ -3611,6 +3611,14 @@
         <source>The backup is complete and was checked: {size} in {path}.</source>
         <translation>La sauvegarde est complète et vérifiée&#xa0;: {size} dans {path}.</translation>
     </message>
+    <message numerus="yes">
+        <source>The backup was checked: {size} in {path}. %n parts of files are damaged on this device and not in it.</source>
+        <comment>The backup was checked: {size} in {path}. %n part of a file is damaged on this device and not in it.</comment>
+        <translation>
+            <numerusform>La sauvegarde est vérifiée&#xa0;: {size} dans {path}. %n partie de fichier est endommagée sur cet appareil et n’y est pas.</numerusform>
+            <numerusform>La sauvegarde est vérifiée&#xa0;: {size} dans {path}. %n parties de fichiers sont endommagées sur cet appareil et n’y sont pas.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>The beads</source>
         <translation>Les perles</translation>
