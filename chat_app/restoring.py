@@ -36,13 +36,14 @@ def restore_into(
     """Raises BackupError and StorageError; no profile is there then."""
     was_there = paths.directory.exists()
     directory = open_profile_directory(paths.directory)
-    try:
-        with ProfileLock(directory):
+    with ProfileLock(directory):
+        try:
             return restore_backup(file, passphrase, _place(paths, directory), progress)
-    except BaseException:
-        if not was_there:
-            shutil.rmtree(paths.directory, ignore_errors=True)
-        raise
+        except BaseException:
+            # Another process may have made a profile here before this one had the lock.
+            if not (was_there or directory.has_database()):
+                shutil.rmtree(paths.directory, ignore_errors=True)
+            raise
 
 
 def _place(paths: ProfilePaths, directory: ProfileDirectory) -> RestorePlace:

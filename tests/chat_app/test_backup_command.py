@@ -1,14 +1,17 @@
 """``causerie backup`` and ``causerie restore``: for profiles that have no window."""
 
+import contextlib
 import io
 from pathlib import Path
 
 import pytest
 
+from chat_app import restoring
 from chat_app.__main__ import main
 from chat_app.settings_file import default_text
 from engine.persistence import backup
 from engine.persistence.backup import identity_in
+from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory
 from tests.persistence.backup_examples import CHEAP, SETTINGS, WORDS, key_of, make_profile
 from tests.persistence.store_examples import PROFILE
@@ -78,6 +81,25 @@ def test_settings_of_a_first_start_give_way_and_chosen_ones_stay(
         assert restored(tmp_path / name, file, words) == 0
         is_kept = "settings.from-backup.toml" in capsys.readouterr().out
         assert is_kept is (name == "chosen")
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_profile_that_another_process_makes_meanwhile_stays(
+    tmp_path: Path, file: Path, words: str, monkeypatch: pytest.MonkeyPatch, *, is_open: bool
+) -> None:
+    """It comes after the look whether there is one, and is open, or was closed again."""
+    with contextlib.ExitStack() as held:
+
+        def opened(path: Path) -> ProfileDirectory:
+            directory = make_profile(path)
+            if is_open:
+                held.enter_context(ProfileLock(directory))
+            return directory
+
+        monkeypatch.setattr(restoring, "open_profile_directory", opened)
+        assert restored(tmp_path / "there", file, words) == 2
+    there = ProfileDirectory(tmp_path / "there")
+    assert identity_in(there.database, key_of(there)) == PROFILE.signing_key
 
 
 def test_what_is_wrong_is_one_line_and_changes_nothing(
