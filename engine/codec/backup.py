@@ -32,6 +32,8 @@ END_MARK: Final = b"causerie-backed\n"
 MAX_SMALL_BYTES: Final = 4 * 1024 * 1024
 """Of the settings, and of what the window remembers."""
 MAX_DATABASE_BYTES: Final = 1 << 42
+MAX_CREATED_MS: Final = 253_402_300_799_999
+"""The end of the year 9999, the last that every calendar can name."""
 
 _MAGIC: Final = b"causerie-backup\n"
 _START: Final = struct.Struct(f">{len(_MAGIC)}sH")
@@ -62,7 +64,12 @@ def header_fields(header: BackupHeader) -> bytes:
     """What the file's key depends on.  Raises LocalProtocolError for a value out of bounds."""
     try:
         app_version = header.app_version.encode("ascii")
-        if not header.cost.is_allowed or len(app_version) > MAX_APP_VERSION_BYTES:
+        if (
+            not header.cost.is_allowed
+            or len(app_version) > MAX_APP_VERSION_BYTES
+            or not header.app_version.isprintable()
+            or header.created_ms > MAX_CREATED_MS
+        ):
             raise LocalProtocolError("a header that nobody would read")
         fields = _FIELDS.pack(
             header.cost.memory_kib,
@@ -113,12 +120,16 @@ def _fields_of(covered: bytes) -> BackupHeader:
         raise BackupError(BackupFlaw.TOO_COSTLY, "The backup's passphrase costs too much work.")
     if length > MAX_APP_VERSION_BYTES or text[length:].strip(b"\0") or not text.isascii():
         raise damaged("its header")
+    # Nobody vouches for these two yet, and both are shown before the passphrase is asked for.
+    app_version = text[:length].decode("ascii")
+    if created_ms > MAX_CREATED_MS or not app_version.isprintable():
+        raise damaged("its header")
     return BackupHeader(
         cost=cost,
         salt=salt,
         file_salt=file_salt,
         schema_version=schema,
-        app_version=text[:length].decode("ascii"),
+        app_version=app_version,
         created_ms=UnixMs(created_ms),
         pseudonym=pseudonym,
     )

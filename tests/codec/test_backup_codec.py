@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from hashlib import sha256
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from engine.codec.backup import (
     ENTRY_BYTES,
     HEADER_BYTES,
+    MAX_CREATED_MS,
     MAX_SMALL_BYTES,
     EntryReader,
     decode_backup_entry,
@@ -41,6 +43,8 @@ HEADER = BackupHeader(
     pseudonym=b"pseudony",
 )
 COMMITMENT = b"c" * 32
+CREATED_AT = 16 + 2 + 9 + 16 + 32 + 4
+VERSION_AT = CREATED_AT + 8 + 8 + 1
 COSTS = st.builds(
     Cost,
     memory_kib=st.integers(0, 2 * MAX_MEMORY_KIB),
@@ -60,7 +64,7 @@ def flaw_of(data: bytes) -> BackupFlaw:
     salts=st.tuples(st.binary(min_size=16, max_size=16), st.binary(min_size=32, max_size=32)),
     schema=st.integers(0, 2**32 - 1),
     app_version=st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=32),
-    created_ms=st.integers(0, 2**64 - 1),
+    created_ms=st.integers(0, MAX_CREATED_MS),
 )
 def test_a_header_is_read_as_it_was_written(
     cost: Cost, salts: tuple[bytes, bytes], schema: int, app_version: str, created_ms: int
@@ -93,6 +97,28 @@ def test_a_header_that_is_cut_off_is_called_so_and_a_foreign_file_foreign() -> N
         assert flaw_of(data[:length]) is BackupFlaw.CUT_OFF
     for foreign in (b"", b"\0" * HEADER_BYTES, b"SQLite format 3\0" + data, b"Causerie-backup\n"):
         assert flaw_of(foreign) is BackupFlaw.FOREIGN
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(CREATED_AT, b"\xff" * 8), (CREATED_AT, (MAX_CREATED_MS + 1).to_bytes(8, "big")),
+     (VERSION_AT, b"\x1b[2J"), (VERSION_AT, b"1\n2")],
+)  # fmt: skip
+def test_what_cannot_be_shown_is_refused_though_its_checksum_is_right(
+    place: int, value: bytes
+) -> None:
+    covered = bytearray(encode_backup_header(HEADER, COMMITMENT)[:-16])
+    covered[place : place + len(value)] = value
+    assert flaw_of(bytes(covered) + sha256(covered).digest()[:16]) is BackupFlaw.DAMAGED
+
+
+def test_a_header_that_cannot_be_shown_is_not_written() -> None:
+    for changed in ({"created_ms": UnixMs(MAX_CREATED_MS + 1)}, {"app_version": "1\x1b"}):
+        header = BackupHeader(
+            **{**{f: getattr(HEADER, f) for f in HEADER.__struct_fields__}, **changed}
+        )
+        with pytest.raises(LocalProtocolError):
+            encode_backup_header(header, COMMITMENT)
 
 
 def test_a_newer_format_is_called_newer_whatever_follows() -> None:
