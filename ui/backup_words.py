@@ -31,6 +31,9 @@ _FLAWS: Final[Mapping[BackupFlaw, Callable[[], str]]] = {
     ),
     BackupFlaw.TOO_SHORT: lambda: tr("A passphrase needs {detail} characters or more."),
     BackupFlaw.FILE_THERE: lambda: tr("There is a file of this name already: {detail}"),
+    BackupFlaw.IN_PROFILE: lambda: tr(
+        "A backup cannot be kept inside the profile that it is of: {detail}. Choose another folder."
+    ),
     BackupFlaw.STOPPED: lambda: tr("It was stopped. Nothing was changed."),
 }
 

@@ -154,6 +154,8 @@ class BackupFlaw(StrEnum):
     """A passphrase; ``detail``: how many characters it needs."""
     FILE_THERE = "file_there"
     """A file has the name that was given; ``detail``: its path."""
+    IN_PROFILE = "in_profile"
+    """The backup was to go where the profile or its settings are; ``detail``: its path."""
     STOPPED = "stopped"
     """By the user."""
 

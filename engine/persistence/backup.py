@@ -84,6 +84,7 @@ def write_backup(
 
     Raises StorageError, and BackupError if it was stopped or does not pass the check.
     """
+    _require_outside(source, target)
     work = _Work(progress)
     copy = source.directory.backup_copy
     with held_file(source.directory.backup_lock):
@@ -113,6 +114,21 @@ def write_backup(
     progress(1.0)
     files = sum(1 for entry, _ in written if entry.kind is EntryKind.CHUNK)
     return BackupMade(path=target, size=size, files=files, left_out=left_out)
+
+
+def _require_outside(source: BackupSource, target: Path) -> None:
+    """It would replace a part of the profile, or go when the profile does.
+
+    A link in the last place of ``target`` is replaced and not followed, so it is not looked at.
+    """
+    place = target.parent.resolve()
+    for kept in (source.directory.path.resolve(), source.settings.parent.resolve()):
+        if place.is_relative_to(kept):
+            raise BackupError(
+                BackupFlaw.IN_PROFILE,
+                f"{target} is inside the profile; give a name in another directory.",
+                str(target),
+            )
 
 
 def forget_copy(directory: ProfileDirectory) -> None:

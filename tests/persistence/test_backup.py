@@ -382,6 +382,21 @@ def test_what_was_written_wrongly_is_not_called_a_backup(
     assert names_in(tmp_path) == ["own"]
 
 
+@pytest.mark.parametrize(
+    "name", ["causerie.db", "causerie.db-wal", "causerie.db.backup", "database.key", "blobs/file"]
+)
+def test_never_inside_the_profile_that_it_is_of(
+    own: ProfileDirectory, tmp_path: Path, name: str
+) -> None:
+    before, rows = names_in(own.path), rows_of(own)
+    (tmp_path / "link").symlink_to(own.path, target_is_directory=True)
+    for place in (own.path, tmp_path / "link", own.path / "blobs" / ".."):
+        with pytest.raises(BackupError) as refused:
+            backed_up(own, place / name)
+        assert refused.value.flaw is BackupFlaw.IN_PROFILE
+    assert (names_in(own.path), rows_of(own)) == (before, rows)
+
+
 def test_one_backup_at_a_time(own: ProfileDirectory, tmp_path: Path) -> None:
     with held_file(own.backup_lock):
         own.backup_copy.write_bytes(b"being made")

@@ -7,6 +7,10 @@
         <source>&quot;auto&quot; or an IPv4 or IPv6 address in quotes, such as &quot;127.0.0.1&quot;</source>
         <translation>«&#xa0;auto&#xa0;» ou une adresse IPv4 ou IPv6 entre guillemets, comme &quot;127.0.0.1&quot;</translation>
     </message>
+    <message>
+        <source>A backup cannot be kept inside the profile that it is of: {detail}. Choose another folder.</source>
+        <translation>Une sauvegarde ne peut pas être gardée dans le profil même dont elle est la copie&#xa0;: {detail}. Choisissez un autre dossier.</translation>
+    </message>
     <message numerus="yes">
         <source>%n Stores</source>
         <comment>%n Store</comment>
