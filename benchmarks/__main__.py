@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import (
     annotations,
     archive,
+    backup,
     delivery,
     demo,
     e2e,
@@ -37,6 +38,7 @@ from benchmarks.report import Report
 BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "annotations": annotations.run,
     "archive": archive.run,
+    "backup": backup.run,
     "delivery": delivery.run,
     "demo": demo.run,
     "e2e": e2e.run,
