@@ -90,7 +90,7 @@ def write_backup(
     with held_file(source.directory.backup_lock):
         try:
             key = secrets.token_bytes(KEY_BYTES)
-            identity = _copy_database(source, copy, key, work)
+            signing_key, instance_id = _copy_database(source, copy, key, work)
             header = BackupHeader(
                 cost=secret.cost,
                 salt=secret.salt,
@@ -98,9 +98,10 @@ def write_backup(
                 schema_version=SCHEMA_VERSION,
                 app_version=source.app_version,
                 created_ms=created_ms,
-                pseudonym=pseudonym_of(identity),
+                pseudonym=pseudonym_of(signing_key),
             )
-            with BackupWriter(target, header, secret) as writer:
+            owner = pseudonym_of(signing_key + instance_id)
+            with BackupWriter(target, header, secret, owner=owner) as writer:
                 written, left_out = _write_entries(source, copy, key, writer, work)
                 writer.finish()
                 _check(writer.passing, secret, written, work)
@@ -175,8 +176,10 @@ def stopped() -> BackupError:
 # --- the copy of the database ---------------------------------------------------------------------
 
 
-def _copy_database(source: BackupSource, copy: Path, key: bytes, work: _Work) -> bytes:
-    """The signing key of the profile in it."""
+def _copy_database(
+    source: BackupSource, copy: Path, key: bytes, work: _Work
+) -> tuple[bytes, bytes]:
+    """The signing key and the instance id of the profile in it."""
     forget_copy(source.directory)
     chunks = sum(size for _, size in _chunks(source))
     reading = open_readonly(source.directory.database, source.key)
@@ -184,8 +187,8 @@ def _copy_database(source: BackupSource, copy: Path, key: bytes, work: _Work) ->
         with translated("copy the database"):
             # The transaction stays open, so the copy is of one moment, whatever is written since.
             reading.execute("BEGIN")
-            found: tuple[bytes] | None = reading.execute(
-                "SELECT signing_key FROM profile"
+            found: tuple[bytes, bytes] | None = reading.execute(
+                "SELECT signing_key, instance_id FROM profile"
             ).fetchone()
             if found is None:
                 raise StorageError("There is nothing to back up yet.", StorageFault.OTHER)
@@ -197,7 +200,7 @@ def _copy_database(source: BackupSource, copy: Path, key: bytes, work: _Work) ->
         reading.close()
     if identity_in(copy, key) != found[0]:
         raise damaged("the copy of the database")
-    return found[0]
+    return found
 
 
 def identity_in(database: Path, key: bytes) -> bytes | None:

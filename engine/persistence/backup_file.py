@@ -33,19 +33,28 @@ from engine.crypto.backup import (
 )
 from engine.persistence.profile_directory import sync_directory
 
+_PASSING: Final = ".part"
 _FULL: Final = frozenset((ENOSPC, EDQUOT))
 
 
 class BackupWriter:
-    """A context: without ``give_name`` nothing is left at its end.  Raises StorageError."""
+    """A context: without ``give_name`` nothing is left at its end.  Raises StorageError.
 
-    def __init__(self, target: Path, header: BackupHeader, secret: BackupSecret) -> None:
+    ``owner``: of one profile on one device, which makes one backup at a time.  What another one of
+    it left in the same place when it was killed is removed; parts of other owners stay.
+    """
+
+    def __init__(
+        self, target: Path, header: BackupHeader, secret: BackupSecret, *, owner: bytes
+    ) -> None:
         self._target = target
-        self.passing = target.with_name(f".causerie-{secrets.token_hex(16)}.part")
+        start = f".causerie-{owner.hex()}-"
+        self.passing = target.with_name(f"{start}{secrets.token_hex(8)}{_PASSING}")
         self._sealer = StreamSealer(header, secret)
         self._held = bytearray()
         self._entries = 0
         try:
+            _forget_passing(target.parent, start)
             self._file = _create(self.passing)
             self._write(self._sealer.header)
         except OSError as error:
@@ -174,6 +183,12 @@ def not_written(error: OSError) -> StorageError:
 def not_read(error: OSError) -> StorageError:
     reason = error.strerror or type(error).__name__
     return StorageError(f"Cannot read: {reason}.", StorageFault.FILE_NOT_READ, reason)
+
+
+def _forget_passing(directory: Path, start: str) -> None:
+    for left in directory.glob(f"{start}*{_PASSING}"):
+        with suppress(OSError):
+            left.unlink()
 
 
 def _create(path: Path) -> BinaryIO:

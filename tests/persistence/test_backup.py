@@ -466,6 +466,10 @@ def test_a_backup_that_is_killed_loses_nothing(
     forget_backup_leftovers(own)
     assert not own.backup_copy.exists()
     assert rows_of(own) == before
+    of_another = tmp_path / f".causerie-{'00' * 8}-{'00' * 8}.part"
+    of_another.write_bytes(b"being made")
+    backed_up(own, target)
+    assert names_in(tmp_path) == [of_another.name, "empty", "own", "target"]
 
 
 @pytest.mark.parametrize(
