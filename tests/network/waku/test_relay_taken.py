@@ -2,7 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from engine.core.counters import Counters
+from engine.core.errors import TransportError, TransportFault
 from engine.network.libp2p.ports import PeerId, ProtocolId
 from engine.network.waku.relay.taken import MAX_UNCONFIRMED, Unconfirmed
 from tests.network.waku.memory_host import Lane, MemoryStream
@@ -72,6 +75,27 @@ async def test_one_peer_that_reads_is_enough() -> None:
             await taken
         await other.until(lambda: other.inbox == [1])
         assert third.inbox == []
+
+
+async def test_a_peer_that_refused_a_ping_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its stream lasts, and it reads: one failure must not cost all later ticks."""
+    refusals, confirm = [1], MemoryStream.confirm
+
+    async def confirm_later(stream: MemoryStream) -> None:
+        if refusals:
+            refusals.pop()
+            raise TransportError("no ping now", TransportFault.FAILED)
+        await confirm(stream)
+
+    monkeypatch.setattr(MemoryStream, "confirm", confirm_later)
+    async with Net() as net:
+        one, _ = await net.pair()
+        for number in (1, 2):
+            taken = future()
+            await one.relay.publish(TOPIC, waku_data(number), taken=taken)
+            async with asyncio.timeout(PATIENCE_S):
+                await taken
+        assert one.counters["relay.confirm_failed"] == 1
 
 
 async def test_a_burst_costs_one_question_and_one_more() -> None:

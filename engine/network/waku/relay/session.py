@@ -32,6 +32,8 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
     write_timeout_s: float = 30.0
     confirm_pause_s: float = 0.5
     """Between two pings that show whether the peer reads."""
+    longest_confirm_pause_s: float = 30.0
+    """The same while they fail and the stream lasts."""
     queue: SendQueueLimits = field(default_factory=SendQueueLimits)
 
 
@@ -141,8 +143,14 @@ class RelaySession:
             self.slow = self.stuck = False
 
     async def _confirm(self, stream: Stream) -> None:
-        with suppress(TransportError):  # The watcher notices it, too.
-            await self._unconfirmed.confirm(stream)
+        """Ask again after a failure, since the stream may last: if it broke, the watcher tells."""
+        pause_s = self._settings.confirm_pause_s
+        while True:
+            with suppress(TransportError):
+                await self._unconfirmed.confirm(stream)
+            self._counters.add("relay.confirm_failed")
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, self._settings.longest_confirm_pause_s)
 
     async def _watch(self, stream: Stream) -> None:
         """Notice a reset promptly.  A peer may close or use its half; nothing on it is for us."""

@@ -46,7 +46,12 @@ class Unconfirmed:
         self._reached(self._written)
 
     async def confirm(self, stream: Stream) -> None:
-        """Run as a task while the stream lasts.  Raises TransportError when it breaks."""
+        """Run as a task while the stream lasts.
+
+        Raises TransportError when it breaks or its peer refuses a ping.  Called again, it asks about
+        all that is still waited for.
+        """
+        self._news.set()
         while True:
             await self._news.wait()
             self._news.clear()
