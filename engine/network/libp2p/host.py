@@ -463,8 +463,11 @@ class TcpHost:
 
     async def round_trip(self, connection: Connection) -> None:
         stream = connection.open_stream(is_probe=True)
-        await self._server.propose(stream, (PING,))
-        await self._measure(stream)
+        try:
+            await self._server.propose(stream, (PING,))
+            await self._measure(stream)
+        finally:
+            stream.finish()  # The peer may never close its half.
 
     def is_kept(self, peer_id: PeerId) -> bool:
         return peer_id in self._kept

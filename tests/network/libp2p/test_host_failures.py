@@ -12,6 +12,7 @@ import pytest
 from engine.core.errors import TransportError
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
+from engine.network.libp2p.ping import PING, PING_BYTES
 from engine.network.libp2p.pipe import Pipe
 from engine.network.libp2p.ports import ProtocolId, Stream
 from engine.network.libp2p.tcp import Listener, TcpTransport, Traffic
@@ -72,6 +73,25 @@ async def test_a_write_is_confirmed_once_the_peer_has_read_it(muxer: ProtocolId)
         assert not confirmed.done()
         wire.thaw()
         await confirmed
+
+
+async def test_a_peer_that_never_ends_a_ping_keeps_no_stream_of_ours() -> None:
+    async def answer_and_stay(stream: Stream) -> None:
+        while data := await stream.read_some(PING_BYTES):
+            await stream.write(data)
+        await asyncio.Event().wait()
+
+    limits = HostLimits(linger_timeout_ms=20)
+    async with wired_hosts(muxers=[ALL_MUXERS[-1]], limits=limits) as (alice, bob, wire):
+        bob.set_stream_handler(TEST, echo)
+        bob.set_stream_handler(PING, answer_and_stay)
+        await alice.connect(wire.address)
+        stream = await alice.new_stream(bob.peer_id, [TEST])
+        (connection,) = alice.connections()
+        async with asyncio.timeout(PATIENCE_S):
+            await stream.confirm()
+            while connection.stream_count > 1:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
 
 
 async def test_a_write_is_not_confirmed_by_a_lost_connection() -> None:
