@@ -56,6 +56,9 @@ class OpeningProcess:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening")
         self._process: Future[_Process] | None = None
         self._ready: Future[OpenedPage] | None = None
+        self._asking = 0
+        """Pages that are waited for."""
+        self._began_s = 0.0
         self._idle: asyncio.TimerHandle | None = None
         self._is_over = not command
 
@@ -66,12 +69,16 @@ class OpeningProcess:
         self._put_off_end()
         process, ready = self._begun()
         if not ready.done():
+            if asyncio.get_running_loop().time() - self._began_s >= ANSWER_S:
+                self._fail(TimeoutError())
             return ()
         page = PageToOpen(
             group_id=group_id_of(group.conversation_id),
             epoch_keys=group.epoch_keys,
             payloads=tuple(one.message.payload for one in messages),
         )
+        self._asking += 1
+        self._put_off_end()
         try:
             ready.result()
             async with asyncio.timeout(ANSWER_S):
@@ -80,6 +87,9 @@ class OpeningProcess:
         except (OSError, EOFError, msgspec.DecodeError) as error:
             self._fail(error)
             return ()
+        finally:
+            self._asking -= 1
+            self._put_off_end()
 
     async def stop(self) -> None:
         """End the process, whatever it does."""
@@ -95,14 +105,28 @@ class OpeningProcess:
 
     def _begun(self) -> tuple[Future["_Process"], Future[OpenedPage]]:
         if self._process is None or self._ready is None:
+            self._began_s = asyncio.get_running_loop().time()
             self._process = process = self._thread.submit(_Process, self._command)
             self._ready = self._thread.submit(lambda: process.result().ask(NOTHING))
         return self._process, self._ready
 
     def _put_off_end(self) -> None:
+        """Not while it is asked: what does not answer has to be known to be killed."""
         if self._idle is not None:
             self._idle.cancel()
-        self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end)
+            self._idle = None
+        if not (self._asking or self._is_over):
+            self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end_unused)
+
+    def _end_unused(self) -> None:
+        if self._ready is not None and not self._ready.done():
+            self._kill()  # Nobody waited for it, and it may never begin to answer.
+        self._end()
+
+    def _kill(self) -> None:
+        process = self._process
+        if process is not None and process.done() and process.exception() is None:
+            process.result().kill()
 
     def _end(self) -> Future[None] | None:
         """End it once it has answered what it was asked."""
@@ -115,8 +139,7 @@ class OpeningProcess:
         self._is_over = True
         self._counters.add("history.opening_process_failed")
         logger.warning("the opening process failed", extra={"error": type(error).__name__})
-        if self._process is not None and self._process.exception() is None:
-            self._process.result().kill()
+        self._kill()
         self._end()
 
 

@@ -1,7 +1,7 @@
-"""An opening process that leaves word: ``… opening_helper MARK [dies | hangs]``.
+"""An opening process that leaves word: ``… opening_helper MARK [dies | hangs | is_mute]``.
 
 The file MARK is there once it has said that it runs.  ``dies``: it is killed in the middle of the
-next answer.  ``hangs``: there is no next answer.
+next answer.  ``hangs``: there is no next answer.  ``is_mute``: there is none at all, and it says so.
 """
 
 import os
@@ -25,6 +25,9 @@ def write(data: bytes) -> None:
 
 
 def main(mark: Path, what: str) -> None:
+    if what == "is_mute":
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
     write(answer_to_next())
     mark.touch()
     if what == "dies":

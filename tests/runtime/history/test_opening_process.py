@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -47,6 +48,10 @@ def a_page() -> tuple[GroupRecord, list[HistoryMessage]]:
     ]
 
 
+async def until_no_thread_waits() -> None:
+    await until(lambda: not [one for one in threading.enumerate() if "opening" in one.name])
+
+
 async def once_it_runs(
     process: OpeningProcess, group: GroupRecord, messages: Sequence[HistoryMessage]
 ) -> OpenedPage:
@@ -83,6 +88,38 @@ async def test_one_that_fails_is_counted_once_and_not_asked_again(
     assert await process.open(group, messages) == ()
     assert counters[FAILED] == 1
     await process.stop()
+
+
+async def test_one_that_hangs_longer_than_it_may_idle_is_killed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else its thread would wait for it for ever, and the program could not end."""
+    monkeypatch.setattr("engine.runtime.history.opening_process.ANSWER_S", 0.5)
+    monkeypatch.setattr("engine.runtime.history.opening_process.IDLE_S", 0.1)
+    counters, mark = Counters(), tmp_path / "mark"
+    process = OpeningProcess(helper(mark, "hangs"), counters)
+    group, messages = a_page()
+    async with asyncio.timeout(PATIENCE_S):
+        while not counters[FAILED]:
+            await process.open(group, messages)
+            await asyncio.sleep(0.01)
+    await process.stop()
+    await until_no_thread_waits()
+
+
+async def test_one_that_never_begins_to_answer_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.runtime.history.opening_process.ANSWER_S", 0.5)
+    counters, mark = Counters(), tmp_path / "mark"
+    process = OpeningProcess(helper(mark, "is_mute"), counters)
+    group, messages = a_page()
+    async with asyncio.timeout(PATIENCE_S):
+        while not counters[FAILED]:
+            assert await process.open(group, messages) == ()
+            await asyncio.sleep(0.01)
+    await process.stop()
+    await until_no_thread_waits()
 
 
 async def test_a_program_that_cannot_be_started_is_counted(tmp_path: Path) -> None:
