@@ -84,11 +84,12 @@ class Outgoing:
         receipt = await self._context.transport.publish(publish.message)
         if self._context.recorder is not None:
             record_copy(self._context.recorder, self._record(), publish, receipt)
-        if publish.message_ids and receipt.peers > 0:
-            if receipt.taken is None:
-                self._accepted(publish, receipt)
-            else:
-                receipt.taken.add_done_callback(partial(self._perhaps_accepted, publish, receipt))
+        if not publish.message_ids:
+            return
+        if receipt.taken is not None:  # Also without peers: one whose stream is opened may take it.
+            receipt.taken.add_done_callback(partial(self._perhaps_accepted, publish, receipt))
+        elif receipt.peers:
+            self._accepted(publish, receipt)
 
     def _perhaps_accepted(
         self, publish: Publish, receipt: Receipt, taken: asyncio.Future[None]
@@ -101,7 +102,7 @@ class Outgoing:
         self._jobs.offer(
             CopiesAccepted(
                 message_ids=publish.message_ids,
-                peers=receipt.peers,
+                peers=max(1, receipt.peers),
                 waku_hash=receipt.waku_hash,
             )
         )
