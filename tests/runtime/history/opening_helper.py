@@ -1,7 +1,8 @@
 """An opening process that leaves word: ``… opening_helper MARK [dies | hangs | is_mute]``.
 
 The file MARK is there once it has said that it runs.  ``dies``: it is killed in the middle of the
-next answer.  ``hangs``: there is no next answer.  ``is_mute``: there is none at all, and it says so.
+next answer.  ``hangs``: there is no next answer.  ``is_mute``: there is none at all,
+and MARK is there before.
 """
 
 import os

@@ -48,8 +48,8 @@ class Unconfirmed:
     async def confirm(self, stream: Stream) -> None:
         """Run as a task while the stream lasts.
 
-        Raises TransportError when it breaks or its peer refuses a ping.  Called again, it asks about
-        all that is still waited for.
+        Raises TransportError when it breaks or its peer refuses a ping.  Called again, it asks
+        about all that is still waited for.
         """
         self._news.set()
         while True:
