@@ -4,6 +4,7 @@ When too many peers are known, the one unseen longest is forgotten.  A stranger 
 gains only full buckets, and connections are bounded elsewhere.
 """
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +30,10 @@ class TokenBuckets:
         burst: float,
         clock_s: Callable[[], float],
         max_peers: int = MAX_PEERS,
+        longest_wait_s: float = math.inf,
     ) -> None:
+        """``longest_wait_s``: what is overdrawn beyond it is forgiven."""
+        self._most_owed = longest_wait_s * per_second
         self._per_second = per_second
         self._burst = burst
         self._max_peers = max_peers
@@ -49,7 +53,8 @@ class TokenBuckets:
 
     def spend(self, peer_id: PeerId, tokens: float) -> None:
         """Spend tokens, also more than there are: what is missing is gained first."""
-        self._filled(peer_id).tokens -= tokens
+        bucket = self._filled(peer_id)
+        bucket.tokens = max(bucket.tokens - tokens, -self._most_owed)
 
     def wait_s(self, peer_id: PeerId) -> float:
         """Seconds until the bucket is no longer overdrawn; 0 if it is not."""

@@ -107,6 +107,19 @@ async def test_peers_that_say_much_share_what_is_read_and_one_that_says_little_i
         assert hub.inbox[flood:] == said
 
 
+async def test_what_a_flood_overdrew_is_not_waited_for_long_after_it() -> None:
+    """Many identities with a share each overdraw the common bucket for as long as they like."""
+    async with Net() as net:
+        settings = RelaySettings(new_bytes_per_s=1, new_bytes_burst=20_000, longest_pace_s=0.01)
+        hub, flooder = await net.node("hub", settings), await net.node("flooder")
+        await flooder.host.connect("/memory/hub")
+        await hub.until_meshed(1)
+        for number in range(1, 61):
+            await flooder.relay.publish(TOPIC, waku_data(number, 1_000))
+        await hub.until(lambda: 60 in hub.inbox)
+        assert hub.counters["relay.paced"] > 0
+
+
 async def test_what_was_heard_before_costs_a_peer_nothing() -> None:
     async with Net() as net:
         tight = RelaySettings(new_bytes_per_s=1, new_bytes_burst=20_000)

@@ -75,6 +75,8 @@ class RelaySettings(Struct, frozen=True, kw_only=True):
     """... and at once.  Peers that have more to say wait; duplicates are free."""
     own_share: float = 1 / 32
     """What each peer may have of both, however much the others say."""
+    longest_pace_s: float = 20.0
+    """No peer waits longer.  Its share makes up for a whole RPC in this time."""
 
 
 _ALL: Final = PeerId("")
@@ -136,6 +138,7 @@ class WakuRelay:
             per_second=share * self._settings.new_bytes_per_s,
             burst=share * self._settings.new_bytes_burst,
             clock_s=lambda: asyncio.get_running_loop().time(),
+            longest_wait_s=self._settings.longest_pace_s,
         )
 
     def start(self) -> None:
