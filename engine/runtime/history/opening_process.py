@@ -36,6 +36,8 @@ ANSWER_S: Final = 30.0
 """A page that takes longer is opened by the session."""
 END_S: Final = 5.0
 LENGTH_BYTES: Final = 4
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Of a page or an answer: more than four times what a Store's page of the largest messages has."""
 NOTHING: Final = PageToOpen(payloads=())
 """Answered as soon as it runs."""
 
@@ -43,9 +45,10 @@ logger = logging.getLogger(__name__)
 
 
 def serve(pages: IO[bytes], answers: IO[bytes]) -> None:
-    """What the process does, until its input ends."""
-    while (page := _read(pages)) is not None:
-        _write(answers, open_page(page))
+    """What the process does, until its input ends or is something else than pages."""
+    with contextlib.suppress(msgspec.DecodeError):
+        while (page := _read(pages)) is not None:
+            _write(answers, open_page(page))
 
 
 class OpeningProcess:
@@ -186,7 +189,9 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes]) -> bytes | None:
-    """None: the stream has ended, perhaps in the middle."""
+    """None: the stream has ended, perhaps in the middle, or announces too much."""
     length = int.from_bytes(head) if len(head := stream.read(LENGTH_BYTES)) == LENGTH_BYTES else 0
+    if length > MAX_BYTES:
+        return None
     data = stream.read(length)
     return data if 0 < length == len(data) else None

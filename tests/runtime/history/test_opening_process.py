@@ -4,6 +4,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,12 @@ from engine.core.history.queries import HistoryMessage
 from engine.core.ids import PubsubTopic, UnixMs, WakuHash
 from engine.core.records import GroupRecord
 from engine.network.waku.store.intake import Archive
-from engine.runtime.history.opening_process import OpeningProcess
+from engine.runtime.history.opening_process import (
+    LENGTH_BYTES,
+    MAX_BYTES,
+    OpeningProcess,
+    serve,
+)
 from engine.session.group.opening import OpenedPage
 from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import (
@@ -59,6 +65,19 @@ async def once_it_runs(
         while not (opened := await process.open(group, messages)):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return opened
+
+
+@pytest.mark.parametrize("said", [b"\0\0\0\3abc", b"abcd" + bytes(9), b"\0\0", b""])
+def test_something_else_than_pages_ends_it_without_an_answer(said: bytes) -> None:
+    pages, answers = BytesIO(said), BytesIO()
+    serve(pages, answers)
+    assert answers.getvalue() == b""
+
+
+def test_no_more_is_read_than_a_page_can_have() -> None:
+    pages = BytesIO((MAX_BYTES + 1).to_bytes(LENGTH_BYTES) + b"more")
+    serve(pages, BytesIO())
+    assert pages.read() == b"more"
 
 
 async def test_the_program_itself_opens_pages_and_ends_when_it_is_stopped() -> None:
