@@ -182,7 +182,7 @@ def test_it_closes_without_an_emoji(way: str) -> None:
             elif way == "key":
                 it.press(Key.Key_E, CTRL)
             else:
-                click(it.window.pane.header)
+                click(it.window.strip)
             assert not found.isVisible()
             assert composer.box.hasFocus()
             assert composer.text() == "see you "
