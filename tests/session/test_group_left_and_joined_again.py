@@ -1,7 +1,7 @@
 """Leaving forgets everything, numbers included: what comes after must not look like what was."""
 
 from engine.core.content import Leave, Text
-from engine.core.ids import HolderSource, UnixMs
+from engine.core.ids import DeliveryState, HolderSource, UnixMs
 from engine.core.ports import RemoveGroup
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
@@ -52,3 +52,31 @@ def test_who_comes_back_is_not_told_that_new_words_are_held_because_old_ones_wer
     assert [h for h in holders if h.source is not HolderSource.BLOOM] == []
     theirs = {entry.author for entry in alice.session.channel.snapshot().log}
     assert theirs.isdisjoint(own)
+
+
+def test_own_words_that_come_back_do_not_wait_to_be_sent() -> None:
+    alice = SessionParticipant("Alice", seed=3, now_ms=NOW)
+    bob = SessionParticipant("Bob", seed=3, now_ms=NOW)
+    alice.create_group("Tide", now_ms=NOW)
+    away = SessionParticipant("Carol", seed=3, now_ms=NOW)
+    for other in (away, bob):
+        give(alice, other.join_group(alice.invite_link(), now_ms=NOW), NOW)
+    for number in range(4):
+        give(alice, bob.say(Text(text=f"old {number}"), now_ms=NOW), NOW)
+    old = bob.seen.sent[-4:]
+    now_ms = meet(alice, bob, NOW, 30)
+    conversation_id = bob.store.groups()[0].conversation_id
+    give(alice, bob.say(Leave(), now_ms=now_ms), now_ms)
+    bob.store.apply([RemoveGroup(conversation_id=conversation_id)])
+
+    now_ms = UnixMs(now_ms + 60_000)
+    joining = bob.join_group(alice.invite_link(), now_ms=now_ms)
+    give(bob, give(alice, joining, now_ms), now_ms)
+    meet(alice, bob, now_ms, 120)
+
+    returned = [bob.store.message(conversation_id, message_id) for message_id in old]
+    states = [each.delivery and each.delivery.state for each in returned if each is not None]
+    assert len(states) == 4
+    assert DeliveryState.SENT in states, "not all of them are known to be held by everybody"
+    assert DeliveryState.SAVED not in states
+    assert bob.store.summary(conversation_id).waiting_to_send == 0

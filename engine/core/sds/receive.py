@@ -503,7 +503,8 @@ class Receiver:
         parts.missing.remove(message_id, step)
         is_own = sender_id == parts.participant_id and not parts.config.is_open
         step.writes.append(AppendToLog(logged, entry.raw))
-        step.events.append(MessageDelivered(message, position, author, is_own, late))
+        came_back = is_own
+        step.events.append(MessageDelivered(message, position, author, is_own, late, came_back))
         if entry.replaces is not None:
             self.replace(entry.replaces, position, sender_id, step)
         if is_own:

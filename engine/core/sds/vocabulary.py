@@ -416,6 +416,8 @@ class MessageDelivered(Struct, frozen=True):
     is_own: bool
     late: bool
     """It was inserted before messages that were already delivered."""
+    came_back: bool = False
+    """An own one that others sent us, as after joining again: nothing of it waits to be sent."""
 
 
 class MessageShownWaiting(Struct, frozen=True, kw_only=True):

@@ -142,9 +142,8 @@ class GroupProjector:
         message = event.message
         way = self.arrivals.take(message.message_id)
         if event.is_own:
-            builder.writes.append(
-                delivery_write(self._conversation_id, message.message_id, DeliveryState.SAVED)
-            )
+            state = DeliveryState.SENT if event.came_back else DeliveryState.SAVED
+            builder.writes.append(delivery_write(self._conversation_id, message.message_id, state))
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=event.is_own, now_ms=now_ms)
             return
