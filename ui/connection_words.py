@@ -13,6 +13,7 @@ from ui.regional import decimal
 from ui.translate import tr
 
 _KIB: Final = 1024
+_LARGEST_NUMBER: Final = 1000
 _EdgeReason: TypeAlias = Literal[
     ConnectionReason.NO_SERVICE_NODE,
     ConnectionReason.NO_NODE_ANSWERS,
@@ -117,7 +118,7 @@ def traffic(number: float) -> str:
         return tr("{number} kB").format(number=0)
     value = number / _KIB
     for words in (tr("{number} kB"), tr("{number} MB"), tr("{number} GB")):
-        if value < _KIB:
+        if round(value, 1) < _LARGEST_NUMBER:
             return words.format(number=decimal(value))
         value /= _KIB
     return tr("{number} TB").format(number=decimal(value))

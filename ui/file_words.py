@@ -19,6 +19,7 @@ from ui.times import off_words
 from ui.translate import tr
 
 _KIB = 1024
+_LARGEST_NUMBER = 1000
 _MAX_NAME = 80
 _LONGEST_LEFT_MS = 86_400_000
 _ONLY_SHOWN: Final = frozenset({
@@ -37,7 +38,7 @@ A list of what can run would never be complete: each system adds to it, and each
 def size_words(size: int) -> str:
     if size < _KIB:
         return tr("%n bytes", "%n byte", size)
-    if size < _KIB * _KIB:
+    if round(size / _KIB) < _LARGEST_NUMBER:
         return tr("{size} kB").format(size=max(1, round(size / _KIB)))
     return tr("{size} MB").format(size=decimal(size / _KIB / _KIB))
 

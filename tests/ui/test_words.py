@@ -15,6 +15,7 @@ from ui.beads import Bead, beads_of, health_words
 from ui.connection_words import connection_line, traffic
 from ui.conversation_words import chance_words, members_line, typing_line
 from ui.desktop.notification_words import message_line
+from ui.file_words import size_words
 from ui.foreign_text import breaking, one_line
 from ui.times import list_time, spoken_time
 from ui.translate import tr
@@ -98,10 +99,21 @@ def test_offline_waits_for_the_network_and_counts_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(0, "0 kB"), (1024, "1.0 kB"), (1_230_000, "1.2 MB"), (5 * 1024**4, "5.0 TB")],
+    [
+        (0, "0 kB"),
+        (1024, "1.0 kB"),
+        (1_022_000, "998.0 kB"),
+        (1_024_614, "1.0 MB"),
+        (1_230_000, "1.2 MB"),
+        (5 * 1024**4, "5.0 TB"),
+    ],
 )
 def test_traffic_has_fitting_units(number: int, words: str) -> None:
     assert traffic(number) == words
+
+
+def test_a_file_of_a_thousand_kilobytes_is_a_megabyte() -> None:
+    assert (size_words(1_022_000), size_words(1_024_614)) == ("998 kB", "1.0 MB")
 
 
 def test_counting_knows_one_from_many() -> None:
