@@ -6,6 +6,7 @@ counted cheaply, so that a very large paste does not hold up the window.
 """
 
 import math
+import re
 
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
@@ -38,6 +39,8 @@ _MOST_BYTES_PER_CHARACTER = 4
 """Of UTF-8: below limit / 4 characters nothing needs counting."""
 _KIB = 1024
 _ENDLESS_WORD = 2_000
+_EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
+"""At the beginning.  What the first line with words is indented by stays."""
 
 
 def bytes_over_limit(text: str) -> int:
@@ -294,7 +297,7 @@ class Composer(Area):
         self._draft_timer.stop()
         self.set_text("")
         self._tell_typing(active=False)
-        self.submitted.emit(text)
+        self.submitted.emit(_EMPTY_LINES.sub("", text))
         self.box.setFocus()
 
     # --- reactions --------------------------------------------------------------------------------
