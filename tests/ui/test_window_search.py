@@ -300,6 +300,7 @@ def test_an_old_profile_says_how_far_its_messages_are_and_can_wait() -> None:
             assert engine.search.indexed().is_paused
             engine.tell(SearchIndexed(left=0, total=0, is_paused=False))
             await until(lambda: not sheet.pause.isVisible())
+            assert sheet.status.text() == "All messages can be found."
 
     play(scenario)
 

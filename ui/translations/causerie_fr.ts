@@ -828,6 +828,10 @@
         <translation>Tout ce qu’il y a</translation>
     </message>
     <message>
+        <source>All messages can be found.</source>
+        <translation>Tous les messages peuvent être trouvés.</translation>
+    </message>
+    <message>
         <source>Allowed: {allowed}.</source>
         <translation>Permis&#xa0;: {allowed}.</translation>
     </message>

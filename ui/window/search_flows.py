@@ -52,6 +52,8 @@ class SearchFlows(QObject):
         self._conversations = conversations
         self._now = now
         self.sheet: SearchSheet | None = None
+        self._is_behind = False
+        """The open sheet says that not all messages can be found."""
 
     def open(self, text: str = "") -> None:
         if self._engine.identity() is None:
@@ -60,7 +62,7 @@ class SearchFlows(QObject):
         async def flow() -> None:
             sheet = SearchSheet(self._people(), self._now, self._window)
             searching = _Searching(self._engine, self._tasks, sheet, self._names)
-            self.sheet = sheet
+            self.sheet, self._is_behind = sheet, False
             sheet.line.setText(text)
             searching.ask(text, sheet.filters())
             self.show_indexed(self._engine.search.indexed())
@@ -77,6 +79,9 @@ class SearchFlows(QObject):
         if self.sheet is None:
             return
         self.sheet.show_indexed(indexed)
+        if self._is_behind and not indexed.left:
+            self.sheet.say(tr("All messages can be found."))
+        self._is_behind = indexed.left > 0
         if indexed.left:
             share = 100 * (indexed.total - indexed.left) // max(indexed.total, 1)
             words = tr("Older messages are still being indexed: {share} % can be found.")
