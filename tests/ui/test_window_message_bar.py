@@ -13,6 +13,8 @@ from tests.ui.on_messages import (
 )
 from tests.ui.seeing import seen_words, sheet_of, words_of
 from ui.dialogs.message_info import MessageInfoSheet
+from ui.emoji.picker import EmojiPicker
+from ui.timeline.abilities import QUICK_REACTIONS
 from ui.timeline.rows import message_key
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -39,6 +41,39 @@ def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
             assert bar.geometry().left() > rect.right()
             bar.reply_pressed.emit()
             assert seen_words(it.window.pane.composer_bar)[0] == "Reply to Maya"
+
+    play(scenario)
+
+
+def test_its_smiley_offers_the_usual_reactions_first_and_the_picker_behind_them() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Who brings the ladder?")
+            await until(lambda: in_view(it, row))
+            interaction = it.window.pane.timeline.interaction
+            bar = interaction.hover_bar
+            rect = it.window.pane.timeline.scene.rect(message_key(row.message_id))
+            assert rect is not None
+            middle = rect.center().toPoint()
+            await until(lambda: hovers(it.window.pane.timeline.viewport(), middle, bar))
+            bar.react_pressed.emit()
+            menu = interaction.menu
+            assert menu is not None
+            assert it.window.findChild(EmojiPicker) is None
+            words = [action.text() for action in menu.actions() if action.text()]
+            assert words == [*QUICK_REACTIONS, "Other emoji…"]
+            menu.actions()[-1].trigger()
+            menu.close()
+            assert it.window.findChild(EmojiPicker) is not None
+            await until(lambda: interaction.menu is None)
+            bar.message = row
+            bar.react_pressed.emit()
+            menu = interaction.menu
+            assert menu is not None
+            menu.actions()[2].trigger()
+            menu.close()
+            await until(lambda: bool(engine.called("react")))
+            assert engine.called("react") == [(row.message_id, QUICK_REACTIONS[2], True)]
 
     play(scenario)
 

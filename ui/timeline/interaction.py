@@ -23,6 +23,7 @@ from engine.history_views import HistoryReason, HistoryState
 from ui.controls import plain_tip
 from ui.conversation_words import sender_words
 from ui.marked_text import code_blocks, utf16_slice
+from ui.menu import Menu
 from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
@@ -32,7 +33,7 @@ from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
 from ui.timeline.hover_bar import HoverBar
 from ui.timeline.link_card import own_link
-from ui.timeline.menu import MessageMenu
+from ui.timeline.menu import MessageMenu, QuickReactions
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
 from ui.timeline.requests import TimelineRequests
@@ -78,7 +79,7 @@ class TimelineInteraction:
         self._speech = speech
         self._requests = requests
         self._pointer = Pointer(area.viewport(), scene, canvas, hovered=self._show_hover_bar)
-        self._menu: MessageMenu | None = None
+        self._menu: Menu | None = None
         self.hover_bar = HoverBar(area.viewport())
         self._bar_rect = QRectF()
         self.hover_bar.reply_pressed.connect(self._bar_reply)
@@ -221,7 +222,8 @@ class TimelineInteraction:
     def _bar_react(self) -> None:
         message = self.hover_bar.message
         if message is not None:
-            self._requests.pick_reaction(message, self.hover_bar.react_place())
+            place = self.hover_bar.react_place()
+            self._open(QuickReactions(self._area, message, self._requests, place), place)
 
     def _bar_more(self) -> None:
         if self.hover_bar.message is not None:
@@ -375,7 +377,7 @@ class TimelineInteraction:
     # menu ---------------------------------------------------------------------------------------
 
     @property
-    def menu(self) -> MessageMenu | None:
+    def menu(self) -> Menu | None:
         """The open menu, if there is one."""
         return self._menu
 
@@ -399,7 +401,7 @@ class TimelineInteraction:
         if self._menu is not None:
             return
         selected = bool(self._scene.selection.ranges(self._scene.loaded.messages))
-        self._menu = MessageMenu(
+        menu = MessageMenu(
             self._area,
             message,
             self._abilities(message),
@@ -411,8 +413,13 @@ class TimelineInteraction:
             pair=self._scene.is_pair,
             about_sender=message.sender_id in self._scene.others,
         )
-        self._menu.aboutToHide.connect(self._menu_closed)
-        self._menu.popup(at)
+        self._open(menu, at)
+
+    def _open(self, menu: Menu, at: QPoint) -> None:
+        if self._menu is None:
+            self._menu = menu
+            menu.aboutToHide.connect(self._menu_closed)
+            menu.popup(at)
 
     def _menu_closed(self) -> None:
         self._menu = None

@@ -93,19 +93,12 @@ class MessageMenu(Menu):
             self.addSeparator()
 
     def _add_reactions(self) -> None:
-        message, requests = self._message, self._requests
-        mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
-        menu = self.submenu(tr("React"))
-        others = [emoji for emoji in mine if emoji not in QUICK_REACTIONS]
-        for emoji in (*QUICK_REACTIONS, *others):
-            action = menu.addAction(emoji, partial(requests.react, message, emoji))
-            action.setCheckable(True)
-            action.setChecked(emoji in mine)
-        menu.addSeparator()
-        menu.addAction(tr("Other emoji…"), self._pick_reaction)
-
-    def _pick_reaction(self) -> None:
-        self._requests.pick_reaction(self._message, self.pos() + QPoint(0, 8))
+        _fill_with_reactions(
+            self.submenu(tr("React")),
+            self._message,
+            self._requests,
+            lambda: self.pos() + QPoint(0, 8),
+        )
 
     def _add_delivery(self, *, pair: bool) -> None:
         message, requests = self._message, self._requests
@@ -134,3 +127,29 @@ class MessageMenu(Menu):
             self.addSeparator()
             words = tr("Delete…") if self._can.retract else tr("Delete here…")
             self._with_key(words, Qt.Key.Key_Delete, lambda: self._requests.delete(self._message))
+
+
+class QuickReactions(Menu):
+    """Those that are given most, for the button beside a message; the picker is behind the last."""
+
+    def __init__(
+        self, parent: QWidget, message: MessageView, requests: TimelineRequests, place: QPoint
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAccessibleName(tr("React"))
+        _fill_with_reactions(self, message, requests, lambda: place)
+
+
+def _fill_with_reactions(
+    menu: Menu, message: MessageView, requests: TimelineRequests, place: Callable[[], QPoint]
+) -> None:
+    """``place``: where the picker of all emoji opens."""
+    mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
+    others = [emoji for emoji in mine if emoji not in QUICK_REACTIONS]
+    for emoji in (*QUICK_REACTIONS, *others):
+        action = menu.addAction(emoji, partial(requests.react, message, emoji))
+        action.setCheckable(True)
+        action.setChecked(emoji in mine)
+    menu.addSeparator()
+    menu.addAction(tr("Other emoji…"), lambda: requests.pick_reaction(message, place()))
