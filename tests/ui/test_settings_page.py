@@ -7,6 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QComboBox, QWidget
+from shiboken6 import delete
 
 from chat_app.network_control import NetworkControl
 from chat_app.settings import DEFAULTS, keys_of, load_settings, sections_of
@@ -26,6 +27,8 @@ from tests.ui.on_settings import (
 )
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words, sheet_of
+from ui.choice import Choice
+from ui.controls import Button, Text
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.recording import RecordingKey
 from ui.lines_field import LinesField
@@ -395,6 +398,68 @@ def test_in_a_narrow_window_list_and_section_take_turns(control: SettingsControl
     async def scenario() -> None:
         async with stage(ScriptedEngine(), control=control, size=(420, 720)) as it:
             await narrow_and_back(it, open_settings(it.window))
+
+    play(scenario)
+
+
+def test_in_a_narrow_window_enter_leads_into_the_section(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), control=control, size=(420, 720)) as it:
+            page = open_settings(it.window)
+            it.press(Key.Key_Down, on=page.list)
+            it.press(Key.Key_Return, on=page.list)
+            assert page.area.isVisible()
+            assert not page.list.isVisible()
+            assert control_of(page, "Colours", Choice).hasFocus()
+            it.press(Key.Key_Escape, on=page)
+            assert page.list.hasFocus()
+
+    play(scenario)
+
+
+def test_a_problem_goes_with_what_was_entered(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), control=control) as it:
+            page = open_settings(it.window, "network")
+            row = row_of(page, "Listen on port")
+            it.write("99999", on=field_of(page, "Listen on port"))
+            assert row.problem.isVisible()
+            it.window.settings.close()
+            open_settings(it.window, "network")
+            assert field_of(page, "Listen on port").text() == "0"
+            assert not row.problem.isVisible()
+            assert "Allowed" not in field_of(page, "Listen on port").accessibleDescription()
+
+    play(scenario)
+
+
+def test_it_closes_though_what_had_the_focus_before_is_gone(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), control=control) as it:
+            had_it = Button("of a person who left", parent=it.window.body)
+            had_it.show()
+            had_it.setFocus()
+            page = open_settings(it.window)
+            delete(had_it)
+            it.press(Key.Key_Escape, on=page.list)
+            assert not is_shown(it.window)
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_a_unit_stands_beside_its_number(control: SettingsControl, width: int) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), control=control, size=(width, 820)) as it:
+            page = open_settings(it.window, "data")
+            row = row_of(page, "Room for files")
+            (unit,) = [text for text in row.findChildren(Text) if text.text() == "MB"]
+            await until(lambda: unit.width() > 0)
+            field = field_of(page, "Room for files")
+            middle = unit.mapTo(row, unit.rect().center()).y()
+            place = field.geometry()
+            assert place.top() < middle < place.bottom()
+            assert unit.mapTo(row, QPoint()).x() >= place.right()
 
     play(scenario)
 

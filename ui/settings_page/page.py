@@ -77,7 +77,7 @@ class SettingsPage(Area):
         self.search.returnPressed.connect(self._enter)
         self.list.currentRowChanged.connect(self._choose)
         self.list.itemClicked.connect(lambda _item: self._enter_section())
-        self.list.itemActivated.connect(lambda _item: self._enter())
+        self.list.itemActivated.connect(lambda _item: self._enter_rows())
         self.restart.clicked.connect(self.restart_requested)
         self.open_file.clicked.connect(open_file)
         theme_changed.connect(self._dress)
@@ -238,10 +238,13 @@ class SettingsPage(Area):
         self._shows_rows = True
         self._fit()
 
+    def _enter_rows(self) -> None:
+        """By Enter in the list."""
+        self._enter_section()
+        self._enter()
+
     def _enter(self) -> None:
-        """Into the rows, by Enter in the list or in the search field."""
-        if self.sender() is self.list:
-            self._enter_section()
+        """Into the rows, by Enter in the search field."""
         controls = (row.control for section in self.sections for row in section.rows)
         usable = (each for each in controls if each is not None and each.isVisible())
         first = next((each for each in usable if each.isEnabled()), None)

@@ -304,11 +304,11 @@ class FieldRow(BoundRow):
         """Whether there was something to put back."""
         before = self.field.text()
         self.refresh()
-        self.say("")
         return self.field.text() != before
 
     def refresh(self) -> None:
         self.field.setText(str(self._port.value(self.name)))
+        self.say("")
 
 
 class NumberRow(FieldRow):
@@ -320,9 +320,11 @@ class NumberRow(FieldRow):
         self.field.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.field.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         if unit:
-            words = Text(unit, face="label", colour="ink2")
+            self._line.removeWidget(self.field)
             beside = QHBoxLayout()
-            beside.addWidget(words)
+            beside.addWidget(self.field)
+            beside.addWidget(Text(unit, face="label", colour="ink2"))
+            beside.addStretch()
             self._line.addLayout(beside)
         self._dress()
 

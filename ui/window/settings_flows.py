@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
 from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
+from shiboken6 import isValid
 
 from engine.api import ChatEngine
 from engine.history_views import StoreView
@@ -89,7 +90,7 @@ class SettingsFlows(QObject):
             return
         self._parts.pages.setCurrentWidget(self._before)
         focused = self._focus_before
-        if focused is not None and focused.isVisible():
+        if focused is not None and isValid(focused) and focused.isVisible():
             focused.setFocus(Qt.FocusReason.OtherFocusReason)
 
     # --- building ---------------------------------------------------------------------------------
