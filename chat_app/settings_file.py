@@ -5,6 +5,7 @@ that a later version improves then improves here too.  A change made in the wind
 and leaves everything else, comments included, as the user wrote it.
 """
 
+import errno
 import json
 import os
 import re
@@ -28,6 +29,8 @@ from engine.core.errors import SettingsError, SettingsFlaw, SettingsUnwritableEr
 
 _WIDTH: Final = 88
 _PRIVATE: Final = 0o600
+_WRITABLE: Final = 0o222
+"""By anybody at all."""
 
 
 def toml_value(value: object) -> str:
@@ -102,17 +105,21 @@ def change_setting(path: Path, section: str, name: str, value: object) -> None:
         ) from error
     load_what_is_right(path)  # a file that cannot be read is not ours to overwrite
     try:
-        old = path.read_text(encoding="utf-8-sig") if path.exists() else default_text()
+        is_there = path.exists()
+        old = path.read_text(encoding="utf-8-sig") if is_there else default_text()
         new = _changed(old, key, toml_value(value))
         read_text(new, path)
-        _replace(path, new)
+        if is_there and not path.stat().st_mode & _WRITABLE:  # Replacing it asks nobody.
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        _replace(path.resolve(), new)
     except OSError as error:
         raise SettingsUnwritableError(str(path), str(error.strerror)) from error
 
 
 def _changed(text: str, key: Key, value: str) -> str:
     """The text with one line replaced, else added at the head of its section."""
-    lines = text.splitlines()
+    # TOML knows fewer ends of a line than Python.
+    lines = text.removesuffix("\n").split("\n") if text else []
     line = f"{key.name} = {value}"
     header = _header_of(lines, key.section)
     if header is None:

@@ -63,6 +63,38 @@ def test_a_change_takes_the_commented_line_and_leaves_the_rest(tmp_path: Path) -
     assert load_settings(path).appearance.text_size == 120
 
 
+def test_a_change_goes_to_the_file_that_a_link_leads_to(tmp_path: Path) -> None:
+    """Where people keep the settings of all their programs together."""
+    kept = tmp_path / "kept" / "causerie.toml"
+    kept.parent.mkdir()
+    kept.write_text("# mine\n", encoding="utf-8")
+    path = tmp_path / "settings.toml"
+    path.symlink_to(kept)
+    change_setting(path, "appearance", "text_size", 120)
+    assert path.is_symlink()
+    assert kept.read_text(encoding="utf-8") == "# mine\n\n[appearance]\ntext_size = 120\n"
+
+
+def test_a_file_that_its_owner_made_read_only_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text("# mine\n", encoding="utf-8")
+    path.chmod(0o400)
+    with pytest.raises(ConfigError, match="cannot be written: Permission denied"):
+        change_setting(path, "appearance", "text_size", 120)
+    assert path.read_text(encoding="utf-8") == "# mine\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["settings.toml"]
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85"])
+def test_no_part_of_a_comment_becomes_a_setting(tmp_path: Path, mark: str) -> None:
+    """Python takes these for the end of a line, TOML does not."""
+    path = tmp_path / "settings.toml"
+    path.write_text(f"[network]\n# once it was{mark}port = 5\n", encoding="utf-8")
+    change_setting(path, "appearance", "text_size", 120)
+    assert f"# once it was{mark}port = 5\n" in path.read_text(encoding="utf-8")
+    assert load_settings(path).network.port == DEFAULTS.network.port
+
+
 def test_a_second_change_replaces_the_first(tmp_path: Path) -> None:
     path = tmp_path / "settings.toml"
     for size in (120, 130):
