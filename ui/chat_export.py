@@ -9,6 +9,7 @@ or failed leaves nothing behind.
 import asyncio
 import html
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,8 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from engine.api import ChatEngine
-from engine.core.errors import StorageError, StorageFault
+from engine.core.errors import CommandError, CommandRefusal, StorageError, StorageFault
+from engine.core.file_names import clean_file_name
 from engine.core.ids import MessageId, Position
 from engine.events import ConversationView, MessageKind, MessageView
 from ui.conversation_words import kind_words, sender_words
@@ -64,14 +66,16 @@ class ChatExport:
     async def write(self, place: Path, progress: Progress) -> Exported:
         """Into a folder of its own in ``place``.  Raises StorageError; then nothing is left."""
         self._files = self._not_here = 0
-        folder = _free_folder(place, self._conversation)
-        partial = folder.with_name(f"{folder.name}.part")
         try:
-            await asyncio.to_thread((partial / "files").mkdir, parents=True)
+            folder, partial = _begun(place, self._conversation)
+        except OSError as error:
+            raise _not_written(error) from error
+        try:
+            (partial / "files").mkdir()
             written = await self._write_all(partial, progress)
-            await asyncio.to_thread(partial.rename, folder)
+            partial.rename(folder)  # Not in a thread, where it would go on once it is cancelled.
         except BaseException as error:  # Cancelled, too.
-            shutil.rmtree(partial, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
             if isinstance(error, OSError):
                 raise _not_written(error) from error
             raise
@@ -111,8 +115,7 @@ class ChatExport:
         if not is_here(file):
             self._not_here += 1
             return ""
-        self._files += 1
-        path = f"files/{self._files:04d}-{file.name}"
+        path = f"files/{self._files + 1:04d}-{file.name}"
         copying = asyncio.ensure_future(
             self._engine.files.save_as(
                 message.conversation_id, message.message_id, str(folder / path)
@@ -123,7 +126,20 @@ class ChatExport:
         except asyncio.CancelledError:
             await asyncio.wait([copying])  # Or it would write into what is being removed.
             raise
+        except (CommandError, StorageError) as error:
+            if not _is_gone(error):
+                raise
+            self._not_here += 1
+            return ""
+        self._files += 1
         return path
+
+
+def _is_gone(error: CommandError | StorageError) -> bool:
+    """The file itself, which the row did not know yet; the place to write to may be good."""
+    if isinstance(error, StorageError):
+        return error.fault is StorageFault.DAMAGED
+    return error.refusal in {CommandRefusal.NOT_COMPLETE, CommandRefusal.NO_FILE}
 
 
 def _finish(*files: TextIO) -> None:
@@ -137,15 +153,29 @@ def _not_written(error: OSError) -> StorageError:
     return StorageError("export", StorageFault.FILE_NOT_WRITTEN, reason)
 
 
-def _free_folder(place: Path, conversation: ConversationView) -> Path:
-    """Named after the conversation, whatever its name holds, and not there yet."""
-    shown = one_line(conversation.name, 60)
-    name = "".join(c if c.isalnum() or c in " -_" else "_" for c in shown).strip(" _") or "chat"
+def _begun(place: Path, conversation: ConversationView) -> tuple[Path, Path]:
+    """Named after the conversation, whatever its name holds, and the folder to write in until then.
+
+    The second is made here, and by nobody else.
+    """
+    shown = re.sub(r"[/\\]", "_", one_line(conversation.name, 60))
+    name = clean_file_name(shown) or "chat"
+    place.mkdir(parents=True, exist_ok=True)
     number, folder = 1, place / name
-    while folder.exists() or folder.with_name(f"{folder.name}.part").exists():
+    while folder.exists() or not (partial := _made(folder)):
         number += 1
         folder = place / f"{name} {number}"
-    return folder
+    return folder, partial
+
+
+def _made(folder: Path) -> Path | None:
+    """None if somebody else writes there."""
+    partial = folder.with_name(f"{folder.name}.part")
+    try:
+        partial.mkdir()
+    except FileExistsError:
+        return None
+    return partial
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -153,28 +183,33 @@ def _free_folder(place: Path, conversation: ConversationView) -> Path:
 
 def _page_head(conversation: ConversationView) -> str:
     title = html.escape(one_line(conversation.name, 200))
-    members = ", ".join(html.escape(one_line(m.name, 60)) for m in conversation.members)
+    members = ", ".join(_name_html(one_line(m.name, 60)) for m in conversation.members)
     return (
         '<!doctype html><html><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{title}</title><style>{STYLE}</style></head><body>"
-        f"<h1>{title}</h1><p>{members}</p>\n"
+        f'<h1 dir="auto">{title}</h1><p>{members}</p>\n'
     )
+
+
+def _name_html(name: str) -> str:
+    """One that runs the other way turns nothing that stands beside it."""
+    return f"<bdi>{html.escape(name)}</bdi>"
 
 
 def message_html(message: MessageView, path: str) -> str:
     """``path``: of its file, in the folder; "" for none."""
-    who = html.escape(sender_words(message))
+    who = _name_html(sender_words(message))
     when = html.escape(moment_words(moment(message.sent_ms)))
     own = ' class="own"' if message.is_own else ""
     parts = [f"<article{own}><header><b>{who}</b> {when}</header>"]
     if message.quote is not None and message.quote.text:
-        parts.append(f"<blockquote>{html.escape(message.quote.text)}</blockquote>")
+        parts.append(f'<blockquote dir="auto">{html.escape(message.quote.text)}</blockquote>')
     is_said = message.kind in {MessageKind.TEXT, MessageKind.FILE} and not message.retracted
     said = message.text if is_said else kind_words(message)
     if said:
-        parts.append(f'<div class="said">{html.escape(said)}</div>')
+        parts.append(f'<div class="said" dir="auto">{html.escape(said)}</div>')
     if message.file is not None:
         parts.append(_file_html(message, path))
     if message.reactions:
@@ -189,12 +224,11 @@ def _file_html(message: MessageView, path: str) -> str:
     file = message.file
     if file is None:
         return ""
-    name = html.escape(file.name)
     if not path:
         absent = html.escape(tr("not on this device"))
-        return f"<footer>{name}: {absent}</footer>"
+        return f"<footer>{_name_html(file.name)}: {absent}</footer>"
     if file.media_type in PICTURES:
-        return f'<img src="{html.escape(quote(path))}" alt="{name}">'
+        return f'<img src="{html.escape(quote(path))}" alt="{html.escape(file.name)}">'
     return f"<footer>{html.escape(path)}</footer>"
 
 

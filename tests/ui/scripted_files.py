@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.answers import PAGE_SIZE
 from engine.api import MAX_READ_BYTES, Mention
-from engine.core.errors import StorageError, StorageFault
+from engine.core.errors import ChatError, StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import MessageView
 
@@ -27,6 +27,8 @@ class ScriptedFiles:
         """Whether the disk refuses what is to be fetched."""
         self.full = False
         """Whether it has no room for what is to be saved."""
+        self.gone: dict[MessageId, ChatError] = {}
+        """Why a file that a row calls complete cannot be saved."""
         self.gate = asyncio.Event()
         """Until it is set, saving takes its time."""
         self.gate.set()
@@ -92,6 +94,8 @@ class ScriptedFiles:
         await self.gate.wait()
         if self.full:
             raise StorageError("full", StorageFault.FILE_NOT_WRITTEN, "No space left on device")
+        if message_id in self.gone:
+            raise self.gone[message_id]
         try:
             Path(path).write_bytes(self.data[message_id])  # noqa: ASYNC240 - a test's small file
         except OSError as error:

@@ -1,6 +1,9 @@
 """An exported chat: all of it is there, nothing in it can run, and what fails leaves nothing."""
 
+import asyncio
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,7 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.core.errors import StorageError, StorageFault
+from engine.core.errors import (
+    ChatError,
+    CommandError,
+    CommandRefusal,
+    StorageError,
+    StorageFault,
+)
 from engine.core.ids import ConversationId
 from engine.events import MessageKind, MessageView
 from engine.file_views import FileState, FileView
@@ -25,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("qapp")
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 HARMLESS = {
     *("html", "head", "meta", "title", "style", "body", "h1", "p"),
-    *("article", "header", "b", "blockquote", "div", "footer", "img"),
+    *("article", "header", "b", "bdi", "blockquote", "div", "footer", "img"),
 }
 
 
@@ -127,7 +136,7 @@ def test_whatever_is_said_stands_in_the_page_as_text(name: str, said: str) -> No
     row = engine.row(group, replace(member("Maya"), name=name), said)
     page = Seen(message_html(row, ""))
     assert set(page.tags) <= HARMLESS
-    assert {value for _, value in page.attributes} <= {"said", "own"}
+    assert {value for _, value in page.attributes} <= {"said", "own", "auto"}
     plain = said.replace("\r\n", "\n").replace("\r", "\n")
     shown = "".join(page.texts).replace("\r\n", "\n").replace("\r", "\n")
     assert plain in shown
@@ -163,6 +172,99 @@ def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:
 
     play(scenario)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["Tide_Gauge", "Tide_Gauge 2"]
+
+
+def test_two_exports_at_once_do_not_touch_each_other(tmp_path: Path) -> None:
+    """Neither does more than look until both have begun."""
+
+    async def scenario() -> None:
+        both_began = threading.Event()
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        held = loop.run_in_executor(None, both_began.wait)
+        engine = ScriptedEngine()
+        group = many(engine, 3)
+        view = engine.views[group]
+        ways = [ChatExport(engine, view).write(tmp_path, lambda _d, _t: None) for _ in range(2)]
+        tasks = [asyncio.create_task(way) for way in ways]
+        await asyncio.sleep(0)
+        both_began.set()
+        await held
+        made = await asyncio.gather(*tasks)
+        assert len({each.folder for each in made}) == 2
+        for each in made:
+            names = {path.name for path in each.folder.iterdir()}
+            assert names == {"chat.html", "chat.json", "files"}
+
+    play(scenario)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "gone",
+    [
+        StorageError("a part is gone", StorageFault.DAMAGED),
+        CommandError(CommandRefusal.NOT_COMPLETE),
+    ],
+)
+def test_a_file_that_turns_out_to_be_gone_keeps_nothing_else_back(
+    tmp_path: Path, gone: ChatError
+) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = many(engine, 3)
+        rows = engine.rows[group].values()
+        lost = next(row for row in rows if row.file and row.file.name == "evil.html")
+        engine.blobs.gone[lost.message_id] = gone
+        made = await ChatExport(engine, engine.views[group]).write(tmp_path, lambda _d, _t: None)
+        assert (made.messages, made.files, made.not_here) == (len(engine.rows[group]), 2, 2)
+        assert len(list((made.folder / "files").iterdir())) == 2
+        data = json.loads((made.folder / "chat.json").read_text(encoding="utf-8"))
+        paths = {each["file"]["name"]: each["file"]["path"] for each in data["messages"][-4:]}
+        assert paths["evil.html"] is None
+        assert (made.folder / paths["drawing.svg"]).read_bytes() == b"drawing.svg"
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("CON", "_CON"),
+        ("nul", "_nul"),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u093f\u0928\u094d\u0926\u0940"),
+        ("..", "chat"),
+        ("a/../b\\c", "a_.._b_c"),
+        ("x" * 300, "x" * 59 + "…"),
+    ],
+)
+def test_a_folder_has_a_name_that_every_system_takes(
+    tmp_path: Path, name: str, folder: str
+) -> None:
+    """``name`` is a device of Windows, letters with marks, a way out, or too long."""
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide")
+        view = replace(engine.views[group], name=name)
+        made = await ChatExport(engine, view).write(tmp_path, lambda _d, _t: None)
+        assert made.folder == tmp_path / folder
+
+    play(scenario)
+
+
+def test_no_name_and_no_text_turns_what_stands_beside_it() -> None:
+    """Each text runs as its own first letter says, and a name does not move the time."""
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge")
+    row = engine.row(
+        group,
+        replace(member("Maya"), name="\u05de\u05d0\u05d9\u05d4"),
+        "\u05e9\u05dc\u05d5\u05dd 5",
+    )
+    page = message_html(row, "")
+    assert "<bdi>\u05de\u05d0\u05d9\u05d4</bdi>" in page
+    assert '<div class="said" dir="auto">\u05e9\u05dc\u05d5\u05dd 5</div>' in page
 
 
 async def begin(it: Stage) -> ExportChat:
