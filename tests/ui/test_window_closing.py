@@ -14,7 +14,7 @@ from tests.ui.driving import Stage, play, stage, until
 from tests.ui.heard_notifications import HeardPort
 from tests.ui.on_settings import control_of, open_settings, pick, row_of, shown_labels, switch_of
 from tests.ui.scripted_engine import ScriptedEngine
-from tests.ui.seeing import choose, entries, words_of
+from tests.ui.seeing import choose, entries, seen_words, words_of
 from ui.choice import Choice
 from ui.desktop.closing import KeepRunning
 from ui.desktop.tray import Tray, badged_icon, unread_words
@@ -62,6 +62,7 @@ def test_with_a_tray_the_window_asks_once_whether_to_keep_running() -> None:
             closed, tray = closing(it), with_tray(it)
             it.window.close()
             sheet = await asked(it, KeepRunning)
+            assert "change this in the settings" in " ".join(seen_words(sheet))
             sheet.reject()
             await until(lambda: it.window.flows.sheet is None)
             assert it.window.isVisible(), "no answer is none"

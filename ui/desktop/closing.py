@@ -47,7 +47,7 @@ class KeepRunning(Confirm):
             tr("Keep Causerie running?"),
             tr(
                 "It can stay in the tray and tell you of messages. If it ends, nothing arrives on"
-                " this device until you start it again. You can change this in the menu."
+                " this device until you start it again. You can change this in the settings."
             ),
             yes=tr("Keep running"),
             parent=parent,

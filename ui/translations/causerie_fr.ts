@@ -2036,8 +2036,8 @@
         <translation>Il est arrivé après des messages qui le suivent</translation>
     </message>
     <message>
-        <source>It can stay in the tray and tell you of messages. If it ends, nothing arrives on this device until you start it again. You can change this in the menu.</source>
-        <translation>Il peut rester dans la zone de notification et vous signaler les messages. S’il se ferme, rien n’arrive sur cet appareil avant que vous le relanciez. Vous pouvez changer cela dans le menu.</translation>
+        <source>It can stay in the tray and tell you of messages. If it ends, nothing arrives on this device until you start it again. You can change this in the settings.</source>
+        <translation>Il peut rester dans la zone de notification et vous signaler les messages. S’il se ferme, rien n’arrive sur cet appareil avant que vous le relanciez. Vous pouvez changer cela dans les paramètres.</translation>
     </message>
     <message>
         <source>It comes again by itself</source>
