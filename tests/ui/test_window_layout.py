@@ -392,3 +392,20 @@ def test_the_way_to_the_newest_is_in_view_while_notices_stand(
             assert edge < composer.mapTo(it.window, composer.rect().topLeft()).y()
 
     play(scenario)
+
+
+def test_a_button_with_long_words_leaves_room_for_the_name() -> None:
+    """As in French; the empty conversation has it, too."""
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Les amis", ())
+        async with stage(engine, opening=group, size=(600, 720)) as it:
+            header = it.window.pane.header
+            await until(header.invite.isVisible)
+            header.invite.rename("Inviter des personnes")
+            it.window.resize(420, 720)
+            await until(lambda: header.width() == 420)
+            assert not header.invite.isVisible()
+
+    play(scenario)

@@ -35,6 +35,8 @@ _BACK_WIDTH = 1.7
 _MOST_UNREAD = 99
 _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
+_BESIDE_INVITE = 270
+"""For a name, beads and buttons; whatever the button is called in a language."""
 _ONLY_WORDS_BELOW = 260
 
 
@@ -329,7 +331,8 @@ class ConversationHeader(Area):
         room = self.width() / current_theme().metrics.factor
         self.beads.set_short(room < _SHORT_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
-        self.invite.setVisible(self._is_alone and room >= _NO_BEADS_BELOW)
+        beside = room - self.invite.sizeHint().width() / current_theme().metrics.factor
+        self.invite.setVisible(self._is_alone and beside >= _BESIDE_INVITE)
         self.about.setVisible(room >= _ONLY_WORDS_BELOW)
         sealed = self._conversation is None or self._conversation.open_channel is None
         self.lock.setVisible(sealed and room >= _ONLY_WORDS_BELOW)
