@@ -17,6 +17,7 @@ from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.settings import load_what_is_right
 from chat_app.settings_file import default_text
+from engine.core.errors import ConfigError
 from engine.persistence.backup_file import read_backup_header
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.lock import ProfileLock
@@ -53,11 +54,19 @@ def _place(paths: ProfilePaths, directory: ProfileDirectory) -> RestorePlace:
         default_settings=default_text().encode(),
         window=paths.directory / WINDOW_FILE,
         force_key_file=_wants_key_file(paths.settings_file),
+        wants_key_file=_may_want_key_file,
     )
 
 
 def _wants_key_file(settings: Path) -> bool:
     return settings.exists() and load_what_is_right(settings).settings.storage.key == "file"
+
+
+def _may_want_key_file(settings: Path) -> bool:
+    try:
+        return _wants_key_file(settings)
+    except ConfigError:
+        return True
 
 
 class WindowRestore:
@@ -123,7 +132,5 @@ def restore(asked: Namespace) -> int:
         " person wrote to you.\n"
     )
     if done.settings_beside is not None:
-        sys.stdout.write(
-            f"Settings were here already and stay; the backup's are in {done.settings_beside}.\n"
-        )
+        sys.stdout.write(f"The settings here stay; the backup's are in {done.settings_beside}.\n")
     return 0

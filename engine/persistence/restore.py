@@ -12,7 +12,7 @@ same file, contradicts nothing.  Its database gets the key of the place, not of 
 import hashlib
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,7 @@ from engine.persistence.connection import (
     transaction,
 )
 from engine.persistence.errors import translated
-from engine.persistence.key import obtain_database_key
+from engine.persistence.key import DatabaseKey, KeyPlace, obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, sync_directory
 from engine.persistence.schema import SCHEMA_VERSION, check_version
 
@@ -58,6 +58,8 @@ class RestorePlace(Struct, frozen=True, kw_only=True):
     """Settings with these bytes count as none: nobody chose them."""
     window: Path
     force_key_file: bool = False
+    wants_key_file: Callable[[Path], bool] = lambda _settings: False
+    """Whether these settings forbid to ask the keyring.  They go beside if the key is there."""
 
 
 class Restored(Struct, frozen=True, kw_only=True):
@@ -90,7 +92,7 @@ def restore_backup(
             key = obtain_database_key(place.directory, force_key_file=place.force_key_file)
             _make_database(taken, key.key, work)
             work.tell()
-            beside = _put_in_place(taken, place, key.key)
+            beside = _put_in_place(taken, place, key)
         except OSError as error:
             raise not_written(error) from error
         finally:
@@ -250,7 +252,7 @@ def _begin_anew(database: Path, key: bytes) -> None:
 # --- the place ------------------------------------------------------------------------------------
 
 
-def _put_in_place(taken: _Taken, place: RestorePlace, key: bytes) -> Path | None:
+def _put_in_place(taken: _Taken, place: RestorePlace, key: DatabaseKey) -> Path | None:
     """Where the settings went, if not to their place."""
     directory = place.directory
     directory.files.mkdir(mode=0o700, exist_ok=True)
@@ -260,11 +262,11 @@ def _put_in_place(taken: _Taken, place: RestorePlace, key: bytes) -> Path | None
     for chunk in chunks:
         chunk.replace(directory.files / chunk.name)
     sync_directory(directory.files)
-    beside = _put_settings(taken.settings, place) if taken.settings.exists() else None
+    beside = _put_settings(taken.settings, place, key) if taken.settings.exists() else None
     if taken.window.exists():
         _put_file(taken.window, place.window)
     if directory.has_database():
-        bring_into_one_file(directory.database, key)
+        bring_into_one_file(directory.database, key.key)
     for end in SIDE_FILES:
         directory.database.with_name(f"{directory.database.name}{end}").unlink(missing_ok=True)
     taken.database.replace(directory.database)
@@ -272,9 +274,12 @@ def _put_in_place(taken: _Taken, place: RestorePlace, key: bytes) -> Path | None
     return beside
 
 
-def _put_settings(taken: Path, place: RestorePlace) -> Path | None:
+def _put_settings(taken: Path, place: RestorePlace, key: DatabaseKey) -> Path | None:
     target = place.settings
-    if target.exists() and target.read_bytes() not in (place.default_settings, taken.read_bytes()):
+    chosen = target.exists() and (
+        target.read_bytes() not in (place.default_settings, taken.read_bytes())
+    )
+    if chosen or (key.place is KeyPlace.SYSTEM_KEYRING and place.wants_key_file(taken)):
         target = target.with_name(f"{target.stem}.from-backup{target.suffix}")
     _put_file(taken, target)
     return None if target == place.settings else target

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from engine.codec.backup import END_MARK, HEADER_BYTES
 from engine.core.blobs.manifest import MAX_SEALED_BYTES
@@ -21,6 +22,7 @@ from engine.persistence import backup
 from engine.persistence.backup import forget_backup_leftovers, new_secret, write_backup
 from engine.persistence.backup_file import BackupWriter, read_backup_header
 from engine.persistence.connection import connect
+from engine.persistence.key import KEY_FILE_VARIABLE, obtain_database_key
 from engine.persistence.lock import held_file
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.restore import forget_restoring, restore_backup
@@ -41,6 +43,7 @@ from tests.persistence.backup_examples import (
     restored,
     source_of,
 )
+from tests.persistence.desktop_keyring import desktop_keyring
 from tests.persistence.store_examples import GROUP, PROFILE, row
 
 REPOSITORY = Path(__file__).parents[2]
@@ -232,6 +235,23 @@ def test_settings_that_somebody_chose_stay_and_defaults_do_not(
     assert (chosen.path / "settings.toml").read_text(encoding="utf-8") == "[log]\n"
 
 
+def test_settings_that_forbid_the_keyring_go_beside_where_it_has_the_key(
+    file: Path, empty: ProfileDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(KEY_FILE_VARIABLE, raising=False)
+    place = structs.replace(
+        place_in(empty), force_key_file=False, wants_key_file=lambda _settings: True
+    )
+    with desktop_keyring():
+        done = restore_backup(file, WORDS, place)
+        assert done.settings_beside == empty.path / "settings.from-backup.toml"
+        assert not place.settings.exists()
+        key = obtain_database_key(empty).key
+    store = SqliteProfileStore.open(empty.database, key)
+    assert store.profile() is not None
+    store.close()
+
+
 # --- files that are not as they were --------------------------------------------------------------
 
 
@@ -388,13 +408,13 @@ def test_what_was_written_wrongly_is_not_called_a_backup(
 def test_never_inside_the_profile_that_it_is_of(
     own: ProfileDirectory, tmp_path: Path, name: str
 ) -> None:
-    before, rows = names_in(own.path), rows_of(own)
+    rows, before = rows_of(own), names_in(own.path)
     (tmp_path / "link").symlink_to(own.path, target_is_directory=True)
     for place in (own.path, tmp_path / "link", own.path / "blobs" / ".."):
         with pytest.raises(BackupError) as refused:
             backed_up(own, place / name)
         assert refused.value.flaw is BackupFlaw.IN_PROFILE
-    assert (names_in(own.path), rows_of(own)) == (before, rows)
+    assert (rows_of(own), names_in(own.path)) == (rows, before)
 
 
 def test_one_backup_at_a_time(own: ProfileDirectory, tmp_path: Path) -> None:
