@@ -87,6 +87,7 @@ class Outgoing:
         if not publish.message_ids:
             return
         if receipt.taken is not None:  # Also without peers: one whose stream is opened may take it.
+            self._tell(publish, receipt, peers=0)
             receipt.taken.add_done_callback(partial(self._perhaps_accepted, publish, receipt))
         elif receipt.peers:
             self._accepted(publish, receipt)
@@ -99,10 +100,11 @@ class Outgoing:
 
     def _accepted(self, publish: Publish, receipt: Receipt) -> None:
         self._queue.taken(publish.message_ids)
+        self._tell(publish, receipt, peers=max(1, receipt.peers))
+
+    def _tell(self, publish: Publish, receipt: Receipt, *, peers: int) -> None:
         self._jobs.offer(
             CopiesAccepted(
-                message_ids=publish.message_ids,
-                peers=max(1, receipt.peers),
-                waku_hash=receipt.waku_hash,
+                message_ids=publish.message_ids, peers=peers, waku_hash=receipt.waku_hash
             )
         )

@@ -141,7 +141,10 @@ class HoldsFiles(Struct, frozen=True):
 
 
 class CopiesAccepted(Struct, frozen=True, kw_only=True):
-    """``peers`` relays or service nodes accepted a copy of these own messages."""
+    """``peers`` relays or service nodes accepted a copy of these own messages.
+
+    0: a copy is on its way, so that later messages can name its hash.
+    """
 
     message_ids: tuple[MessageId, ...]
     peers: int

@@ -47,6 +47,9 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
     message = WakuMessage(payload=b"text", content_topic=ContentTopic("/causerie/1/out/proto"))
     await outgoing.enqueue(Publish(message=message, purpose=SendPurpose.CONTENT, message_ids=OWN))
     await outgoing.flush(timeout_ms=PATIENCE_S * 1_000)
+    job = jobs.take()
+    assert job is not None
+    assert job.input_ == CopiesAccepted(message_ids=OWN, peers=0, waku_hash=HASH)
     assert len(jobs) == 0
     taken.set_result(None)
     await jobs.wait(PATIENCE_S)

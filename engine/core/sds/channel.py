@@ -405,11 +405,12 @@ class SdsChannel:
 
     def _copy_accepted(self, input_: CopyAccepted, step: Step) -> None:
         parts, message_id, hint = self._parts, input_.message_id, input_.retrieval_hint
-        if input_.peers <= 0 or parts.log.sender_of(message_id) != parts.participant_id:
+        if parts.log.sender_of(message_id) != parts.participant_id:
             return  # Sync and ephemeral messages are not in the log.
         if hint is not None and parts.log.set_hint(message_id, hint):
             step.writes.append(SaveRetrievalHint(message_id, hint))
-        parts.outgoing.accept(message_id, step)
+        if input_.peers > 0:
+            parts.outgoing.accept(message_id, step)
 
     def _connectivity_changed(self, online: bool, step: Step) -> None:
         parts, now_ms = self._parts, step.now_ms
