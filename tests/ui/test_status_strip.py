@@ -23,7 +23,7 @@ def test_the_strip_names_service_nodes_and_why_it_is_not_well(qapp: QApplication
     assert connection_line(poor) == "Limited, 1 service node"
     assert connection_reason(poor) == "Everything depends on one service node."
     strip = StatusStrip()
-    strip.resize(1_000, 30)
+    strip.resize(4_000, 30)  # Wide enough for letters of any size that a test before this chose.
     strip.show_connection(poor)
     (reason,) = [
         text
@@ -31,6 +31,6 @@ def test_the_strip_names_service_nodes_and_why_it_is_not_well(qapp: QApplication
         if text.whole_text() == "Everything depends on one service node."
     ]
     assert not reason.isHidden()
-    strip.resize(500, 30)
+    strip.resize(300, 30)
     strip.show_connection(poor)
     assert reason.isHidden()

@@ -35,7 +35,7 @@ _BACK_WIDTH = 1.7
 _MOST_UNREAD = 99
 _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
-_BESIDE_INVITE = 270
+_BESIDE_INVITE = 255
 """For a name, beads and buttons; whatever the button is called in a language."""
 _ONLY_WORDS_BELOW = 260
 
