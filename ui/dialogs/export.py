@@ -1,10 +1,10 @@
 """Exports one conversation: says what comes of it, how far it is, and what could not be done."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QStandardPaths, Qt, QUrl
+from PySide6.QtCore import QStandardPaths, QUrl
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.core.errors import ChatError
@@ -12,33 +12,26 @@ from ui.chat_export import Exported, Progress
 from ui.controls import Text
 from ui.dialogs.sheet import Sheet, problem_line, say_problem
 from ui.error_words import error_words
+from ui.file_choice import chosen_path
 from ui.foreign_text import breaking, one_line
 from ui.problem_words import sentence
 from ui.regional import grouped
 from ui.tasks import Tasks
 from ui.translate import tr
 
+if TYPE_CHECKING:
+    import asyncio
+
 ChooseFolder = Callable[[QWidget], Awaitable[Path | None]]
 
 
 async def choose_folder(parent: QWidget) -> Path | None:
     """Ask for a folder in the desktop's own way; None if nothing was chosen."""
-    answer: asyncio.Future[Path | None] = asyncio.get_running_loop().create_future()
     place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
     dialog = QFileDialog(parent, tr("Where shall it be put?"), place)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-
-    def settle(code: int) -> None:
-        files = dialog.selectedFiles() if code == QFileDialog.DialogCode.Accepted.value else []
-        if not answer.done():
-            answer.set_result(Path(files[0]) if files else None)
-
-    dialog.finished.connect(settle)
-    dialog.destroyed.connect(lambda: settle(QFileDialog.DialogCode.Rejected.value))
-    dialog.open()
-    return await answer
+    return await chosen_path(dialog)
 
 
 def _words() -> str:

@@ -6,15 +6,13 @@ hollow until the key exists: its colour comes from the key.
 
 from collections.abc import Awaitable, Callable
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QFrame,
     QHBoxLayout,
     QLineEdit,
     QRadioButton,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -29,6 +27,7 @@ from ui.controls import Area, Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
+from ui.fitted_scroll_area import FittedScrollArea
 from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
 from ui.mirrored import mirror_widget
@@ -458,19 +457,10 @@ class FirstStart(Area):
         row.addStretch(1)
         row.addWidget(self._column, 1000)
         row.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setFrameShape(QFrame.Shape.NoFrame)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # What has the focus is scrolled into view.
-        scroll.setWidget(centre)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        centre.installEventFilter(self)
-        self._centre, self._scroll = centre, scroll
-        scroll.viewport().setAutoFillBackground(False)
-        centre.setAutoFillBackground(False)
+        self._scroll = FittedScrollArea(centre)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
-        whole.addWidget(scroll)
+        whole.addWidget(self._scroll)
 
     def offer_restore(self) -> None:
         self.name_step.restore.show()
@@ -543,18 +533,11 @@ class FirstStart(Area):
         super().resizeEvent(event)
         self._fit()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt gives a scrolled widget its minimum width, even where that is more than there is."""
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._centre.setMaximumWidth(max(1, self._scroll.viewport().width()))
-        return super().eventFilter(watched, event)
-
     def _fit(self) -> None:
         """A card of the usual height where there is room, and never less than its words need."""
         gap = _GAP if self.height() >= _ROOMY else _NARROW_GAP
         self._rows.setContentsMargins(_EDGE, gap, _EDGE, gap)
         self._rows.setSpacing(gap)
-        self._centre.setMaximumWidth(max(1, self._scroll.viewport().width()))
         bar = self._scroll.verticalScrollBar().sizeHint().width()  # Which may be needed.
         width = min(self.width() - bar, self._column.maximumWidth()) - 2 * _EDGE
         narrow = width / current_theme().metrics.factor < _NARROW_BELOW

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from PySide6.QtCore import QStandardPaths, Qt
+from PySide6.QtCore import QStandardPaths
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine.core.errors import ChatError
@@ -18,6 +18,7 @@ from ui.controls import Button, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
+from ui.file_choice import chosen_path
 from ui.pictures import PictureError, picture_from_file
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -27,21 +28,10 @@ ChoosePicture = Callable[[QWidget], Awaitable[Path | None]]
 
 async def choose_picture_file(parent: QWidget) -> Path | None:
     """Ask for a file in the desktop's own way; None if nothing was chosen."""
-    answer: asyncio.Future[Path | None] = asyncio.get_running_loop().create_future()
     place = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.PicturesLocation)
     dialog = QFileDialog(parent, tr("Choose a picture"), place, tr("Pictures (*.png *.jpg *.jpeg)"))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-
-    def settle(code: int) -> None:
-        files = dialog.selectedFiles() if code == QFileDialog.DialogCode.Accepted.value else []
-        if not answer.done():
-            answer.set_result(Path(files[0]) if files else None)
-
-    dialog.finished.connect(settle)
-    dialog.destroyed.connect(lambda: settle(QFileDialog.DialogCode.Rejected.value))
-    dialog.open()
-    return await answer
+    return await chosen_path(dialog)
 
 
 class Profile(Sheet):

@@ -6,7 +6,7 @@ another start of the program is counted above the rows, with a button that start
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -21,13 +21,13 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
-    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
 
 from ui.controls import Area, Button, Card, IconButton, SearchLine, Text
 from ui.error_words import error_words
+from ui.fitted_scroll_area import FittedScrollArea
 from ui.icons import icon
 from ui.settings_page.rows import BoundRow
 from ui.settings_page.section import SettingsSection
@@ -132,16 +132,7 @@ class SettingsPage(Area):
         row.addStretch(1)
         row.addWidget(self._content, 1000)
         row.addStretch(1)
-        self._centre = centre
-        self.area = QScrollArea()
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setWidgetResizable(True)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setWidget(centre)
-        self.area.viewport().setAutoFillBackground(False)
-        centre.setAutoFillBackground(False)
-        centre.installEventFilter(self)
+        self.area = FittedScrollArea(centre)
         self._side = QWidget()
         column = QVBoxLayout(self._side)
         column.setContentsMargins(0, 0, 0, 0)
@@ -307,18 +298,9 @@ class SettingsPage(Area):
         else:
             self.closed.emit()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt gives a scrolled widget its minimum width, even where that is more than there is."""
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit_content()
-        return super().eventFilter(watched, event)
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-
-    def _fit_content(self) -> None:
-        self._centre.setMaximumWidth(max(1, self.area.viewport().width()))
 
     def _fit(self) -> None:
         metrics = current_theme().metrics
@@ -343,7 +325,6 @@ class SettingsPage(Area):
             section.set_narrow(not beside)
         edge = metrics.gap(12 if narrow else _EDGE)
         self._rows.setContentsMargins(edge, metrics.gap(12 if narrow else 22), edge, edge)
-        self._fit_content()
 
     # --- looks ------------------------------------------------------------------------------------
 

@@ -6,21 +6,18 @@ says all of the row, so that Tab and a screen reader go from one to the next.
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
     QPainter,
     QPaintEvent,
     QPen,
-    QResizeEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
-    QFrame,
     QHBoxLayout,
-    QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -37,6 +34,7 @@ from ui.controls import (
     Text,
     pressed_by_enter,
 )
+from ui.fitted_scroll_area import FittedScrollArea
 from ui.theme import Radius, current_theme, theme_changed
 from ui.translate import tr
 
@@ -77,34 +75,13 @@ class SidePanel(Area):
         self.body = QVBoxLayout(self.content)
         self.body.setContentsMargins(_EDGE, 4, _EDGE, _EDGE)
         self.body.setSpacing(8)
-        self._area = QScrollArea()
-        self._area.setFrameShape(QFrame.Shape.NoFrame)
-        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area = FittedScrollArea(self.content)
         self._area.setAccessibleName(title)
-        self._area.setWidgetResizable(True)
-        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._area.setWidget(self.content)
-        self._area.viewport().setAutoFillBackground(False)
-        self.content.setAutoFillBackground(False)
-        self.content.installEventFilter(self)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(1, 0, 0, 0)
         whole.setSpacing(0)
         whole.addWidget(head)
         whole.addWidget(self._area, 1)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Qt gives a scrolled widget its minimum width, even where that is more than there is."""
-        if event.type() == QEvent.Type.LayoutRequest:
-            self._fit_content()
-        return super().eventFilter(watched, event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit_content()
-
-    def _fit_content(self) -> None:
-        self.content.setMaximumWidth(max(1, self._area.viewport().width()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
