@@ -44,7 +44,10 @@ def test_return_leads_through_all_three_steps() -> None:
             assert FINGERPRINT in words
             assert "Friends who compare it with you know that it is really you." in words
             assert engine.called("add_store") == []
-            page.conversation_step.back.click()
+            step = page.conversation_step
+            words_begin = step.back.x() + step.back.inset()
+            assert abs(words_begin - step.join.x()) <= 1, "below what stands above it"
+            step.back.click()
             assert page.stores_step.isVisible()
 
     play(scenario)

@@ -195,6 +195,7 @@ class NameStep(Step):
         )
         self.restore = Button(tr("I have a backup"), kind="ghost", size="big")
         self.restore.hide()
+        self.foot.addSpacing(-self.restore.inset())  # Its words stand below the text.
         self.foot.addWidget(self.restore)
         self.foot.addStretch(1)
         self.foot.addWidget(self.next)
@@ -355,6 +356,7 @@ class ConversationStep(Step):
         self._pair.addWidget(self.add_person)
         self._pair.addWidget(self.new_group)
         self.body.addLayout(self._pair)
+        self.foot.addSpacing(-self.back.inset())
         self.foot.addWidget(self.back)
         self.foot.addStretch(1)
         self.foot.addWidget(self.later)
