@@ -2,11 +2,15 @@
 
 import pytest
 from msgspec.structs import replace
+from PySide6.QtCore import QRectF
+from PySide6.QtGui import QImage
 
 from engine.core.errors import StorageError, StorageFault
-from tests.ui.driving import Key, group_stage, play, turn, until
+from engine.events import MessageView
+from tests.ui.driving import Key, Stage, group_stage, play, turn, until
 from tests.ui.on_messages import (
     ask_by_menu,
+    bubble,
     focus,
     in_view,
     menu_of,
@@ -21,6 +25,17 @@ from ui.dialogs.confirm import Confirm, DeleteChoice
 from ui.dialogs.message_info import Versions
 
 pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def place_of(it: Stage, row: MessageView) -> QRectF:
+    box, y = bubble(it, row)
+    return box.bubble.translated(0, y)
+
+
+def look_of(it: Stage, row: MessageView) -> QImage:
+    """Its bubble as it is painted, without the ring around it."""
+    inside = place_of(it, row).adjusted(4, 4, -4, -4)
+    return it.window.pane.timeline.viewport().grab(inside.toRect()).toImage()
 
 
 def test_up_in_an_empty_box_edits_the_last_own_message_and_the_draft_comes_back() -> None:
@@ -93,22 +108,76 @@ def test_earlier_versions_are_shown_to_whoever_asks() -> None:
 def test_deleting_for_everybody_can_be_undone_and_is_carried_out_when_one_leaves() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
-            mine = own_held(engine, group, "oops")
+            mine, bar = own_held(engine, group, "oops"), it.window.undo_bar
             for undo in (True, False):
                 await focus(it, mine)
                 it.press(Key.Key_Delete)
                 sheet = await sheet_of(it.window, DeleteChoice)
                 assert "Whoever has it now, or kept a copy, can keep it" in words_of(sheet)
                 sheet.everybody.click()
-                await until(
-                    lambda: any("deleted for everybody" in w for w in seen_words(it.window.notices))
-                )
+                await until(lambda: bar.isVisible() and "for everybody" in bar.words())
                 if undo:
-                    notice_button(it, "Undo").click()
+                    bar.button.click()
                     await turn()
-                    assert not any("everybody" in w for w in seen_words(it.window.notices))
+                    assert not bar.isVisible()
             assert engine.called("retract") == []
         assert engine.called("retract") == [mine.message_id]
+
+    play(scenario)
+
+
+def test_what_waits_to_be_deleted_says_so_in_its_row_and_nothing_else_moves() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            earlier = [own_held(engine, group, f"said {n}") for n in range(2)]
+            mine = own_held(engine, group, "oops")
+            await until(lambda: in_view(it, mine))
+            timeline = it.window.pane.timeline
+            places = [place_of(it, row) for row in (*earlier, mine)]
+            size = timeline.size()
+            look = look_of(it, mine)
+            await focus(it, mine)
+            it.press(Key.Key_Delete)
+            (await sheet_of(it.window, DeleteChoice)).everybody.click()
+            await until(it.window.undo_bar.isVisible)
+            await until(lambda: it.window.flows.sheet is None)
+            assert timeline.size() == size
+            assert [place_of(it, row) for row in (*earlier, mine)] == places
+            assert spoken_rows_of(it)[-1].endswith("being deleted for everybody")
+            assert look_of(it, mine) != look
+            box, _y = bubble(it, mine)
+            assert box.reason == "Being deleted for everybody…"
+            it.press(Key.Key_R, on=timeline)
+            assert not it.window.pane.composer_bar.isVisible()
+            it.press(Key.Key_Return, on=timeline)  # Undo is what the row wants most.
+            await until(lambda: not it.window.undo_bar.isVisible())
+            assert not spoken_rows_of(it)[-1].endswith("everybody")
+            assert engine.called("retract") == []
+
+    play(scenario)
+
+
+def test_several_that_wait_are_counted_and_undone_one_by_one_from_any_conversation() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            other = engine.add_group("Elsewhere")
+            first, second = (own_held(engine, group, f"said {n}") for n in range(2))
+            deletions, bar = it.window.about.deletions, it.window.undo_bar
+            deletions.begin(first)
+            deletions.begin(second)
+            assert bar.words() == "2 messages will be deleted for everybody"
+            it.window.open_conversation(other)
+            assert bar.isVisible()
+            bar.button.click()
+            assert bar.words() == "1 message will be deleted for everybody"
+            assert deletions.waiting == (first.message_id,)
+            it.window.open_conversation(group)
+            await until(lambda: in_view(it, first))
+            assert spoken_rows_of(it)[-2].endswith("deleted for everybody")
+            deletions.finish()
+            await until(lambda: engine.called("retract") == [first.message_id])
+            await until(lambda: not deletions.leaving)
+            assert not bar.isVisible()
 
     play(scenario)
 

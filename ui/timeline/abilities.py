@@ -22,13 +22,20 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """On this device, and for everybody if it is our own."""
     retract: bool
     info: bool
+    keep: bool
+    """It is about to be deleted for everybody, and can still be kept."""
 
 
-def abilities_of(message: MessageView, *, can_write: bool, annotates: bool = True) -> Abilities:
-    """``can_write``: whether anything can be sent here; ``annotates``: also about messages."""
+def abilities_of(
+    message: MessageView, *, can_write: bool, annotates: bool = True, leaving: bool = False
+) -> Abilities:
+    """``can_write``: whether anything can be sent here; ``annotates``: also about messages.
+
+    ``leaving``: it is about to be deleted for everybody.
+    """
     is_said = message.kind in {MessageKind.TEXT, MessageKind.FILE}
     is_text = message.kind is MessageKind.TEXT
-    said = is_said and not message.held and not message.retracted
+    said = is_said and not message.held and not message.retracted and not leaving
     placed = said and not message.waiting
     failed = message.delivery is not None and glyph_of(message.delivery) is Glyph.FAILED
     speaks = placed and can_write and annotates and not failed
@@ -37,7 +44,8 @@ def abilities_of(message: MessageView, *, can_write: bool, annotates: bool = Tru
         react=speaks,
         edit=speaks and message.is_own and is_text,
         forward=said and (message.file is None or is_here(message.file)),
-        delete=not is_system(message) and not message.held,
+        delete=not is_system(message) and not message.held and not leaving,
         retract=speaks and message.is_own,
         info=not is_system(message) and not message.held,
+        keep=leaving,
     )

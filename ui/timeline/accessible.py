@@ -48,12 +48,18 @@ class Speech:
             now_ms=scene.now_ms(),
             pair=scene.is_pair,
         )
-        return said if message is None else self._with_card(said, message)
+        return said if message is None else self._with_state(said, message)
 
     def message(self, message: MessageView) -> str:
         if is_system(message):
             return self.row(SystemRow(message=message))
         said = spoken_message(message, self._scene.others, self._names, pair=self._scene.is_pair)
+        return self._with_card(said, message)
+
+    def _with_state(self, said: str, message: MessageView) -> str:
+        if message.message_id in self._scene.leaving:
+            state = tr("being deleted for everybody")
+            said = f"{said}, {state}"
         return self._with_card(said, message)
 
     def _with_card(self, said: str, message: MessageView) -> str:

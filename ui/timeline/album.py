@@ -17,7 +17,7 @@ from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.buttons import advance, strong
 from ui.timeline.file_pictures import FilePictures
-from ui.timeline.primitives import Primitives
+from ui.timeline.primitives import FADED, Primitives
 from ui.timeline.row_words import time_words
 from ui.translate import tr
 
@@ -38,6 +38,8 @@ class Tile(Struct, frozen=True, kw_only=True):
     time: str
     count: str
     glyph: Glyph | None
+    leaving: bool = False
+    """It is about to be deleted for everybody."""
 
     def moved(self, right: float) -> Self:
         return replace(
@@ -93,8 +95,10 @@ class AlbumPainter:
 
     def paint(self, tiles: Sequence[Tile]) -> None:
         for tile in tiles:
+            self._draw.painter.setOpacity(FADED if tile.leaving else 1.0)
             self._picture(tile)
             self._pill(tile)
+        self._draw.painter.setOpacity(1.0)
 
     def _picture(self, tile: Tile) -> None:
         p, theme, rect = self._draw.painter, self._draw.theme, tile.rect

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF
 
@@ -21,7 +22,7 @@ from ui.theme import Theme, Typeface
 from ui.timeline.album import Tile, album_tiles
 from ui.timeline.bodies import Body, BodyLayouts
 from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
-from ui.timeline.buttons import ICON, RowButton, advance, button_words, strong
+from ui.timeline.buttons import ICON, WITH_SIGN, RowButton, advance, button_words, strong
 from ui.timeline.cards import CardBox, Cards
 from ui.timeline.file_box import FileBox, file_box
 from ui.timeline.file_pictures import FilePictures
@@ -85,6 +86,8 @@ class BubbleBox(Struct, frozen=True, kw_only=True):
     reason: str
     reason_rect: QRectF
     buttons: tuple[tuple[RowButton, QRectF], ...]
+    leaving: bool = False
+    """It is about to be deleted for everybody."""
 
 
 class LineBox(Struct, frozen=True, kw_only=True):
@@ -109,6 +112,8 @@ class _Name(NamedTuple):
 _NAMELESS = _Name("", QRectF(), QRectF(), 0.0)
 
 Box: TypeAlias = BubbleBox | LineBox | CardBox
+_Below: TypeAlias = tuple[str, QRectF, tuple[tuple[RowButton, QRectF], ...]]
+"""What stands below a bubble: words, their place, and buttons."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,6 +129,8 @@ class Measure:
     """Whether a marker's details are open."""
     is_pair: Callable[[], bool]
     is_verified: Callable[[ParticipantId], bool]
+    is_leaving: Callable[[MessageId], bool]
+    """Whether a message is about to be deleted for everybody."""
     now_ms: Callable[[], UnixMs]
     describe: Describe
     """What a link of ours in a message says."""
@@ -262,7 +269,7 @@ class Measure:
             more = QRectF(content_left, meta_rect.top() - 1, meta_rect.left() - left, line + 2)
             unfold = ((RowButton.UNFOLD, more),)
         file = None if file is None else file.moved(content_left)
-        reason, reason_rect, buttons = self._failure(message, bubble)
+        leaving, (reason, reason_rect, buttons) = self._state(message, bubble, album=bool(album))
         return BubbleBox(
             height=max([bubble.bottom(), reason_rect.bottom(), *(r.bottom() for _, r in buttons)]),
             bubble=bubble,
@@ -271,7 +278,7 @@ class Measure:
             verified_rect=name.verified.translated(content_left, begin),
             above=parts.placed(content_left, width - 2 * g.pad_x),
             file=file,
-            album=tuple(tile.moved(content_left) for tile in album),
+            album=tuple(self._tile(tile, content_left) for tile in album),
             body=body,
             body_at=QPointF(content_left, body_top),
             link=link and link.moved(content_left),
@@ -279,12 +286,19 @@ class Measure:
             meta=Meta() if album else self._meta(message, meta_rect, time),
             reason=reason,
             reason_rect=reason_rect,
+            leaving=leaving,
             buttons=(
                 *unfold,
                 *(() if file is None else file.buttons),
                 *(() if link is None else (link.moved(content_left).button,)),
                 *buttons,
             ),
+        )
+
+    def _tile(self, tile: Tile, left: float) -> Tile:
+        return replace(
+            tile.moved(left),
+            leaving=self.is_leaving(tile.message.message_id),
         )
 
     def _to_baseline(self) -> int:
@@ -365,34 +379,64 @@ class Measure:
             width += _META_GAP + advance(strong(micro), count) if count else 0
         return width
 
-    def _failure(
-        self, message: MessageView, bubble: QRectF
-    ) -> tuple[str, QRectF, tuple[tuple[RowButton, QRectF], ...]]:
+    def _state(self, message: MessageView, bubble: QRectF, *, album: bool) -> tuple[bool, _Below]:
+        """Whether it is about to be deleted, and what is said of that or of its failure.
+
+        ``album``: its pictures say so one by one.
+        """
+        if not album and self.is_leaving(message.message_id):
+            return True, self._leaving(bubble)
+        return False, self._failure(message, bubble)
+
+    def _failure(self, message: MessageView, bubble: QRectF) -> _Below:
         delivery = message.delivery
         if delivery is None or glyph_of(delivery) is not Glyph.FAILED:
             return "", QRectF(), ()
-        g, theme = self.geometry, self.theme
-        font = strong(theme.type.caption)
-        height = float(theme.metrics.scaled(26))
-        top = bubble.bottom() + theme.metrics.gap(4)
-        icon = theme.metrics.scaled(ICON) + 6
-        resend = float(int(advance(font, button_words(RowButton.RESEND)) + icon + 20))
-        discard = float(int(advance(font, button_words(RowButton.DISCARD)) + 20))
-        resend_rect = QRectF(g.right - resend, top, resend, height)
-        discard_rect = QRectF(resend_rect.left() - 6 - discard, top, discard, height)
         words = tr("{why} It is safe on this device.").format(why=failure_words(delivery))
         if self.is_pair():
             words = tr("Not delivered: {why}").format(why=words)
-        room = discard_rect.left() - 6 - (g.left if g.narrow else g.bubble_left)
+        return self._told_below(words, bubble, (RowButton.RESEND, RowButton.DISCARD))
+
+    def _leaving(self, bubble: QRectF) -> _Below:
+        """Beside the bubble, where it moves nothing; below it if there is no room."""
+        g, theme, words = self.geometry, self.theme, tr("Being deleted for everybody…")
+        said = float(int(advance(theme.type.small.font, words)) + 2)
+        width = self._button_width(RowButton.KEEP)
+        gap = theme.metrics.gap(8)
+        left = bubble.left() - gap - width - gap - said
+        if left < (g.left if g.narrow else g.bubble_left):
+            return self._told_below(words, bubble, (RowButton.KEEP,))
+        height = float(theme.metrics.scaled(26))
+        top = float(int(bubble.center().y() - height / 2))
+        button = QRectF(bubble.left() - gap - width, top, width, height)
+        return words, QRectF(left, top, said, height), ((RowButton.KEEP, button),)
+
+    def _button_width(self, button: RowButton) -> float:
+        sign = self.theme.metrics.scaled(ICON) + 6 if button in WITH_SIGN else 0
+        words = advance(strong(self.theme.type.caption), button_words(button))
+        return float(int(words + sign + 20))
+
+    def _told_below(self, words: str, bubble: QRectF, wanted: tuple[RowButton, ...]) -> _Below:
+        """Words below an own bubble, and buttons from its right edge on."""
+        g, theme = self.geometry, self.theme
+        height = float(theme.metrics.scaled(26))
+        top = bubble.bottom() + theme.metrics.gap(4)
+        buttons: list[tuple[RowButton, QRectF]] = []
+        end = g.right
+        for button in wanted:
+            width = self._button_width(button)
+            buttons.insert(0, (button, QRectF(end - width, top, width, height)))
+            end -= width + 6
+        room = end - (g.left if g.narrow else g.bubble_left)
         flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignRight
         metrics = QFontMetricsF(theme.type.small.font)
         left = g.bubble_left
         if advance(theme.type.small.font, words) <= room:
-            reason = QRectF(discard_rect.left() - 6 - room, top, room, height)
+            reason = QRectF(end - room, top, room, height)
         else:  # It does not fit beside the buttons: below them, in as many lines as it needs.
             taken = metrics.boundingRect(QRectF(0, 0, g.right - left, 400), flags, words)
             reason = QRectF(left, top + height + 2, g.right - left, taken.height() + 2)
-        return words, reason, ((RowButton.DISCARD, discard_rect), (RowButton.RESEND, resend_rect))
+        return words, reason, tuple(buttons)
 
 
 def _above_edge(face: Typeface) -> float:

@@ -17,6 +17,7 @@ ICON = 14
 class RowButton(Enum):
     RESEND = auto()
     DISCARD = auto()
+    KEEP = auto()
     FETCH = auto()
     TRY_AGAIN = auto()
     GAP_DETAILS = auto()
@@ -50,6 +51,13 @@ _CARD_WORDS: Final[Mapping[RowButton, Callable[[], str]]] = {
     RowButton.JOIN_GROUP: lambda: tr("Join…"),
     RowButton.ADD_PERSON: lambda: tr("Add…"),
 }
+_WORDS: Final[Mapping[RowButton, Callable[[], str]]] = {
+    RowButton.RESEND: lambda: tr("Resend"),
+    RowButton.DISCARD: lambda: tr("Discard"),
+    RowButton.KEEP: lambda: tr("Undo"),
+    **_FILE_WORDS,
+    **_CARD_WORDS,
+}
 FileButton: TypeAlias = Literal[
     RowButton.FILE_FETCH,
     RowButton.FILE_PAUSE,
@@ -67,10 +75,6 @@ OF_FILES = frozenset(_FILE_WORDS)
 
 def button_words(button: RowButton) -> str:
     match button:
-        case RowButton.RESEND:
-            words = tr("Resend")
-        case RowButton.DISCARD:
-            words = tr("Discard")
         case RowButton.FETCH:
             words = tr("Fetch again")
         case RowButton.TRY_AGAIN:
@@ -86,7 +90,7 @@ def button_words(button: RowButton) -> str:
         case RowButton.HELD_FEWER:
             words = tr("Show fewer")
         case _:
-            words = (_FILE_WORDS.get(button) or _CARD_WORDS[button])()
+            words = _WORDS[button]()
     return words
 
 

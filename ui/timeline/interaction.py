@@ -188,7 +188,8 @@ class TimelineInteraction:
     # about messages -----------------------------------------------------------------------------
 
     def _abilities(self, message: MessageView) -> Abilities:
-        return abilities_of(message, can_write=self._scene.can_write)
+        leaving = message.message_id in self._scene.leaving
+        return abilities_of(message, can_write=self._scene.can_write, leaving=leaving)
 
     def last_editable(self) -> MessageView | None:
         newest_first = reversed(self._scene.loaded.messages)
@@ -335,19 +336,22 @@ class TimelineInteraction:
                 self._scene.loaded.fold_held()
                 self._announcer.rows_changed()
                 self._canvas.refresh()
-            case RowButton.RESEND if message is not None:
-                self._requests.resend(message.message_id)
-            case RowButton.DISCARD if message is not None:
-                self._requests.discard(message.message_id)
+            case RowButton.RESEND | RowButton.DISCARD | RowButton.KEEP if message is not None:
+                self._ask_about(button, message)
             case RowButton.UNFOLD if message is not None:
                 self._scene.unfold(message.message_id)
                 self._canvas.refresh()
             case RowButton.JOIN_GROUP | RowButton.ADD_PERSON:
                 self._open_own_link(message)
-            case RowButton.RESEND | RowButton.DISCARD | RowButton.UNFOLD:
+            case RowButton.RESEND | RowButton.DISCARD | RowButton.KEEP | RowButton.UNFOLD:
                 pass  # The message has gone.
             case _:
                 self._act_on_file(button, message)
+
+    def _ask_about(self, button: RowButton, message: MessageView) -> None:
+        requests = self._requests
+        wanted = {RowButton.RESEND: requests.resend, RowButton.DISCARD: requests.discard}
+        wanted.get(button, requests.keep)(message.message_id)
 
     def _open_own_link(self, message: MessageView | None) -> None:
         target = None if message is None else own_link(message)

@@ -78,6 +78,8 @@ class MessageMenu(Menu):
 
     def _add_answers(self) -> None:
         message, can, requests = self._message, self._can, self._requests
+        if can.keep:
+            self.addAction(tr("Undo deleting"), lambda: requests.keep(message.message_id))
         if can.reply:
             self._with_key(tr("Reply"), Qt.Key.Key_R, lambda: requests.reply(message))
         if can.react:

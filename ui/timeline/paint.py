@@ -25,7 +25,7 @@ from ui.timeline.link_card import paint_link_card
 from ui.timeline.paint_body import BodyPainter, BodyState
 from ui.timeline.paint_cards import MAX_GAP_BEADS, CardPainter
 from ui.timeline.paint_parts import PartsPainter
-from ui.timeline.primitives import HALO, Primitives
+from ui.timeline.primitives import FADED, HALO, Primitives
 from ui.timeline.rows import (
     DayRow,
     HeldRow,
@@ -155,6 +155,7 @@ class RowPainter:
         if message.held:
             fill, ink, meta = theme.canvas, theme.ink2, theme.ink3
         self._bead_of(row, box, state)
+        self._p.setOpacity(FADED if box.leaving else 1.0)
         if message.waiting or message.held:
             self._dashed_bubble(row, box.bubble, fill)
         else:
@@ -168,14 +169,14 @@ class RowPainter:
             paint_link_card(self._p, self._draw, box.link, theme)
         self._parts.chips(box.chips, state.chip)
         self._meta(box, meta)
+        self._p.setOpacity(1.0)
         for button, rect in box.buttons:
             self._draw.button(button, rect, hovered=state.hovered is button)
         if box.reason:
             flags = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             wrapped = flags | Qt.TextFlag.TextWordWrap
-            self._draw.text(
-                box.reason_rect, box.reason, theme.type.small.font, theme.danger, wrapped
-            )
+            said = theme.ink2 if box.leaving else theme.danger
+            self._draw.text(box.reason_rect, box.reason, theme.type.small.font, said, wrapped)
 
     def _paint_body(
         self, message: MessageView, box: BubbleBox, state: RowState, *, ink: QColor

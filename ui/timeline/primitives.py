@@ -19,6 +19,8 @@ from ui.timeline.geometry import Geometry
 
 HALO = 3
 """Canvas around what stands on the thread."""
+FADED = 0.45
+"""Opacity of what is about to be deleted."""
 _UNCLIPPED = int(Qt.TextFlag.TextDontClip)
 
 
@@ -64,11 +66,11 @@ class Primitives:
             return
         ink, line = self._inks(button)
         ink = colour or ink
-        about_message = button in (RowButton.RESEND, RowButton.DISCARD)
+        about_message = button in (RowButton.RESEND, RowButton.DISCARD, RowButton.KEEP)
         font = strong(theme.type.caption if about_message else theme.type.small)
         p.setBrush(theme.hover if hovered else theme.surface)
         p.setPen(QPen(line, 1))
-        if button not in WITH_SIGN | OF_FILES | ON_CARDS:
+        if button not in WITH_SIGN | OF_FILES | ON_CARDS | {RowButton.KEEP}:
             p.setPen(Qt.PenStyle.NoPen)
             p.setBrush(theme.hover if hovered else Qt.BrushStyle.NoBrush)
         radius = theme.metrics.gap(8 if about_message else 9)
@@ -94,7 +96,7 @@ class Primitives:
                 return theme.ink2, theme.line2
             case RowButton.EARLIER:
                 return theme.ink, theme.line2
-            case _ if button in OF_FILES | ON_CARDS:
+            case _ if button in OF_FILES | ON_CARDS | {RowButton.KEEP}:
                 return theme.accentInk, theme.line2
             case _:
                 return theme.warn, theme.warnLine

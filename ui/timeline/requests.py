@@ -28,6 +28,8 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     resend: Callable[[MessageId], None]
     discard: Callable[[MessageId], None]
     delete: Callable[[MessageView], None]
+    keep: Callable[[MessageId], None]
+    """It shall not be deleted for everybody after all."""
     reply: Callable[[MessageView], None]
     edit: Callable[[MessageView], None]
     forward: Callable[[MessageView], None]

@@ -118,6 +118,8 @@ class Scene:
         self.faces: dict[ParticipantId, bytes] = {}
         self.verified: frozenset[ParticipantId] = frozenset()
         """Those whose keys the user compared."""
+        self.leaving: frozenset[MessageId] = frozenset()
+        """Messages that are about to be deleted for everybody."""
         self._explained: set[RowKey] = set()
         self._unfolded: OrderedDict[MessageId, None] = OrderedDict()
         self._boxes: OrderedDict[RowKey, tuple[MessageRow, BubbleBox]] = OrderedDict()
@@ -134,6 +136,7 @@ class Scene:
             explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
             is_verified=lambda sender_id: sender_id in self.verified,
+            is_leaving=lambda message_id: message_id in self.leaving,
             now_ms=self.now_ms,
             describe=self.describe,
             others=lambda: len(self.others),

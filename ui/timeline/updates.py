@@ -104,6 +104,14 @@ class TimelineUpdates(QObject):
             self._scene.forget_boxes()
             self._changed()
 
+    def show_leaving(self, leaving: frozenset[MessageId]) -> None:
+        changed, self._scene.leaving = leaving ^ self._scene.leaving, leaving
+        if changed:
+            self._scene.forget_boxes()
+            for message_id in changed:
+                self._announcer.row_changed(message_key(message_id))
+            self._changed()
+
     def _is_shown(self, thing: ConversationView | MessageView | GapView | HeldView) -> bool:
         shown = self._conversation
         return shown is not None and shown.conversation_id == thing.conversation_id

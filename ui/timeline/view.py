@@ -66,6 +66,8 @@ class TimelineView(QAbstractScrollArea):
     """A message id, as in all signals about one message."""
     discardRequested = Signal(str)
     deleteRequested = Signal(MessageView)
+    keepRequested = Signal(str)
+    """It shall not be deleted for everybody after all."""
     holdersRequested = Signal(str)
     replyRequested = Signal(MessageView)
     editRequested = Signal(MessageView)
@@ -140,6 +142,7 @@ class TimelineView(QAbstractScrollArea):
             resend=self.resendRequested.emit,
             discard=self.discardRequested.emit,
             delete=self.deleteRequested.emit,
+            keep=self.keepRequested.emit,
             open_file=self.fileOpened.emit,
             save_file=self.fileSaveRequested.emit,
             act_on_file=self.fileActRequested.emit,
@@ -170,6 +173,10 @@ class TimelineView(QAbstractScrollArea):
     def show_verified(self, verified: frozenset[ParticipantId]) -> None:
         """Whose names get the mark of a compared key."""
         self.updates.show_verified(verified)
+
+    def show_leaving(self, leaving: frozenset[MessageId]) -> None:
+        """Which messages are about to be deleted for everybody."""
+        self.updates.show_leaving(leaving)
 
     def update_conversation(self, conversation: ConversationView) -> None:
         """Members changed: who said a message, and who does not hold it yet, is said by name.

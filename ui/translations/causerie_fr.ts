@@ -7,10 +7,6 @@
         <source>&quot;auto&quot; or an IPv4 or IPv6 address in quotes, such as &quot;127.0.0.1&quot;</source>
         <translation>«&#xa0;auto&#xa0;» ou une adresse IPv4 ou IPv6 entre guillemets, comme &quot;127.0.0.1&quot;</translation>
     </message>
-    <message>
-        <source>A backup cannot be kept inside the profile that it is of: {detail}. Choose another folder.</source>
-        <translation>Une sauvegarde ne peut pas être gardée dans le profil même dont elle est la copie&#xa0;: {detail}. Choisissez un autre dossier.</translation>
-    </message>
     <message numerus="yes">
         <source>%n Stores</source>
         <comment>%n Store</comment>
@@ -380,6 +376,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n messages will be deleted for everybody</source>
+        <comment>%n message will be deleted for everybody</comment>
+        <translation>
+            <numerusform>%n message sera supprimé pour tout le monde</numerusform>
+            <numerusform>%n messages seront supprimés pour tout le monde</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n messages with a key made to fit more than one secret; refused.</source>
         <comment>%n message with a key made to fit more than one secret; refused.</comment>
         <translation>
@@ -628,6 +632,10 @@
         </translation>
     </message>
     <message>
+        <source>A backup cannot be kept inside the profile that it is of: {detail}. Choose another folder.</source>
+        <translation>Une sauvegarde ne peut pas être gardée dans le profil même dont elle est la copie&#xa0;: {detail}. Choisissez un autre dossier.</translation>
+    </message>
+    <message>
         <source>A clock can be set by a hundred years at most.</source>
         <translation>Une horloge peut être réglée de cent ans au plus.</translation>
     </message>
@@ -808,6 +816,10 @@
         <translation>Tous les fichiers ({all})</translation>
     </message>
     <message>
+        <source>All messages can be found.</source>
+        <translation>Tous les messages peuvent être trouvés.</translation>
+    </message>
+    <message>
         <source>All of the file</source>
         <translation>Le fichier entier</translation>
     </message>
@@ -826,10 +838,6 @@
     <message>
         <source>All there is</source>
         <translation>Tout ce qu’il y a</translation>
-    </message>
-    <message>
-        <source>All messages can be found.</source>
-        <translation>Tous les messages peuvent être trouvés.</translation>
     </message>
     <message>
         <source>Allowed: {allowed}.</source>
@@ -1062,6 +1070,10 @@
     <message>
         <source>Backups (*{ending})</source>
         <translation>Sauvegardes (*{ending})</translation>
+    </message>
+    <message>
+        <source>Being deleted for everybody…</source>
+        <translation>Suppression pour tout le monde…</translation>
     </message>
     <message>
         <source>Besides those that invitations name.</source>
@@ -1498,6 +1510,10 @@
     <message>
         <source>Delete…</source>
         <translation>Supprimer…</translation>
+    </message>
+    <message>
+        <source>Deleting a message</source>
+        <translation>Suppression d’un message</translation>
     </message>
     <message>
         <source>Delivered.</source>
@@ -3735,10 +3751,6 @@
             <numerusform>Les membres du groupe et vos Stores sont interrogés sans cesse jusqu’à ce qu’ils arrivent</numerusform>
         </translation>
     </message>
-    <message>
-        <source>The message will be deleted for everybody in ten seconds.</source>
-        <translation>Le message sera supprimé pour tout le monde dans dix secondes.</translation>
-    </message>
     <message numerus="yes">
         <source>The newest %n messages</source>
         <comment>The newest message</comment>
@@ -4386,6 +4398,10 @@
     <message>
         <source>Undo</source>
         <translation>Annuler</translation>
+    </message>
+    <message>
+        <source>Undo deleting</source>
+        <translation>Annuler la suppression</translation>
     </message>
     <message>
         <source>Unknown: it came before this was noted</source>
@@ -5146,6 +5162,10 @@
     <message>
         <source>back to {date}</source>
         <translation>jusqu’au {date}</translation>
+    </message>
+    <message>
+        <source>being deleted for everybody</source>
+        <translation>en cours de suppression pour tout le monde</translation>
     </message>
     <message>
         <source>block the person</source>

@@ -51,6 +51,7 @@ from ui.window.search_flows import SearchFlows
 from ui.window.settings_flows import SettingsFlows, SettingsParts
 from ui.window.side_flows import SideFlows
 from ui.window.strip import StatusStrip
+from ui.window.undo_bar import UndoBar
 from ui.window.unsent import UnsentTexts
 from ui.window.window_context import WindowContext
 
@@ -240,6 +241,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self.pages, 1)
         column.addWidget(self.strip)
         self.setCentralWidget(central)
+        self.undo_bar = UndoBar(self.pages, self.main)
 
     def _connect_parts(self) -> None:
         self.panel.opened.connect(self._show_conversation)
@@ -296,6 +298,9 @@ class MainWindow(QMainWindow):
         pane.delete_requested.connect(
             lambda m: about.delete(m, can_write=pane.timeline.scene.can_write)
         )
+        about.deletions.changed.connect(self._show_deletions)
+        self.undo_bar.undo_pressed.connect(about.deletions.undo_last)
+        pane.timeline.keepRequested.connect(about.deletions.undo)
         pane.forward_requested.connect(about.forward)
         for wanted, show in (
             (pane.discard_requested, about.discard),
@@ -521,6 +526,11 @@ class MainWindow(QMainWindow):
         self.panel.show_identity(self._engine.identity(), connection)
         self.strip.show_connection(connection)
         self.pane.header.show_connection(connection)
+
+    def _show_deletions(self) -> None:
+        deletions = self.about.deletions
+        self.pane.timeline.show_leaving(deletions.leaving)
+        self.undo_bar.show_waiting(len(deletions.waiting))
 
     def _show_totals(self) -> None:
         self.strip.show_totals(conversations := self.model.conversations())

@@ -60,43 +60,63 @@ class MessageCommands(QObject):
 class Deletions(QObject):
     """Messages that are about to be deleted for everybody."""
 
-    began = Signal(str)
-    """The key of a deletion that can be undone for ten seconds."""
-    ended = Signal(str)
-    """It was carried out, or undone."""
+    changed = Signal()
+    """``waiting`` or ``leaving``."""
 
     def __init__(self, engine: ChatEngine, tasks: Tasks, parent: QObject) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
-        self._waiting: dict[str, tuple[MessageView, QTimer]] = {}
+        self._waiting: dict[MessageId, tuple[MessageView, QTimer]] = {}
+        self._under_way: set[MessageId] = set()
+
+    @property
+    def waiting(self) -> tuple[MessageId, ...]:
+        """Those that can still be kept, the newest last."""
+        return tuple(self._waiting)
+
+    @property
+    def leaving(self) -> frozenset[MessageId]:
+        """Those, and what is being deleted just now."""
+        return frozenset(self._waiting) | self._under_way
 
     def begin(self, message: MessageView) -> None:
-        key = f"delete {message.message_id}"
-        if key in self._waiting:
+        message_id = message.message_id
+        if message_id in self.leaving:
             return
         timer = QTimer(self, singleShot=True, interval=UNDO_MS)
-        timer.timeout.connect(partial(self._carry_out, key))
-        self._waiting[key] = (message, timer)
+        timer.timeout.connect(partial(self._carry_out, message_id))
+        self._waiting[message_id] = (message, timer)
         timer.start()
-        self.began.emit(key)
+        self.changed.emit()
 
-    def undo(self, key: str) -> None:
-        _message, timer = self._waiting.pop(key)
-        timer.stop()
-        self.ended.emit(key)
+    def undo(self, message_id: MessageId) -> None:
+        """Nothing if it was carried out meanwhile."""
+        if message_id in self._waiting:
+            _message, timer = self._waiting.pop(message_id)
+            timer.stop()
+            self.changed.emit()
+
+    def undo_last(self) -> None:
+        if self._waiting:
+            self.undo(self.waiting[-1])
 
     def finish(self) -> None:
         """Carry out at once what waits: the program ends."""
-        for key in tuple(self._waiting):
-            self._carry_out(key)
+        for message_id in self.waiting:
+            self._carry_out(message_id)
 
-    def _carry_out(self, key: str) -> None:
-        message, timer = self._waiting.pop(key)
+    def _carry_out(self, message_id: MessageId) -> None:
+        message, timer = self._waiting.pop(message_id)
         timer.stop()
-        self.ended.emit(key)
+        self._under_way.add(message_id)
+        self.changed.emit()
 
         async def work() -> None:
-            await self._engine.timeline.retract(message.conversation_id, message.message_id)
+            try:
+                await self._engine.timeline.retract(message.conversation_id, message_id)
+            finally:
+                self._under_way.discard(message_id)
+                self.changed.emit()
 
         self._tasks.spawn(work, purpose=tr("delete the message for everybody"))

@@ -43,8 +43,6 @@ class MessageFlows(QObject):
         self._start = one_sheet.start
         self._ask = one_sheet.ask
         self.deletions = Deletions(engine, tasks, self)
-        self.deletions.began.connect(self._offer_undo)
-        self.deletions.ended.connect(notices.clear)
 
     def delete(self, message: MessageView, *, can_write: bool) -> None:
         """Here, or for everybody if it is ours."""
@@ -72,13 +70,6 @@ class MessageFlows(QObject):
 
     async def _delete_here(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         await self._engine.timeline.delete_locally(conversation_id, message_id)
-
-    def _offer_undo(self, key: str) -> None:
-        undo = (tr("Undo"), lambda: self.deletions.undo(key))
-        text = tr("The message will be deleted for everybody in ten seconds.")
-        self._notices.raise_notice(
-            Notice(key=key, level=NoticeLevel.INFO, text=text, actions=(undo,))
-        )
 
     def holders(self, conversation: ConversationView, message_id: MessageId) -> None:
         async def flow() -> None:
