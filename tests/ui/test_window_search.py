@@ -1,18 +1,21 @@
 """Searching by keys alone: within a conversation, over everything, and from the list's field."""
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QColor, QImage
 
 from engine.answers import FOUND_SIZE, FoundView
-from engine.events import SearchIndexed
+from engine.core.ids import ParticipantId
+from engine.events import MemberView, SearchIndexed
 from tests.ui.driving import Key, Stage, group_stage, play, stage, until
-from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import seen_words, sheet_of
 from ui.dialogs.group import CreateGroup
-from ui.dialogs.search import Command, SearchSheet
+from ui.dialogs.search import Acquaintance, Command, SearchSheet
 from ui.fuzzy import fit
 from ui.marked_text import utf16_slice
+from ui.side.person import PersonPanel
 from ui.theme import current_theme
 from ui.timeline.rows import MessageRow
 
@@ -343,3 +346,55 @@ def test_a_name_that_is_searched_for_brings_no_command_that_has_its_letters_some
             assert Command in {type(entry) for entry in sheet.entries()}
 
     play(scenario)
+
+
+def test_members_of_my_groups_are_found_and_their_panel_opens() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        engine.add_group("Tide Gauge", others=("Maya", "Bob"))
+        harbour = engine.add_group("Harbour", others=("Maya",))
+        bob = engine.add_person("Bob")
+        gone = replace(member("Mallory"), has_left=True)
+        view = engine.views[harbour]
+        engine.views[harbour] = replace(view, members=(*view.members, gone))
+        async with stage(engine, opening=bob) as it:
+            sheet = await opened(it, "ma")
+            (found,) = (one for one in sheet.entries() if isinstance(one, Acquaintance))
+            assert (found.name, found.more_groups) == ("Maya", 1)
+            assert spoken(sheet)[0].startswith("Person: Maya, in ")
+            assert spoken(sheet)[0].endswith(" and 1 more")
+            it.press(Key.Key_Return, on=sheet.line)
+            await until(lambda: it.window.side.panel is not None)
+            panel = it.window.side.panel
+            assert isinstance(panel, PersonPanel)
+            assert panel.somebody is not None
+            assert panel.somebody.name == "Maya"
+            assert it.window.pane.conversation == engine.views[found.group.conversation_id]
+
+    play(scenario)
+
+
+def test_who_is_a_contact_is_found_once_and_nobody_before_one_types() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        engine.add_group("Tide Gauge", others=("Maya", "Bob"))
+        bob = ParticipantId(next(m.participant_id for m in member_of(engine, "Bob")))
+        pair = engine.add_person("Bob")
+        contact = engine.views[pair].contact
+        assert contact is not None
+        engine.views[pair] = replace(
+            engine.views[pair], contact=replace(contact, participant_id=bob)
+        )
+        async with stage(engine, opening=pair) as it:
+            sheet = await opened(it)
+            assert not any(isinstance(one, Acquaintance) for one in sheet.entries())
+            it.write("bob", on=sheet.line)
+            await until(lambda: len(sheet.entries()) == 1)
+            assert sheet.entries() == [engine.views[pair]]
+            it.press(Key.Key_Escape, on=sheet.line)
+
+    play(scenario)
+
+
+def member_of(engine: ScriptedEngine, name: str) -> list[MemberView]:
+    return [one for view in engine.views.values() for one in view.members if one.name == name]

@@ -64,7 +64,26 @@ class Filters(Struct, frozen=True, kw_only=True):
     has_link: bool = False
 
 
-Entry = ConversationView | Command | FoundView
+class Acquaintance(Struct, frozen=True, kw_only=True):
+    """A member of our groups with whom we do not talk alone."""
+
+    participant_id: ParticipantId
+    name: str
+    group: ConversationView
+    """The one through which the panel about them is opened."""
+    more_groups: int
+    """In how many others they are, too."""
+
+    @property
+    def where(self) -> str:
+        name = one_line(self.group.name, 40)
+        if not self.more_groups:
+            return tr("in {group}").format(group=name)
+        words = tr("in {group} and %n more", "in {group} and %n more", self.more_groups)
+        return words.format(group=name)
+
+
+Entry = ConversationView | Acquaintance | Command | FoundView
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -336,6 +355,8 @@ def entry_words(entry: Entry, now: datetime) -> str:
                 time=spoken_time(entry.sent_ms, now),
                 text=entry.excerpt.text,
             )
+        case Acquaintance(name=name, where=where):
+            return tr("Person: {name}, {where}").format(name=one_line(name, 60), where=where)
         case ConversationView():
             kind = tr("Group: {name}") if is_group(entry) else tr("Person: {name}")
             return kind.format(name=one_line(entry.name, 60))
@@ -364,6 +385,8 @@ class _Delegate(QStyledItemDelegate):
         match entry:
             case ConversationView():
                 _paint_conversation(painter, picture, words, entry)
+            case Acquaintance():
+                _paint_acquaintance(painter, picture, words, entry)
             case Command():
                 _paint_icon(painter, picture, "next")
                 _line(painter, words, entry.words, entry.keys)
@@ -385,6 +408,20 @@ def _paint_conversation(
         picture=picture_of(conversation),
     )
     _line(painter, words, one_line(conversation.name, 80))
+
+
+def _paint_acquaintance(
+    painter: QPainter, picture: QRectF, words: QRectF, somebody: Acquaintance
+) -> None:
+    draw_avatar(
+        painter,
+        picture,
+        stable_id=somebody.participant_id,
+        name=somebody.name,
+        is_group=False,
+        picture=b"",
+    )
+    _line(painter, words, one_line(somebody.name, 80), somebody.where)
 
 
 def _paint_icon(painter: QPainter, place: QRectF, name: str) -> None:

@@ -3008,6 +3008,10 @@
         <translation>Personne&#xa0;: {name}</translation>
     </message>
     <message>
+        <source>Person: {name}, {where}</source>
+        <translation>Personne&#xa0;: {name}, {where}</translation>
+    </message>
+    <message>
         <source>Photo</source>
         <translation>Photo</translation>
     </message>
@@ -5342,6 +5346,18 @@
     <message>
         <source>id {id}</source>
         <translation>identifiant {id}</translation>
+    </message>
+    <message>
+        <source>in {group}</source>
+        <translation>dans {group}</translation>
+    </message>
+    <message numerus="yes">
+        <source>in {group} and %n more</source>
+        <comment>in {group} and %n more</comment>
+        <translation>
+            <numerusform>dans {group} et %n autre</numerusform>
+            <numerusform>dans {group} et %n autres</numerusform>
+        </translation>
     </message>
     <message>
         <source>info: {text}</source>

@@ -13,7 +13,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
-from engine.core.ids import ConversationId, MessageId, Position
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
@@ -248,6 +248,7 @@ class MainWindow(QMainWindow):
         self.panel.messages_requested.connect(self.search.open)
         self.search.conversation_chosen.connect(self.open_conversation)
         self.search.message_chosen.connect(self.open_at)
+        self.search.person_chosen.connect(self._show_member)
         self.bridge.search_indexed.connect(self.search.show_indexed)
         self.panel.entered.connect(self.open_conversation)
         for part in (self.panel, self.empty, self.first_start):
@@ -513,6 +514,11 @@ class MainWindow(QMainWindow):
         self, show: Callable[[ConversationView, MessageId], None], message_id: MessageId
     ) -> None:
         self._with_open(lambda view: show(view, message_id))
+
+    def _show_member(self, group: ConversationId, participant_id: ParticipantId) -> None:
+        self._show_conversation(group)
+        if self.pane.is_open(group):
+            self.side.show_person(participant_id)
 
     def open_at(self, conversation_id: ConversationId, position: Position) -> None:
         self._show_conversation(conversation_id)

@@ -16,7 +16,8 @@ from engine.answers import FoundView, SearchAnswer
 from engine.api import ChatEngine
 from engine.core.ids import ParticipantId, Position
 from engine.events import ConversationView, SearchIndexed
-from ui.dialogs.search import Command, Entry, Filters, SearchSheet
+from ui.conversation_words import is_group
+from ui.dialogs.search import Acquaintance, Command, Entry, Filters, SearchSheet
 from ui.fuzzy import fit
 from ui.regional import in_order
 from ui.tasks import Tasks
@@ -34,6 +35,8 @@ _MOST_MESSAGES = 1_000
 class SearchFlows(QObject):
     conversation_chosen = Signal(str)
     message_chosen = Signal(str, Position)
+    person_chosen = Signal(str, str)
+    """Somebody of a group: the group's id and theirs."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - what is searched
         self,
@@ -91,6 +94,8 @@ class SearchFlows(QObject):
         match entry:
             case ConversationView():
                 self.conversation_chosen.emit(entry.conversation_id)
+            case Acquaintance():
+                self.person_chosen.emit(entry.group.conversation_id, entry.participant_id)
             case FoundView():
                 self.message_chosen.emit(entry.conversation_id, entry.position)
             case Command():
@@ -114,6 +119,12 @@ class SearchFlows(QObject):
     def _names(self, letters: str) -> list[Entry]:
         fits = [(fit(letters, view.name), view) for view in self._conversations()]
         names: list[tuple[int, Entry]] = [(how, view) for how, view in fits if how is not None]
+        if letters.strip():
+            names += (
+                (how, one)
+                for one in self._acquaintances()
+                if (how := fit(letters, one.name)) is not None
+            )
         commands: list[tuple[int, Entry]] = [
             (how, one)
             for one in self._commands()
@@ -125,6 +136,24 @@ class SearchFlows(QObject):
         commands.sort(key=lambda one: one[0])
         chosen = names[:_MOST_NAMES] + commands[:_MOST_COMMANDS]
         return [entry for _, entry in chosen]
+
+    def _acquaintances(self) -> list[Acquaintance]:
+        """Members of our groups; who is a contact is found by the conversation with them."""
+        conversations = self._conversations()
+        known = {view.contact.participant_id for view in conversations if view.contact is not None}
+        groups: dict[ParticipantId, list[ConversationView]] = {}
+        names: dict[ParticipantId, str] = {}
+        for view in conversations:
+            if not is_group(view) or view.open_channel is not None:
+                continue
+            for member in view.members:
+                if not (member.is_self or member.has_left or member.participant_id in known):
+                    groups.setdefault(member.participant_id, []).append(view)
+                    names[member.participant_id] = member.name
+        return [
+            Acquaintance(participant_id=who, name=names[who], group=of[0], more_groups=len(of) - 1)
+            for who, of in groups.items()
+        ]
 
     def _commands(self) -> list[Command]:
         commands: list[Command] = []
