@@ -1,9 +1,10 @@
 """A process that makes a large profile, backs one up or restores one, and says what that took.
 
 Run as ``python -m benchmarks.backup_work make PROFILE MEGABYTES``, ``… backup PROFILE FILE`` or
-``… restore PROFILE FILE``; prints ``{seconds, grown_mib}`` as JSON.  Each measurement has a process
-of its own, so that no peak of memory is left of another one.  The time includes Argon2id; the
-growth is from there on, since its 64 MiB would hide what comes after it.
+``… restore PROFILE FILE``; prints ``{seconds, grown_mib, peak_mib}`` as JSON.  Each measurement has
+a process of its own, so that no peak of memory is left of another one.  The time includes Argon2id;
+the growth is from there on, since its 64 MiB would hide what comes after it.  ``digest PROFILE ""``
+prints a hash of what the profile holds, but for what a restore makes anew.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from engine.core.records import ProfileRecord
 from engine.crypto.identity import Identity
 from engine.persistence.backup import BackupSource, new_secret, write_backup
 from engine.persistence.carry_over import Progress
+from engine.persistence.database import open_readonly
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.restore import RestorePlace, restore_backup
@@ -30,6 +32,8 @@ _PASSPHRASE: Final = "a long one, for the benchmark"  # noqa: S105 - of made-up 
 _TEXT_BYTES: Final = 10_000
 _TEXTS_TOGETHER: Final = 100
 _CHUNK_BYTES: Final = 262_144
+_MADE_ANEW: Final = frozenset({"instance_id", "network_key"})
+_OWN_NUMBERING: Final = "own_sequence"
 
 
 def make(place: Path, megabytes: int) -> None:
@@ -71,10 +75,12 @@ class _Memory:
 
     def __init__(self) -> None:
         self._before_mib: float | None = None
+        self._peak_before_mib = 0.0
 
     def progress(self, share: float) -> bool:
         del share
         if self._before_mib is None:
+            self._peak_before_mib = _status_mib("VmHWM")
             Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # The peak begins now.
             self._before_mib = _status_mib("VmRSS")
         return True
@@ -84,6 +90,11 @@ class _Memory:
         if self._before_mib is None:
             raise LookupError("nothing was done")
         return _status_mib("VmHWM") - self._before_mib
+
+    @property
+    def peak_mib(self) -> float:
+        """Of the whole work."""
+        return max(self._peak_before_mib, _status_mib("VmHWM"))
 
 
 def back_up(place: Path, file: Path, progress: Progress) -> None:
@@ -109,6 +120,24 @@ def restore(place: Path, file: Path, progress: Progress) -> None:
     restore_backup(file, _PASSPHRASE, into, progress)
 
 
+def digest(place: Path) -> str:
+    """Of all rows and all chunks."""
+    directory, hashed = ProfileDirectory(place), hashlib.sha256()
+    reading = open_readonly(directory.database, _key_of(directory))
+    tables = reading.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    for (table,) in tables.fetchall():
+        named = [row[1] for row in reading.execute(f"PRAGMA table_info({table})")]
+        columns = ", ".join(f'"{name}"' for name in named if name not in _MADE_ANEW)
+        if table != _OWN_NUMBERING:
+            for row in reading.execute(f"SELECT {columns} FROM {table} ORDER BY {columns}"):  # noqa: S608 - names from the schema
+                hashed.update(repr(row).encode())
+    reading.close()
+    for path in sorted(directory.files.iterdir()):
+        hashed.update(path.name.encode())
+        hashed.update(hashlib.sha256(path.read_bytes()).digest())
+    return hashed.hexdigest()
+
+
 def _status_mib(field: str) -> float:
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith(f"{field}:"):
@@ -121,11 +150,15 @@ def main() -> None:
     if what == "make":
         make(place, int(third))
         return
+    if what == "digest":
+        print(digest(place))
+        return
     work = {"backup": back_up, "restore": restore}[what]
     memory, began = _Memory(), time.perf_counter()
     work(place, Path(third), memory.progress)
     seconds = time.perf_counter() - began
-    print(json.dumps({"seconds": seconds, "grown_mib": memory.grown_mib}))
+    said = {"seconds": seconds, "grown_mib": memory.grown_mib, "peak_mib": memory.peak_mib}
+    print(json.dumps(said))
 
 
 if __name__ == "__main__":
