@@ -34,6 +34,14 @@ _FLAWS: Final[Mapping[BackupFlaw, Callable[[], str]]] = {
     BackupFlaw.IN_PROFILE: lambda: tr(
         "A backup cannot be kept inside the profile that it is of: {detail}. Choose another folder."
     ),
+    BackupFlaw.FOLDER_GONE: lambda: tr(
+        "The folder for daily backups is not there: {detail}. If it is on another disk or a stick,"
+        " connect that."
+    ),
+    BackupFlaw.TOO_LITTLE_MEMORY: lambda: tr(
+        "Opening this backup takes {detail} MB of memory, which are not free on this device now."
+        " Close other programs and try again; nothing was changed."
+    ),
     BackupFlaw.STOPPED: lambda: tr("It was stopped. Nothing was changed."),
 }
 

@@ -7,8 +7,10 @@ or failed leaves nothing behind.
 """
 
 import asyncio
+import errno
 import html
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -69,15 +71,15 @@ class ChatExport:
         try:
             folder, partial = _begun(place, self._conversation)
         except OSError as error:
-            raise _not_written(error) from error
+            raise _not_written(error, place) from error
         try:
             (partial / "files").mkdir()
             written = await self._write_all(partial, progress)
             partial.rename(folder)  # Not in a thread, where it would go on once it is cancelled.
         except BaseException as error:  # Cancelled, too.
             await asyncio.to_thread(shutil.rmtree, partial, ignore_errors=True)
-            if isinstance(error, OSError):
-                raise _not_written(error) from error
+            if isinstance(error, OSError) or (isinstance(error, StorageError) and _is_away(place)):
+                raise _not_written(error, place) from error
             raise
         return Exported(folder, written, self._files, self._not_here)
 
@@ -148,7 +150,13 @@ def _finish(*files: TextIO) -> None:
         file.flush()
 
 
-def _not_written(error: OSError) -> StorageError:
+def _is_away(place: Path) -> bool:
+    return not os.path.lexists(place)
+
+
+def _not_written(error: OSError | StorageError, place: Path) -> StorageError:
+    if isinstance(error, StorageError) or _is_away(place):
+        return StorageError("export", StorageFault.FOLDER_GONE, str(place))
     reason = error.strerror or type(error).__name__
     return StorageError("export", StorageFault.FILE_NOT_WRITTEN, reason)
 
@@ -160,7 +168,8 @@ def _begun(place: Path, conversation: ConversationView) -> tuple[Path, Path]:
     """
     shown = re.sub(r"[/\\]", "_", one_line(conversation.name, 60))
     name = clean_file_name(shown) or "chat"
-    place.mkdir(parents=True, exist_ok=True)
+    if not place.is_dir():  # It may be on a stick, and is not made anew elsewhere.
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
     number, folder = 1, place / name
     while folder.exists() or not (partial := _made(folder)):
         number += 1

@@ -98,6 +98,10 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "system's keyring, or put the missing file back, and try again. Nothing was changed."
     ),
     StorageFault.FILE_NOT_WRITTEN: lambda: tr("The file cannot be written: {detail}."),
+    StorageFault.FOLDER_GONE: lambda: tr(
+        "The folder is not there any more: {detail}. If it is on another disk or a stick, connect"
+        " that."
+    ),
     StorageFault.FILE_NOT_READ: lambda: tr("The file cannot be read: {detail}."),
     StorageFault.FILES_FULL: lambda: tr(
         "As many files are kept here as there may be; delete some first."

@@ -26,7 +26,8 @@ MAX_PASSPHRASE_CHARACTERS: Final = 1_024
 _FAIR_BITS: Final = 45.0
 _STRONG_BITS: Final = 70.0
 
-MAX_MEMORY_KIB: Final = 1024 * 1024
+MAX_MEMORY_KIB: Final = 256 * 1024
+"""Four times what ours take: a file of a stranger cannot make a small device run out of memory."""
 MAX_ITERATIONS: Final = 64
 MAX_LANES: Final = 16
 MAX_WORK_KIB: Final = 4 * 1024 * 1024

@@ -114,6 +114,8 @@ class StorageFault(StrEnum):
     """The profile's key cannot be had."""
     FILE_NOT_WRITTEN = "file_not_written"
     """A file that the user wanted saved; ``detail``: the system's own reason."""
+    FOLDER_GONE = "folder_gone"
+    """Into which the user wanted something written; ``detail``: its path."""
     FILE_NOT_READ = "file_not_read"
     """A file that the user wanted to send; ``detail``: the system's own reason."""
     FILES_FULL = "files_full"
@@ -156,6 +158,10 @@ class BackupFlaw(StrEnum):
     """A file has the name that was given; ``detail``: its path."""
     IN_PROFILE = "in_profile"
     """The backup was to go where the profile or its settings are; ``detail``: its path."""
+    FOLDER_GONE = "folder_gone"
+    """The folder for daily backups is not there, perhaps as its disk is not; ``detail``: which."""
+    TOO_LITTLE_MEMORY = "too_little_memory"
+    """For its passphrase, which takes ``detail`` MB."""
     STOPPED = "stopped"
     """By the user."""
 
@@ -393,6 +399,7 @@ class SettingKind(StrEnum):
     SERVICE_NODES = "service_nodes"
     DELIVERY_KEY = "delivery_key"
     PROXY = "proxy"
+    FOLDER = "folder"
 
 
 class AllowedValue(Struct, frozen=True):

@@ -54,7 +54,7 @@ def derive_secret(passphrase: str, *, salt: bytes, cost: Cost) -> BackupSecret:
     """Takes about half a second and ``cost.memory_kib``.
 
     The passphrase's characters count, not how a keyboard composed them (NFC).  Raises BackupError
-    if there are too few or too many.
+    if there are too few or too many, or if there is not so much memory.
     """
     normal = unicodedata.normalize("NFC", passphrase)
     if not MIN_PASSPHRASE_CHARACTERS <= len(normal) <= MAX_PASSPHRASE_CHARACTERS:
@@ -70,7 +70,15 @@ def derive_secret(passphrase: str, *, salt: bytes, cost: Cost) -> BackupSecret:
         lanes=cost.lanes,
         memory_cost=cost.memory_kib,
     )
-    secret = argon.derive(normal.encode("utf-8", "surrogatepass"))
+    try:
+        secret = argon.derive(normal.encode("utf-8", "surrogatepass"))
+    except MemoryError as error:
+        megabytes = cost.memory_kib // 1_024
+        raise BackupError(
+            BackupFlaw.TOO_LITTLE_MEMORY,
+            f"The passphrase of this backup takes {megabytes} MB of memory, which is not there.",
+            f"{megabytes}",
+        ) from error
     return BackupSecret(cost=cost, salt=salt, secret=secret)
 
 

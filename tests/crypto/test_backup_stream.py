@@ -1,10 +1,12 @@
 """The seals of a backup: nothing that was changed, moved, left out or added opens."""
 
+import subprocess
+import sys
 from itertools import permutations
 
 import pytest
 
-from engine.core.backup import BackupHeader, Cost
+from engine.core.backup import MAX_MEMORY_KIB, BackupHeader, Cost
 from engine.core.errors import BackupError, BackupFlaw
 from engine.core.ids import UnixMs
 from engine.crypto.backup import (
@@ -48,6 +50,29 @@ def opened(start: bytes, parts: list[bytes]) -> list[bytes]:
 
 
 PARTS = [b"one", b"two", b"three"]
+
+
+def test_a_hostile_cost_is_refused_in_words_where_memory_is_short() -> None:
+    """The most that a header may ask for, in a process that may have less."""
+    most = Cost(memory_kib=MAX_MEMORY_KIB, iterations=1, lanes=1)
+    assert most.is_allowed
+    assert MAX_MEMORY_KIB <= 256 * 1024
+    code = (
+        "import resource\n"
+        "from engine.core.backup import Cost\n"
+        "from engine.core.errors import BackupError\n"
+        "from engine.crypto.backup import derive_secret\n"
+        "from pathlib import Path\n"
+        "used = int(Path('/proc/self/statm').read_text().split()[0]) * 4096\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**26, used + 2**26))\n"
+        f"cost = Cost(memory_kib={MAX_MEMORY_KIB}, iterations=1, lanes=1)\n"
+        "try:\n"
+        "    derive_secret('correct horse', salt=b's' * 16, cost=cost)\n"
+        "except BackupError as error:\n"
+        "    print(error.flaw.value, error.detail)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["too_little_memory", "256"]
 
 
 def test_what_was_sealed_opens_in_its_order_only() -> None:

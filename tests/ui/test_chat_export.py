@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
@@ -28,6 +29,7 @@ from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import choose, sheet_of
 from ui.chat_export import ChatExport, message_html
 from ui.dialogs.export import ExportChat
+from ui.error_words import error_words
 from ui.window.window_context import WindowContext
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -115,16 +117,19 @@ def test_all_of_it_is_there_and_nothing_in_it_can_run(tmp_path: Path) -> None:
 
 
 def test_a_real_group_is_exported_from_its_first_row_on(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    place.mkdir()
+
     async def scenario(alice: Desk) -> None:
         group = await alice.engine.groups.create("Tide")
         for number in range(120):
             await alice.engine.timeline.send_text(group, f"line {number}")
         (view,) = await alice.engine.conversations()
-        made = await ChatExport(alice.engine, view).write(tmp_path / "out", lambda _d, _t: None)
+        made = await ChatExport(alice.engine, view).write(place, lambda _d, _t: None)
         assert made.messages == 121
 
     at_desks(tmp_path, ("Alice",), scenario)
-    data = json.loads((tmp_path / "out" / "Tide" / "chat.json").read_text(encoding="utf-8"))
+    data = json.loads((place / "Tide" / "chat.json").read_text(encoding="utf-8"))
     assert [each["text"] for each in data["messages"][1:]] == [f"line {n}" for n in range(120)]
     assert data["messages"][0]["kind"] == "created"
 
@@ -161,6 +166,31 @@ def test_what_fails_leaves_nothing_behind(tmp_path: Path, inside: bool) -> None:
 
     play(scenario)
     assert list(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("midway", [True, False])
+def test_a_stick_that_vanished_is_said_and_not_made_anew(tmp_path: Path, midway: bool) -> None:
+    """Before the export, or while it writes."""
+    stick = tmp_path / "stick"
+    stick.mkdir()
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = many(engine)
+
+        def pull_out(_done: int, _total: int) -> None:
+            shutil.rmtree(stick)
+
+        if not midway:
+            stick.rmdir()
+        with pytest.raises(StorageError) as raised:
+            await ChatExport(engine, engine.views[group]).write(stick, pull_out)
+        assert raised.value.fault is StorageFault.FOLDER_GONE
+        assert raised.value.detail == str(stick)
+        assert "not there any more" in error_words(raised.value)
+
+    play(scenario)
+    assert not stick.exists()
 
 
 def test_a_folder_that_is_there_is_left_alone(tmp_path: Path) -> None:

@@ -2932,6 +2932,10 @@
         <translation>Ouvrir {name}</translation>
     </message>
     <message>
+        <source>Opening this backup takes {detail} MB of memory, which are not free on this device now. Close other programs and try again; nothing was changed.</source>
+        <translation>Ouvrir cette sauvegarde demande {detail}&#xa0;Mo de mémoire, qui ne sont pas libres sur cet appareil en ce moment. Fermez d’autres programmes et réessayez&#x202f;; rien n’a été changé.</translation>
+    </message>
+    <message>
         <source>Opening this backup would take more memory or time than a backup of Causerie ever does.</source>
         <translation>Ouvrir cette sauvegarde prendrait plus de mémoire ou de temps qu’aucune sauvegarde de Causerie.</translation>
     </message>
@@ -3718,6 +3722,14 @@
     <message>
         <source>The file is larger than 10 MB. Choose a smaller picture.</source>
         <translation>Le fichier dépasse 10&#xa0;Mo. Choisissez une image plus petite.</translation>
+    </message>
+    <message>
+        <source>The folder for daily backups is not there: {detail}. If it is on another disk or a stick, connect that.</source>
+        <translation>Le dossier des sauvegardes quotidiennes n’est pas là&#xa0;: {detail}. S’il est sur un autre disque ou une clé, branchez-les.</translation>
+    </message>
+    <message>
+        <source>The folder is not there any more: {detail}. If it is on another disk or a stick, connect that.</source>
+        <translation>Le dossier n’est plus là&#xa0;: {detail}. S’il est sur un autre disque ou une clé, branchez-les.</translation>
     </message>
     <message>
         <source>The key of this profile cannot be read, so its messages cannot be opened. Unlock the system&apos;s keyring, or put the missing file back, and try again. Nothing was changed.</source>
@@ -5278,6 +5290,10 @@
     <message>
         <source>empty, or the 43 characters that another member of the test group was shown</source>
         <translation>vide, ou les 43 caractères qui ont été montrés à un autre membre du groupe de test</translation>
+    </message>
+    <message>
+        <source>empty, or the full path of a folder</source>
+        <translation>vide, ou le chemin complet d’un dossier</translation>
     </message>
     <message>
         <source>error: {text}</source>
