@@ -9,7 +9,7 @@ import importlib.metadata
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -24,11 +24,11 @@ from engine.persistence.backup import BackupMade, BackupSource, new_secret, writ
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
+from engine.persistence.rolling_backups import ENDING
 from ui.backup_port import BackupDone, Follow, GoesOn
 
 R = TypeVar("R")
 
-ENDING: Final = ".causerie-backup"
 WINDOW_FILE: Final = "window.json"
 _NS_PER_MS: Final = 1_000_000
 _MEGABYTE: Final = 1_000_000
@@ -38,19 +38,24 @@ def make_backup(
     paths: ProfilePaths, target: Path, passphrase: str, progress: Progress = unheard
 ) -> BackupMade:
     """Raises BackupError and StorageError; what was at ``target`` is still there then."""
+    source = source_of(paths)
+    now_ms = UnixMs(time.time_ns() // _NS_PER_MS)
+    secret = new_secret(passphrase)
+    return write_backup(source, target, secret, created_ms=now_ms, progress=progress)
+
+
+def source_of(paths: ProfilePaths) -> BackupSource:
+    """May ask the keyring.  Raises StorageError."""
     directory = ProfileDirectory(paths.directory)
     if not directory.has_database():
         raise StorageError(f"There is no profile in {paths.directory}.")
-    source = BackupSource(
+    return BackupSource(
         directory=directory,
         key=obtain_database_key(directory).key,
         settings=paths.settings_file,
         window=paths.directory / WINDOW_FILE,
         app_version=importlib.metadata.version("causerie"),
     )
-    now_ms = UnixMs(time.time_ns() // _NS_PER_MS)
-    secret = new_secret(passphrase)
-    return write_backup(source, target, secret, created_ms=now_ms, progress=progress)
 
 
 async def on_a_thread(work: Callable[[Progress], R], follow: Follow, goes_on: GoesOn) -> R:
@@ -70,8 +75,12 @@ async def on_a_thread(work: Callable[[Progress], R], follow: Follow, goes_on: Go
 class WindowBackups:
     """A ``ui.backup_port.BackupPort``."""
 
-    def __init__(self, paths: ProfilePaths) -> None:
+    def __init__(
+        self, paths: ProfilePaths, told: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """``told`` is called when a backup was made."""
         self._paths = paths
+        self._told = told
 
     def suggestion(self) -> Path:
         name = f"causerie-{self._paths.name}-{time.strftime('%Y-%m-%d')}{ENDING}"
@@ -83,6 +92,8 @@ class WindowBackups:
     ) -> BackupDone:
         work = partial(make_backup, self._paths, path, passphrase)
         made = await on_a_thread(work, follow, goes_on)
+        if self._told is not None:
+            await self._told()
         return BackupDone(path=made.path, size=made.size, left_out=made.left_out)
 
 

@@ -21,7 +21,8 @@ from chat_app.doctor_network import (
     store_complaints,
 )
 from chat_app.paths import ProfilePaths
-from chat_app.settings import Settings, load_settings
+from chat_app.settings import Settings
+from chat_app.settings_reading import load_settings
 from engine.core.errors import ConfigError
 from engine.core.history.progress import StoreRecord
 from engine.core.ids import ContentTopic

@@ -21,7 +21,8 @@ from chat_app.compose import unix_now_ms
 from chat_app.effective_network import proxy_of
 from chat_app.export_paging import PATIENT, StoreExport
 from chat_app.paths import profile_paths
-from chat_app.settings import Settings, load_settings
+from chat_app.settings import Settings
+from chat_app.settings_reading import load_settings
 from chat_app.table_export import Row, export_tables, writer_of
 from engine.codec.waku import decode_waku_message
 from engine.core.errors import (

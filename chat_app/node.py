@@ -16,7 +16,8 @@ from chat_app.effective_network import discovers, listen_host, proxy_of
 from chat_app.logs import logging_to
 from chat_app.node_options import NodeOptions
 from chat_app.paths import ProfilePaths
-from chat_app.settings import ServingSettings, load_settings
+from chat_app.settings import ServingSettings
+from chat_app.settings_reading import load_settings
 from engine.core.errors import ConfigError, StorageError
 from engine.network.libp2p.limits import HostLimits, limits_for
 from engine.network.libp2p.multiaddr import parse_multiaddr

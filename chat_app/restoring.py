@@ -15,8 +15,8 @@ from pathlib import Path
 from chat_app.backing_up import WINDOW_FILE, on_a_thread, read_passphrase, said_on_terminal
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.paths import ProfilePaths, profile_paths
-from chat_app.settings import load_what_is_right
 from chat_app.settings_file import default_text
+from chat_app.settings_reading import load_what_is_right
 from engine.core.errors import ConfigError
 from engine.persistence.backup_file import read_backup_header
 from engine.persistence.carry_over import Progress, unheard

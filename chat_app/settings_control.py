@@ -12,16 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from chat_app.network_control import NetworkControl
-from chat_app.settings import (
-    Key,
-    ReadSettings,
-    Settings,
-    find_key,
-    keys_of,
-    load_what_is_right,
-    sections_of,
-)
+from chat_app.settings import Key, Settings, find_key, keys_of, sections_of
 from chat_app.settings_file import change_setting
+from chat_app.settings_reading import ReadSettings, load_what_is_right
 from engine.core.errors import (
     AddressError,
     AllowedValue,
@@ -47,6 +40,10 @@ AT_ONCE: Final = frozenset(
         ("privacy", "presence"),
         ("privacy", "confirm_links"),
         ("privacy", "fetch_pictures_below_mb"),
+        ("backup", "folder"),
+        ("backup", "keep_daily"),
+        ("backup", "keep_weekly"),
+        ("backup", "remind"),
     }
 )
 """In force as soon as they are changed; the others from the next start on."""

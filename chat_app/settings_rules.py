@@ -5,6 +5,7 @@ Python's, and Python's are integers, so types are compared exactly.
 """
 
 import ipaddress
+from pathlib import Path
 from typing import Final, Protocol
 
 from engine.core.errors import (
@@ -169,6 +170,18 @@ class DeliveryKey:
                 parse_key(value)
             except ConfigError as error:
                 raise ValueError(f"this is no key; must be {allowed_by(self)}") from error
+        return value
+
+
+class Folder:
+    allowed = AllowedValue(SettingKind.FOLDER)
+
+    def read(self, value: object) -> str:
+        """Whether it is there is asked when it is needed: a stick comes and goes."""
+        if not isinstance(value, str):
+            raise _refuse(value, self)
+        if value and not (Path(value).is_absolute() and value.isprintable()):
+            raise _refuse(value, self)
         return value
 
 

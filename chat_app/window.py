@@ -31,9 +31,11 @@ from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl
 from chat_app.paths import ProfilePaths, paths_beside
 from chat_app.qt_loop import run_on_qt
-from chat_app.settings import ReadSettings, Settings, load_what_is_right
+from chat_app.rolling_backups import RollingBackups
+from chat_app.settings import Settings
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import write_default
+from chat_app.settings_reading import ReadSettings, load_what_is_right
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
@@ -209,6 +211,12 @@ async def _run(
             progress=carrying_over.progress,
         )
         restore_asked = asyncio.Event()
+        daily = RollingBackups(
+            paths,
+            engine,
+            lambda: kept.settings.backup,
+            set_folder=lambda folder: kept.change(("backup", "folder"), folder),
+        )
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
             if await _start(engine, carrying_over):
@@ -219,11 +227,13 @@ async def _run(
                     earlier_profile=str(earlier_profile(directory) or ""),
                     explains_closing=True,
                     autostart=_autostart(options.start_command),
-                    backups=WindowBackups(paths),
+                    backups=WindowBackups(paths, daily.made_by_hand),
+                    daily=daily,
                     restore=None if engine.identity() else restore_asked.set,
                 )
                 window = make_window(engine, memory, context)
-                await show_until_closed(window, engine, options, interrupts, directory.path)
+                async with daily.running(kept):
+                    await show_until_closed(window, engine, options, interrupts, directory.path)
                 if window.wants_restart:
                     return _START_AGAIN
         finally:

@@ -5,7 +5,9 @@ from typing import Final
 
 from engine.core.backup import Strength
 from engine.core.errors import BackupError, BackupFlaw
+from ui.backup_port import DailyBackups
 from ui.foreign_text import one_line
+from ui.times import moment, moment_words
 from ui.translate import tr
 
 _FLAWS: Final[Mapping[BackupFlaw, Callable[[], str]]] = {
@@ -60,3 +62,10 @@ def strength_words(strength: Strength) -> str:
             return tr("Fair: better with one more word")
         case Strength.STRONG:
             return tr("Strong")
+
+
+def last_words(view: DailyBackups) -> str:
+    if not view.last_good_ms:
+        return tr("No backup of this device is known yet.")
+    when = moment_words(moment(view.last_good_ms))
+    return tr("The last good backup: {when}.").format(when=when)

@@ -52,6 +52,7 @@ _ALLOWED: Final[Mapping[SettingKind, Callable[[], str]]] = {
     SettingKind.PROXY: lambda: tr(
         'empty, or a SOCKS5 proxy by its IP address, such as "{example}"'
     ),
+    SettingKind.FOLDER: lambda: tr("empty, or the full path of a folder"),
 }
 
 _PARTS: Final[Mapping[SettingKind, tuple[str, ...]]] = {

@@ -72,19 +72,21 @@ def new_secret(passphrase: str, cost: Cost | None = None) -> BackupSecret:
     return derive_secret(passphrase, salt=secrets.token_bytes(SALT_BYTES), cost=cost or Cost())
 
 
-def write_backup(
+def write_backup(  # noqa: PLR0913 - keyword-only: what may be left out
     source: BackupSource,
     target: Path,
     secret: BackupSecret,
     *,
     created_ms: UnixMs,
     progress: Progress = unheard,
+    file_salt: bytes = b"",
 ) -> BackupMade:
     """``target`` is there, whole and checked, or as it was before.
 
+    ``file_salt``: random, to know the file by; one is made if it is empty.
     Raises StorageError, and BackupError if it was stopped or does not pass the check.
     """
-    _require_outside(source, target)
+    require_outside(source, target)
     work = _Work(progress)
     copy = source.directory.backup_copy
     with held_file(source.directory.backup_lock):
@@ -94,7 +96,7 @@ def write_backup(
             header = BackupHeader(
                 cost=secret.cost,
                 salt=secret.salt,
-                file_salt=secrets.token_bytes(FILE_SALT_BYTES),
+                file_salt=file_salt or secrets.token_bytes(FILE_SALT_BYTES),
                 schema_version=SCHEMA_VERSION,
                 app_version=source.app_version,
                 created_ms=created_ms,
@@ -117,7 +119,7 @@ def write_backup(
     return BackupMade(path=target, size=size, files=files, left_out=left_out)
 
 
-def _require_outside(source: BackupSource, target: Path) -> None:
+def require_outside(source: BackupSource, target: Path) -> None:
     """It would replace a part of the profile, or go when the profile does.
 
     A link in the last place of ``target`` is replaced and not followed, so it is not looked at.

@@ -39,12 +39,13 @@ from engine.persistence.connection import (
 from engine.persistence.errors import translated
 from engine.persistence.key import DatabaseKey, KeyPlace, obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, sync_directory
+from engine.persistence.rolling_backups import STATE_KEY
 from engine.persistence.schema import SCHEMA_VERSION, check_version
 
 _SYNCING_THREADS: Final = 8
 _ID_BYTES: Final = 16
 _NETWORK_KEY_BYTES: Final = 32
-_OF_THE_DEVICE: Final = ("network.port", "clock.judged", "clock.offset")
+_OF_THE_DEVICE: Final = ("network.port", "clock.judged", "clock.offset", STATE_KEY)
 """Values that hold for the device on which they were found, and not for another."""
 
 

@@ -384,6 +384,15 @@ class Engine:
     def counters(self) -> Mapping[str, int]:
         return self._maintenance.all_counters(self._transport)
 
+    # --- what the program keeps beside the conversations -----------------------------------------
+
+    async def value(self, key: str) -> str | None:
+        return await self._storage.run(self._store.value, key)
+
+    async def save_value(self, key: str, value: str) -> None:
+        """Returns once it is durable."""
+        await self._storage.run(self._store.apply, [SaveValue(key=key, value=value)])
+
     # --- preconditions ------------------------------------------------------------------------
 
     @property

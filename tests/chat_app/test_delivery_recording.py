@@ -6,9 +6,10 @@ import pytest
 
 from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import ProfilePaths, profile_paths
-from chat_app.settings import DEFAULTS, Settings, load_settings
+from chat_app.settings import DEFAULTS, Settings
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import change_setting, write_default
+from chat_app.settings_reading import load_settings
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import ConfigError
 from engine.core.ids import ConversationId, MessageId, ParticipantId

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from chat_app.compose import build_engine, open_store
-from chat_app.settings import Settings, parse_settings
+from chat_app.settings import Settings
+from chat_app.settings_reading import parse_settings
 from engine.codec.mvds import decode_payload
 from engine.codec.waku import decode_waku_message
 from engine.core.contacts import ContactState

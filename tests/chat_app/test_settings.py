@@ -9,18 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat_app.compose import mvds_config
-from chat_app.settings import (
-    DEFAULTS,
+from chat_app.settings import DEFAULTS, Settings, find_key, keys_of, sections_of
+from chat_app.settings_reading import (
     MAX_FILE_BYTES,
     ReadSettings,
-    Settings,
-    find_key,
-    keys_of,
     load_settings,
     load_what_is_right,
     parse_settings,
     read_text,
-    sections_of,
 )
 from engine.core.errors import ConfigError, SettingsError
 from engine.core.mvds.config import Mode
@@ -94,6 +90,11 @@ key = "file"
 keep_days = 7
 keep_megabytes = 100
 files_megabytes = 500
+[backup]
+folder = "/media/stick"
+keep_daily = 3
+keep_weekly = 0
+remind = false
 [log]
 level = "debug"
 max_bytes = 20000

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from chat_app.network_control import NetworkControl
-from chat_app.settings import DEFAULTS, load_settings
+from chat_app.settings import DEFAULTS
 from chat_app.settings_control import SettingsControl
+from chat_app.settings_reading import load_settings
 from engine.core.errors import (
     AddressError,
     ConfigError,

@@ -14,7 +14,8 @@ import pytest
 
 from chat_app.node import open_files
 from chat_app.node_options import NodeOptions, add_node_options, node_options
-from chat_app.settings import DEFAULTS, parse_settings
+from chat_app.settings import DEFAULTS
+from chat_app.settings_reading import parse_settings
 from engine.network.libp2p.limits import limits_for
 from scripts.package import NODE_SERVICE, ROOT
 

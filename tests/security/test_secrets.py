@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chat_app.__main__ import main
-from chat_app.settings import load_settings
 from chat_app.settings_file import change_setting
+from chat_app.settings_reading import load_settings
 from engine.core.errors import ConfigError
 from engine.delivery.pseudonym import KEY_BYTES, key_text
 from tests.security.stage import figure

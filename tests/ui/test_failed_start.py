@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication
 from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
 from chat_app.one_instance import server_name
 from chat_app.paths import profile_paths
-from chat_app.settings import load_what_is_right
+from chat_app.settings_reading import load_what_is_right
 from chat_app.window import require_free_port
 from engine.core.errors import (
     SettingsError,

@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 from shiboken6 import delete
 
 from chat_app.network_control import NetworkControl
-from chat_app.settings import DEFAULTS, keys_of, load_settings, sections_of
+from chat_app.settings import DEFAULTS, keys_of, sections_of
 from chat_app.settings_control import SettingsControl
+from chat_app.settings_reading import load_settings
 from engine.core.errors import SettingKind
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.on_settings import (
@@ -39,7 +40,7 @@ from ui.theme import ThemeMode, current_theme
 pytestmark = pytest.mark.usefixtures("qapp")
 CTRL = Qt.KeyboardModifier.ControlModifier
 NODE = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKDBj4kx6nXTN"
-NOT_ON_THE_PAGE = {("storage", "key")}
+NOT_ON_THE_PAGE = {("backup", "folder"), ("storage", "key")}
 """Of a profile that is only being made."""
 WORDS = "# mine\n[appearance]\ntheme = 'light' # by day\n\n[future]\nkept = 1\n"
 

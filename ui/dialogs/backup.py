@@ -68,7 +68,9 @@ class Backup(Sheet):
         parent: QWidget | None = None,
         *,
         choose: ChooseTarget = choose_target,
+        offers_daily: bool = False,
     ) -> None:
+        """``offers_daily``: to make one every day, once this one is made."""
         words = tr(
             "One encrypted file with your identity, messages, files and settings. Keep it on"
             " another device or disk: with it and its passphrase you go on anywhere."
@@ -78,6 +80,9 @@ class Backup(Sheet):
         self._tasks = tasks
         self._choose = choose
         self._is_closed = False
+        self._offers_daily = offers_daily
+        self.wants_daily: tuple[Path, str] | None = None
+        """Where the backup went, and its passphrase, if one like it is wanted every day."""
         self.passphrase, self.again = secret_field(), secret_field()
         self.strength = Text(face="small", colour="ink2", wrap=True)
         self.problem = problem_line()
@@ -144,7 +149,7 @@ class Backup(Sheet):
             except ChatError as error:
                 self._show_form(sentence(error_words(error)))
             else:
-                self._show_done(done)
+                self._show_done(done, passphrase)
 
         self._show_work()
         self._tasks.spawn(work, purpose=tr("make a backup"), retry=False)
@@ -176,7 +181,7 @@ class Backup(Sheet):
         self._judge()
         say_problem(self.problem, problem)
 
-    def _show_done(self, done: BackupDone) -> None:
+    def _show_done(self, done: BackupDone, passphrase: str) -> None:
         if self._is_closed:
             return
         self.line.hide()
@@ -189,7 +194,19 @@ class Backup(Sheet):
         self.confirm.rename(tr("Done"))
         self.confirm.setEnabled(True)
         self.confirm.show()
+        if self._offers_daily:
+            self._offer_daily(done.path, passphrase)
         self.confirm.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _offer_daily(self, path: Path, passphrase: str) -> None:
+        def want() -> None:
+            self.wants_daily = path, passphrase
+            self.accept()
+
+        self.cancel.clicked.disconnect(self.reject)
+        self.cancel.clicked.connect(want)
+        self.cancel.rename(tr("One every day…"))
+        self.cancel.show()
 
     def _end(self) -> None:
         self._is_closed = True

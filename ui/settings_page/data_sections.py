@@ -1,35 +1,30 @@
 """The sections about what is kept on this device, about records, and about what few ever change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+from ui.backup_port import BackupActs
 from ui.controls import Button
 from ui.foreign_text import breaking
+from ui.settings_page.backup_rows import BackupRow, DailyRow
 from ui.settings_page.rows import (
     ActionRow,
     Bound,
     ChoiceRow,
     FieldRow,
     NumberRow,
+    SettingRow,
     SwitchRow,
 )
 from ui.settings_page.section import SettingsSection
 from ui.translate import tr
 
 
-def data_section(bound: Bound, back_up: Callable[[], None] | None) -> SettingsSection:
-    """``back_up`` opens the sheet for it; None: it is not offered."""
+def data_section(bound: Bound, backups: BackupActs | None) -> SettingsSection:
+    """``backups``: None if they are not offered."""
     section = SettingsSection(
         "data", "data", tr("Data"), tr("What is kept on this device, and for how long.")
     )
-    if back_up is not None:
-        section.add_rows(
-            ActionRow(
-                tr("Backup"),
-                tr("One encrypted file with your identity, messages, files and settings."),
-                Button(tr("Back up…")),
-                back_up,
-            )
-        )
+    section.add_rows(*_backup_rows(bound, backups), heading=tr("Backup"))
     section.add_rows(
         NumberRow(
             bound,
@@ -58,6 +53,31 @@ def data_section(bound: Bound, back_up: Callable[[], None] | None) -> SettingsSe
         heading=tr("Kept for others"),
     )
     return section
+
+
+def _backup_rows(bound: Bound, backups: BackupActs | None) -> Iterator[SettingRow]:
+    if backups is not None:
+        yield BackupRow(backups)
+        if backups.daily is not None:
+            yield DailyRow(backups, backups.daily)
+    yield NumberRow(
+        bound,
+        ("backup", "keep_daily"),
+        tr("Daily ones kept"),
+        tr("Of so many days the newest stays."),
+    )
+    yield NumberRow(
+        bound,
+        ("backup", "keep_weekly"),
+        tr("Weekly ones kept"),
+        tr("Besides these, of so many weeks the newest stays."),
+    )
+    yield SwitchRow(
+        bound,
+        ("backup", "remind"),
+        tr("Remind me"),
+        tr("When the last backup is older than 30 days."),
+    )
 
 
 def recording_section(bound: Bound, agree: Callable[[Callable[[], None]], None]) -> SettingsSection:

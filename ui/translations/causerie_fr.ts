@@ -636,6 +636,10 @@
         <translation>Une sauvegarde ne peut pas être gardée dans le profil même dont elle est la copie&#xa0;: {detail}. Choisissez un autre dossier.</translation>
     </message>
     <message>
+        <source>A backup every day</source>
+        <translation>Une sauvegarde par jour</translation>
+    </message>
+    <message>
         <source>A clock can be set by a hundred years at most.</source>
         <translation>Une horloge peut être réglée de cent ans au plus.</translation>
     </message>
@@ -864,6 +868,10 @@
         </translation>
     </message>
     <message>
+        <source>Another folder…</source>
+        <translation>Autre dossier…</translation>
+    </message>
+    <message>
         <source>Another process keeps the database locked.</source>
         <translation>Un autre processus garde la base de données verrouillée.</translation>
     </message>
@@ -1056,6 +1064,10 @@
         <translation>Sauvegarder</translation>
     </message>
     <message>
+        <source>Back up every day</source>
+        <translation>Sauvegarder chaque jour</translation>
+    </message>
+    <message>
         <source>Back up…</source>
         <translation>Sauvegarder…</translation>
     </message>
@@ -1074,6 +1086,10 @@
     <message>
         <source>Being deleted for everybody…</source>
         <translation>Suppression pour tout le monde…</translation>
+    </message>
+    <message>
+        <source>Besides these, of so many weeks the newest stays.</source>
+        <translation>En plus de celles-ci, la plus récente d’autant de semaines est gardée.</translation>
     </message>
     <message>
         <source>Besides those that invitations name.</source>
@@ -1456,6 +1472,22 @@
         <translation>Ctrl avec + et - la change aussi&#x202f;; Ctrl avec 0 donne 100&#xa0;%.</translation>
     </message>
     <message>
+        <source>Daily backups begin once you give a passphrase for them on this device.</source>
+        <translation>Les sauvegardes quotidiennes commencent dès que vous donnez leur phrase secrète sur cet appareil.</translation>
+    </message>
+    <message>
+        <source>Daily backups: set up</source>
+        <translation>Sauvegardes quotidiennes&#xa0;: régler</translation>
+    </message>
+    <message>
+        <source>Daily backups: turn off</source>
+        <translation>Sauvegardes quotidiennes&#xa0;: arrêter</translation>
+    </message>
+    <message>
+        <source>Daily ones kept</source>
+        <translation>Quotidiennes gardées</translation>
+    </message>
+    <message>
         <source>Dark</source>
         <translation>Sombre</translation>
     </message>
@@ -1548,6 +1580,10 @@
         <translation>Ne pas déranger</translation>
     </message>
     <message>
+        <source>Do not remind me</source>
+        <translation>Ne pas me le rappeler</translation>
+    </message>
+    <message>
         <source>Do not send {name}</source>
         <translation>Ne pas envoyer {name}</translation>
     </message>
@@ -1624,8 +1660,16 @@
         <translation>Saisissez son adresse. Vous pouvez en ajouter d’autres à tout moment dans les paramètres.</translation>
     </message>
     <message>
+        <source>Enter the passphrase…</source>
+        <translation>Saisir la phrase secrète…</translation>
+    </message>
+    <message>
         <source>Errors only</source>
         <translation>Erreurs seulement</translation>
+    </message>
+    <message>
+        <source>Every day</source>
+        <translation>Chaque jour</translation>
     </message>
     <message>
         <source>Every other member holds it; to one person: delivered.</source>
@@ -1746,6 +1790,10 @@
     <message>
         <source>Flags</source>
         <translation>Drapeaux</translation>
+    </message>
+    <message>
+        <source>Folder</source>
+        <translation>Dossier</translation>
     </message>
     <message>
         <source>Food and drink</source>
@@ -2008,6 +2056,18 @@
         <translation>Dans le fichier de paramètres, «&#xa0;{key}&#xa0;» doit être une section ({place}).</translation>
     </message>
     <message>
+        <source>Into {folder}, once you give a passphrase on this device.</source>
+        <translation>Dans {folder}, dès que vous donnez une phrase secrète sur cet appareil.</translation>
+    </message>
+    <message numerus="yes">
+        <source>Into {folder}. %n are kept there.</source>
+        <comment>Into {folder}. %n is kept there.</comment>
+        <translation>
+            <numerusform>Dans {folder}. %n y est gardée.</numerusform>
+            <numerusform>Dans {folder}. %n y sont gardées.</numerusform>
+        </translation>
+    </message>
+    <message>
         <source>Invitation</source>
         <translation>Invitation</translation>
     </message>
@@ -2066,6 +2126,10 @@
     <message>
         <source>It has not reached anybody yet. It goes from your view and is not sent by itself any more, but what you write after it may still lead others to it.</source>
         <translation>Il n’a encore atteint personne. Il disparaît de votre vue et n’est plus envoyé de lui-même, mais ce que vous écrivez ensuite peut encore y mener les autres.</translation>
+    </message>
+    <message>
+        <source>It is asked for this once. Write it down: nobody can open them without.</source>
+        <translation>Elle n’est demandée qu’une fois. Notez-la&#xa0;: personne ne peut les ouvrir sans elle.</translation>
     </message>
     <message>
         <source>It is not encrypted (http): others on the way can read and change what it shows.</source>
@@ -2572,8 +2636,16 @@
         <translation>Aucune de ses adresses n’est contactée avant votre accord.</translation>
     </message>
     <message>
+        <source>No backup of this device is known yet.</source>
+        <translation>Aucune sauvegarde de cet appareil n’est encore connue.</translation>
+    </message>
+    <message>
         <source>No conversation yet</source>
         <translation>Pas encore de conversation</translation>
+    </message>
+    <message>
+        <source>No daily backup could be made. {why}</source>
+        <translation>La sauvegarde quotidienne n’a pas pu être faite. {why}</translation>
     </message>
     <message>
         <source>No emoji is called so.</source>
@@ -2678,6 +2750,10 @@
     <message>
         <source>None</source>
         <translation>Aucun</translation>
+    </message>
+    <message>
+        <source>None yet</source>
+        <translation>Pas encore choisi</translation>
     </message>
     <message>
         <source>Normal</source>
@@ -2796,12 +2872,20 @@
         <translation>D’un expéditeur inconnu</translation>
     </message>
     <message>
+        <source>Of so many days the newest stays.</source>
+        <translation>La plus récente d’autant de jours est gardée.</translation>
+    </message>
+    <message>
         <source>Of somebody unknown here</source>
         <translation>De quelqu’un d’inconnu ici</translation>
     </message>
     <message>
         <source>Off</source>
         <translation>Désactivé</translation>
+    </message>
+    <message>
+        <source>Off. A backup a day into a folder of your choice, the oldest deleted by itself.</source>
+        <translation>Désactivé. Une sauvegarde par jour dans un dossier de votre choix, les plus anciennes supprimées d’elles-mêmes.</translation>
     </message>
     <message>
         <source>Offline</source>
@@ -2830,6 +2914,14 @@
     <message>
         <source>One encrypted file with your identity, messages, files and settings. Keep it on another device or disk: with it and its passphrase you go on anywhere.</source>
         <translation>Un fichier chiffré avec votre identité, vos messages, vos fichiers et vos réglages. Gardez-le sur un autre appareil ou disque&#xa0;: avec lui et sa phrase secrète, vous continuez n’importe où.</translation>
+    </message>
+    <message>
+        <source>One every day…</source>
+        <translation>Une chaque jour…</translation>
+    </message>
+    <message>
+        <source>One is being made in {folder}: {percent} %</source>
+        <translation>Une sauvegarde est en cours dans {folder}&#xa0;: {percent}&#xa0;%</translation>
     </message>
     <message>
         <source>One of the two messages is not kept here any more.</source>
@@ -3144,6 +3236,10 @@
         <translation>Refusé ou mis de côté ici</translation>
     </message>
     <message>
+        <source>Remind me</source>
+        <translation>Me le rappeler</translation>
+    </message>
+    <message>
         <source>Remove</source>
         <translation>Retirer</translation>
     </message>
@@ -3378,6 +3474,10 @@
     <message>
         <source>Set label</source>
         <translation>Définir l’étiquette</translation>
+    </message>
+    <message>
+        <source>Set up…</source>
+        <translation>Régler…</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -3750,6 +3850,10 @@
     <message>
         <source>The key to your messages lies in the system keyring.</source>
         <translation>La clé de vos messages est dans le trousseau du système.</translation>
+    </message>
+    <message>
+        <source>The last good backup: {when}.</source>
+        <translation>Dernière bonne sauvegarde&#xa0;: {when}.</translation>
     </message>
     <message>
         <source>The last messages: {said}</source>
@@ -4400,6 +4504,10 @@
         <translation>Réessayer</translation>
     </message>
     <message>
+        <source>Turn off</source>
+        <translation>Arrêter</translation>
+    </message>
+    <message>
         <source>Turn on automatic date and time in the settings of your desktop, or run “timedatectl set-ntp true” in a terminal.</source>
         <translation>Activez la date et l’heure automatiques dans les paramètres de votre bureau, ou lancez «&#xa0;timedatectl set-ntp true&#xa0;» dans un terminal.</translation>
     </message>
@@ -4548,6 +4656,10 @@
         <translation>Faible&#xa0;: qui a le fichier peut la deviner</translation>
     </message>
     <message>
+        <source>Weekly ones kept</source>
+        <translation>Hebdomadaires gardées</translation>
+    </message>
+    <message>
         <source>Welcome to Causerie</source>
         <translation>Bienvenue dans Causerie</translation>
     </message>
@@ -4632,6 +4744,10 @@
         <translation>Quand chaque message a été envoyé, est arrivé, manquait et a été confirmé.</translation>
     </message>
     <message>
+        <source>When the last backup is older than 30 days.</source>
+        <translation>Quand la dernière sauvegarde a plus de 30 jours.</translation>
+    </message>
+    <message>
         <source>When the window is closed</source>
         <translation>À la fermeture de la fenêtre</translation>
     </message>
@@ -4658,6 +4774,10 @@
     <message>
         <source>Which are asked for what you missed, in which order, and how they answer.</source>
         <translation>Lesquels sont interrogés sur ce que vous avez manqué, dans quel ordre, et comment ils répondent.</translation>
+    </message>
+    <message>
+        <source>While Causerie runs, it makes one encrypted backup a day and deletes the oldest of its own. A folder on another disk outlives this device.</source>
+        <translation>Tant que Causerie est ouvert, il fait une sauvegarde chiffrée par jour et supprime les plus anciennes des siennes. Un dossier sur un autre disque survit à cet appareil.</translation>
     </message>
     <message>
         <source>While writing</source>
@@ -4714,6 +4834,10 @@
     <message>
         <source>With default settings it starts at once; your file is kept beside the new one.</source>
         <translation>Avec les paramètres par défaut il démarre aussitôt&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
+    </message>
+    <message>
+        <source>With the passphrase of the backup that you just made.</source>
+        <translation>Avec la phrase secrète de la sauvegarde que vous venez de faire.</translation>
     </message>
     <message>
         <source>Withdraw request</source>
@@ -5210,6 +5334,10 @@
     <message>
         <source>check the clock</source>
         <translation>vérifier l’horloge</translation>
+    </message>
+    <message>
+        <source>choose a folder</source>
+        <translation>choisir un dossier</translation>
     </message>
     <message>
         <source>close the window</source>
@@ -5916,6 +6044,10 @@
         <translation>régler l’horloge</translation>
     </message>
     <message>
+        <source>set up daily backups</source>
+        <translation>régler les sauvegardes quotidiennes</translation>
+    </message>
+    <message>
         <source>show a picture</source>
         <translation>afficher une image</translation>
     </message>
@@ -6200,6 +6332,10 @@
         <translation>true ou false</translation>
     </message>
     <message>
+        <source>turn off daily backups</source>
+        <translation>arrêter les sauvegardes quotidiennes</translation>
+    </message>
+    <message>
         <source>unblock the person</source>
         <translation>débloquer la personne</translation>
     </message>
@@ -6326,6 +6462,10 @@
     <message>
         <source>{hours} h {minutes} min</source>
         <translation>{hours}&#xa0;h {minutes}&#xa0;min</translation>
+    </message>
+    <message>
+        <source>{last} Whoever loses this device goes on with a backup.</source>
+        <translation>{last} Avec une sauvegarde, on continue même si l’on perd cet appareil.</translation>
     </message>
     <message>
         <source>{members}, {number} left</source>

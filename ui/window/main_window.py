@@ -168,7 +168,7 @@ class MainWindow(QMainWindow):
             self,
         )
         self.commands = Commands(engine, self)
-        self.backups = BackupFlows(surroundings, self.tasks, one_sheet)
+        self.backups = BackupFlows(surroundings, self.tasks, one_sheet, self.notices)
         self.pages = QStackedWidget()
         self.settings = SettingsFlows(
             SettingsParts(
@@ -182,7 +182,7 @@ class MainWindow(QMainWindow):
                 pages=self.pages,
                 show_profile=self.commands.profile,
                 show_stores=self.flows.stores,
-                back_up=self.backups.back_up if self.backups.is_offered else None,
+                backups=self.backups,
             ),
             self,
         )
@@ -352,6 +352,7 @@ class MainWindow(QMainWindow):
         self._show_connection()
         self._tell_of_earlier_profile()
         self._tell_of_settings()
+        self.backups.start()
         if self._engine.identity() is None:
             self.pages.setCurrentWidget(self.first_start)
             self.panel.setEnabled(True)
@@ -402,6 +403,7 @@ class MainWindow(QMainWindow):
         await self.tasks.settle()
         self.bridge.detach()
         self.settings.end()
+        self.backups.end()
         self.desktop.end()
 
     def closeEvent(self, event: QCloseEvent) -> None:

@@ -20,6 +20,7 @@ from ui.settings import UiSettings
 from ui.settings_port import SettingName, SettingsPort
 from ui.tasks import Tasks
 from ui.translate import tr
+from ui.window.backup_flows import BackupFlows
 from ui.window.desktop import Desktop
 from ui.window.looks import Looks
 from ui.window.one_sheet import OneSheet
@@ -43,8 +44,7 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
     """Of which the page is one."""
     show_profile: Callable[[], None]
     show_stores: Callable[[], None]
-    back_up: Callable[[], None] | None
-    """None: that is not offered."""
+    backups: BackupFlows
 
 
 class SettingsFlows(QObject):
@@ -119,12 +119,13 @@ class SettingsFlows(QObject):
                     stores=self._stores,
                     show_stores=self._show_stores,
                 ),
-                data.data_section(bound, parts.back_up),
+                data.data_section(bound, parts.backups.acts()),
                 data.recording_section(bound, self._ask_about_recording),
                 data.advanced_section(bound, self._open_file, self._open_folder),
             ),
             open_file=self._open_file,
         )
+        parts.backups.changed.connect(page.section("data").refresh)
         page.closed.connect(self.close)
         page.restart_requested.connect(self.restart_requested)
         return page

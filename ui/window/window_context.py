@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from engine.core.errors import ConfigError, SettingsError
-from ui.backup_port import BackupPort
+from ui.backup_port import BackupPort, DailyPort
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.screen import GrabScreens, grab_screens
@@ -38,6 +38,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: the window has no settings page."""
     backups: BackupPort | None = None
     """None: the window offers to make none."""
+    daily: DailyPort | None = None
+    """None: no backups are made by themselves."""
     restore: Callable[[], None] | None = None
     """Called before the window closes to restore a backup; None: that is not offered."""
     explains_closing: bool = False
