@@ -15,15 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from chat_app.settings import (
-    DEFAULTS,
-    Key,
-    find_key,
-    keys_of,
-    load_what_is_right,
-    read_text,
-    sections_of,
-)
+from chat_app.settings import DEFAULTS, Key, find_key, keys_of, sections_of
+from chat_app.settings_reading import load_what_is_right, read_text
 from chat_app.settings_rules import allowed_by
 from engine.core.errors import SettingsError, SettingsFlaw, SettingsUnwritableError
 
@@ -106,14 +99,20 @@ def change_setting(path: Path, section: str, name: str, value: object) -> None:
     load_what_is_right(path)  # a file that cannot be read is not ours to overwrite
     try:
         is_there = path.exists()
-        old = path.read_text(encoding="utf-8-sig") if is_there else default_text()
-        new = _changed(old, key, toml_value(value))
+        old = _text_of(path) if is_there else default_text()
+        ends = "\r\n" if "\r\n" in old else "\n"
+        new = _changed(old.replace("\r\n", "\n"), key, toml_value(value)).replace("\n", ends)
         read_text(new, path)
         if is_there and not path.stat().st_mode & _WRITABLE:  # Replacing it asks nobody.
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         _replace(path.resolve(), new)
     except OSError as error:
         raise SettingsUnwritableError(str(path), str(error.strerror)) from error
+
+
+def _text_of(path: Path) -> str:
+    """With the ends of its lines as they are."""
+    return path.read_bytes().decode("utf-8-sig")
 
 
 def _changed(text: str, key: Key, value: str) -> str:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat_app.settings import DEFAULTS, keys_of, load_settings, parse_settings, sections_of
+from chat_app.settings import DEFAULTS, keys_of, sections_of
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import change_setting, default_text, toml_value, write_default
+from chat_app.settings_reading import load_settings, parse_settings
 from chat_app.window_settings import WindowSettings
 from engine.core.errors import ConfigError
 from ui.settings import Appearance, UiSettings
@@ -61,6 +62,21 @@ def test_a_change_takes_the_commented_line_and_leaves_the_rest(tmp_path: Path) -
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     assert changed == [("# text_size = 100", "text_size = 120")]
     assert load_settings(path).appearance.text_size == 120
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+def test_a_change_keeps_the_ends_of_the_lines(tmp_path: Path, ends: bytes) -> None:
+    """An editor of Windows wrote it, or one of elsewhere; also where a line or section is new."""
+    path = tmp_path / "settings.toml"
+    lines = [b"# mine", b"[appearance]", b'theme = "dark"  # of course', b"[storage]", b""]
+    path.write_bytes(ends.join(lines))
+    change_setting(path, "appearance", "theme", "light")
+    change_setting(path, "storage", "keep_days", 3)
+    change_setting(path, "log", "keep_files", 7)
+    written = path.read_bytes()
+    assert written.count(b"\n") == written.count(ends) == 8
+    assert b'theme = "light" # of course' in written or b'theme = "light"  # of course' in written
+    assert load_settings(path).log.keep_files == 7
 
 
 def test_a_change_goes_to_the_file_that_a_link_leads_to(tmp_path: Path) -> None:
