@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from chat_app.delivery_options import add_export_commands, add_record_options
 from chat_app.node_options import add_node_options
+from chat_app.passphrase_options import add_passphrase_options, passphrase_source
 from engine.core.errors import ChatError, ConfigError
 from engine.core.faults import FaultSpec, parse_fault_spec
 from engine.core.invite import MAX_LINK_CHARACTERS
@@ -63,7 +64,11 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:  # noqa: PLR0911 - a
         case "doctor":
             from chat_app.doctor import examine
 
-            return examine(profile_paths(asked.profile, asked.profile_dir), as_json=asked.json)
+            return examine(
+                profile_paths(asked.profile, asked.profile_dir),
+                as_json=asked.json,
+                passphrase=passphrase_source(asked),
+            )
         case "backup":
             from chat_app.backing_up import back_up
 
@@ -116,6 +121,7 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:  # noqa: PLR0911 - a
                         key=asked.record_delivery_key,
                     ),
                     measure_start_ns=asked.measure_start_ns,
+                    passphrase=passphrase_source(asked),
                 ),
             )
 
@@ -192,6 +198,7 @@ def _parser() -> _Parser:
         "--version", action="version", version=f"causerie {importlib.metadata.version('causerie')}"
     )
     _add_profile(parser)
+    add_passphrase_options(parser, default=None)
     _add_port(parser)
     parser.add_argument(
         "--minimised",
@@ -211,6 +218,7 @@ def _parser() -> _Parser:
     _add_demo(commands)
     doctor = commands.add_parser("doctor", help="how this profile is, on a page")
     _add_profile(doctor)
+    add_passphrase_options(doctor, default=argparse.SUPPRESS)
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
     node = commands.add_parser("node", help="run the node alone, until interrupted")
     _add_profile(node)
@@ -232,6 +240,8 @@ def _add_backup(commands: "argparse._SubParsersAction[_Parser]") -> None:
     ):
         command = commands.add_parser(name, help=does)
         _add_profile(command)
+        if name == "backup":
+            add_passphrase_options(command, default=argparse.SUPPRESS)
         command.add_argument("file", type=_path, metavar="FILE")
         command.add_argument(
             "--passphrase-file",

@@ -16,13 +16,15 @@ from typing import Final, TypeVar
 
 from platformdirs import user_documents_path
 
+from chat_app.passphrase_options import passphrase_source
 from chat_app.paths import ProfilePaths, profile_paths
+from chat_app.profile_key import key_on_command_line
 from engine.core.backup import MAX_PASSPHRASE_CHARACTERS
 from engine.core.errors import BackupError, BackupFlaw, ConfigError, StorageError
 from engine.core.ids import UnixMs
 from engine.persistence.backup import BackupMade, BackupSource, new_secret, write_backup
 from engine.persistence.carry_over import Progress, unheard
-from engine.persistence.key import obtain_database_key
+from engine.persistence.key import DatabaseKey, obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.rolling_backups import ENDING
 from ui.backup_port import BackupDone, Follow, GoesOn
@@ -35,23 +37,31 @@ _MEGABYTE: Final = 1_000_000
 
 
 def make_backup(
-    paths: ProfilePaths, target: Path, passphrase: str, progress: Progress = unheard
+    paths: ProfilePaths,
+    target: Path,
+    passphrase: str,
+    progress: Progress = unheard,
+    *,
+    key: DatabaseKey | None = None,
 ) -> BackupMade:
-    """Raises BackupError and StorageError; what was at ``target`` is still there then."""
-    source = source_of(paths)
+    """``key``: of the database, if it was had already.
+
+    Raises BackupError and StorageError; what was at ``target`` is still there then.
+    """
+    source = source_of(paths, key)
     now_ms = UnixMs(time.time_ns() // _NS_PER_MS)
     secret = new_secret(passphrase)
     return write_backup(source, target, secret, created_ms=now_ms, progress=progress)
 
 
-def source_of(paths: ProfilePaths) -> BackupSource:
-    """May ask the keyring.  Raises StorageError."""
+def source_of(paths: ProfilePaths, key: DatabaseKey | None = None) -> BackupSource:
+    """May ask the keyring, unless the key was had already.  Raises StorageError."""
     directory = ProfileDirectory(paths.directory)
     if not directory.has_database():
         raise StorageError(f"There is no profile in {paths.directory}.")
     return BackupSource(
         directory=directory,
-        key=obtain_database_key(directory).key,
+        key=(key or obtain_database_key(directory)).key,
         settings=paths.settings_file,
         window=paths.directory / WINDOW_FILE,
         app_version=importlib.metadata.version("causerie"),
@@ -76,11 +86,16 @@ class WindowBackups:
     """A ``ui.backup_port.BackupPort``."""
 
     def __init__(
-        self, paths: ProfilePaths, told: Callable[[], Awaitable[None]] | None = None
+        self,
+        paths: ProfilePaths,
+        told: Callable[[], Awaitable[None]] | None = None,
+        *,
+        key: DatabaseKey | None = None,
     ) -> None:
-        """``told`` is called when a backup was made."""
+        """``told`` is called when a backup was made; ``key``: of the database, if it was had."""
         self._paths = paths
         self._told = told
+        self._key = key
 
     def suggestion(self) -> Path:
         name = f"causerie-{self._paths.name}-{time.strftime('%Y-%m-%d')}{ENDING}"
@@ -90,7 +105,7 @@ class WindowBackups:
     async def make(
         self, path: Path, passphrase: str, follow: Follow, goes_on: GoesOn
     ) -> BackupDone:
-        work = partial(make_backup, self._paths, path, passphrase)
+        work = partial(make_backup, self._paths, path, passphrase, key=self._key)
         made = await on_a_thread(work, follow, goes_on)
         if self._told is not None:
             await self._told()
@@ -108,8 +123,11 @@ def back_up(asked: Namespace) -> int:
         raise BackupError(
             BackupFlaw.FILE_THERE, f"{target} is there already; give another name.", str(target)
         )
+    directory = ProfileDirectory(paths.directory)
+    source = passphrase_source(asked)
+    key = key_on_command_line(directory, source) if directory.has_database() else None
     passphrase = read_passphrase(asked.passphrase_file, twice=True)
-    made = make_backup(paths, target, passphrase, said_on_terminal())
+    made = make_backup(paths, target, passphrase, said_on_terminal(), key=key)
     sys.stdout.write(
         f"{made.path}: {made.size / _MEGABYTE:.1f} MB, {made.files} parts of files. It was read"
         " again and is whole.\n"

@@ -41,7 +41,8 @@ from engine.persistence.backup import forget_backup_leftovers
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.earlier_profile import keep_aside
 from engine.persistence.errors import DatabaseFromBeforeError
-from engine.persistence.key import obtain_database_key
+from engine.persistence.key import DatabaseKey, obtain_database_key
+from engine.persistence.key_changes import tend_key_header
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.restore import forget_restoring
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -84,6 +85,7 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     fetches_pictures_below_mb: Callable[[], int] | None = None,
     mentions_when_muted: Callable[[], bool] | None = None,
     progress: Progress = unheard,
+    key: DatabaseKey | None = None,
 ) -> Engine:
     """An engine that has not started yet.  The caller holds the profile's lock.
 
@@ -92,6 +94,7 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
     settings have it if left out.  ``fetches_pictures_below_mb`` and
     ``mentions_when_muted``: the settings, likewise.
     ``progress`` is told, on another thread, how far the carrying over of an old profile is.
+    ``key``: of the database, if it was had already.
     """
     chosen = overrides or Overrides()
     live = control or NetworkControl(settings.network)
@@ -109,6 +112,7 @@ def build_engine(  # noqa: PLR0913 - all but the first two may be left out
                 directory,
                 force_key_file=settings.storage.key == "file",
                 progress=progress,
+                key=key,
             ),
             make_transport=transport_of,
             port_of=port_of,
@@ -156,17 +160,22 @@ def mvds_config(network: NetworkSettings) -> MvdsConfig:
 
 
 def open_store(
-    directory: ProfileDirectory, *, force_key_file: bool, progress: Progress = unheard
+    directory: ProfileDirectory,
+    *,
+    force_key_file: bool,
+    progress: Progress = unheard,
+    key: DatabaseKey | None = None,
 ) -> OpenedStore:
     """A profile from before the first schema is kept aside, and a new one begins."""
     forget_backup_leftovers(directory)
     forget_restoring(directory)
-    key = obtain_database_key(directory, force_key_file=force_key_file)
+    key = key or obtain_database_key(directory, force_key_file=force_key_file)
     try:
         store = SqliteProfileStore.open(directory.database, key.key, progress)
     except DatabaseFromBeforeError:
         keep_aside(directory, key.key, day=time.strftime("%Y-%m-%d"))
         store = SqliteProfileStore.open(directory.database, key.key)
+    tend_key_header(directory, key, force_key_file=force_key_file)
     return OpenedStore(store=store, key_storage=key.place.value)
 
 

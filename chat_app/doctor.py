@@ -20,7 +20,9 @@ from chat_app.doctor_network import (
     shown_store,
     store_complaints,
 )
+from chat_app.passphrase_options import PassphraseSource
 from chat_app.paths import ProfilePaths
+from chat_app.profile_key import key_on_command_line
 from chat_app.settings import Settings
 from chat_app.settings_reading import load_settings
 from engine.core.errors import ConfigError
@@ -31,7 +33,7 @@ from engine.crypto.sealed import content_topic_of
 from engine.events import OwnClockView
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.earlier_profile import earlier_profile
-from engine.persistence.key import obtain_database_key
+from engine.persistence.key_changes import key_ways
 from engine.persistence.lock import is_held
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -64,7 +66,9 @@ class Findings:
     """What was refused or set aside, in words."""
 
 
-def examine(paths: ProfilePaths, *, as_json: bool) -> int:
+def examine(
+    paths: ProfilePaths, *, as_json: bool, passphrase: PassphraseSource | None = None
+) -> int:
     """Print the page.  Raises ConfigError, StorageError for what cannot be read at all."""
     if not paths.directory.is_dir():
         raise ConfigError(f"there is no profile in {paths.directory}")
@@ -76,7 +80,7 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
         "directory": str(paths.directory),
         "running": is_held(directory),
     }
-    _database(directory, findings, settings)
+    _database(directory, findings, settings, passphrase or PassphraseSource())
     _service_nodes(settings, findings)
     _stores(settings, findings)
     _system_time(findings)
@@ -85,12 +89,18 @@ def examine(paths: ProfilePaths, *, as_json: bool) -> int:
     return 1 if findings.attention else 0
 
 
-def _database(directory: ProfileDirectory, findings: Findings, settings: Settings) -> None:
+def _database(
+    directory: ProfileDirectory,
+    findings: Findings,
+    settings: Settings,
+    passphrase: PassphraseSource,
+) -> None:
     if not directory.has_database():
         findings.sections["database"] = {"present": False}
         findings.attention.append("This profile was never opened: it has no database yet.")
         return
-    key = obtain_database_key(directory, force_key_file=settings.storage.key == "file")
+    key = key_on_command_line(directory, passphrase, force_key_file=settings.storage.key == "file")
+    ways = key_ways(directory)
     connection = open_readonly(directory.database, key.key)
     store = SqliteProfileStore(connection)
     try:
@@ -98,7 +108,8 @@ def _database(directory: ProfileDirectory, findings: Findings, settings: Setting
         findings.sections["database"] = {
             "present": True,
             "bytes": _bytes_on_disk(directory.database),
-            "key": key.place.value,
+            "key": "passphrase" if ways.place is None else ways.place.value,
+            "passphrase": ways.has_passphrase,
             "damaged_pages": len(damaged),
         }
         if (earlier := earlier_profile(directory)) is not None:

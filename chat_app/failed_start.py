@@ -57,7 +57,15 @@ _WRONG_ADDRESS: Final = frozenset(
     }
 )
 """The address is none of this device; Windows has numbers of its own."""
-_IN_VAIN: Final = frozenset({StorageFault.TOO_NEW, StorageFault.TOO_OLD})
+_IN_VAIN: Final = frozenset({StorageFault.TOO_NEW, StorageFault.TOO_OLD, StorageFault.KEYS_TOO_NEW})
+_NO_WAY_IN: Final = frozenset(
+    {
+        StorageFault.NOT_DECRYPTED,
+        StorageFault.NO_KEY,
+        StorageFault.KEYS_DAMAGED,
+        StorageFault.KEYS_FOREIGN,
+    }
+)
 
 
 def can_be_seen() -> bool:
@@ -148,7 +156,7 @@ def _actions(error: Exception) -> tuple[StartAction, ...]:
             return StartAction.ANY_PORT, StartAction.TRY_AGAIN
         case StorageError(fault=StorageFault.DAMAGED):
             return StartAction.READ_WHAT_CAN_BE, StartAction.RESTORE, StartAction.TRY_AGAIN
-        case StorageError(fault=StorageFault.NOT_DECRYPTED | StorageFault.NO_KEY):
+        case StorageError(fault=fault) if fault in _NO_WAY_IN:
             return StartAction.TRY_AGAIN, StartAction.RESTORE
         case _:
             is_in_vain = isinstance(error, StorageError) and error.fault in _IN_VAIN

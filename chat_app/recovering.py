@@ -18,7 +18,8 @@ from chat_app.paths import ProfilePaths, paths_beside
 from chat_app.qt_loop import run_on_qt
 from engine.core.errors import StorageError, StorageFault
 from engine.persistence.carry_over import Progress
-from engine.persistence.key import obtain_database_key
+from engine.persistence.key import DatabaseKey, obtain_database_key
+from engine.persistence.key_changes import give_ways_of
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.recovery import Recovered, recover
@@ -35,14 +36,20 @@ def recovered_paths(paths: ProfilePaths, day: str) -> ProfilePaths:
     return paths_beside(paths, f"recovered-{day}")
 
 
-def recover_profile(paths: ProfilePaths, progress: Progress, *, day: str) -> RecoveredProfile:
-    """Raises StorageError; nothing is left of the new profile then."""
+def recover_profile(
+    paths: ProfilePaths, progress: Progress, *, day: str, key: DatabaseKey | None = None
+) -> RecoveredProfile:
+    """``key``: of the damaged profile, if it was had already.
+
+    Raises StorageError; nothing is left of the new profile then.
+    """
     old, there = ProfileDirectory(paths.directory), recovered_paths(paths, day)
     new = open_profile_directory(there.directory)
     try:
         with ProfileLock(old), ProfileLock(new):
-            key = obtain_database_key(old)
-            _copy_key_and_settings(old, new, paths, there)
+            key = key or obtain_database_key(old)
+            give_ways_of(old, new, key)
+            _copy_settings(paths, there)
             found = recover(old.database, new.database, key.key, progress)
     except BaseException:
         for made in (there.directory, there.settings_directory):
@@ -51,17 +58,10 @@ def recover_profile(paths: ProfilePaths, progress: Progress, *, day: str) -> Rec
     return RecoveredProfile(paths=there, found=found)
 
 
-def _copy_key_and_settings(
-    old: ProfileDirectory, new: ProfileDirectory, paths: ProfilePaths, there: ProfilePaths
-) -> None:
+def _copy_settings(paths: ProfilePaths, there: ProfilePaths) -> None:
     try:
-        for source, target in (
-            (old.key_file, new.key_file),
-            (old.keyring_account, new.keyring_account),
-            (paths.settings_file, there.settings_file),
-        ):
-            if source.exists():
-                _copy(source, target)
+        if paths.settings_file.exists():
+            _copy(paths.settings_file, there.settings_file)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         text = f"Cannot write {there.directory}: {reason}."
@@ -74,7 +74,7 @@ def _copy(source: Path, target: Path) -> None:
     target.chmod(0o600)
 
 
-def recover_in_window(paths: ProfilePaths) -> RecoveredProfile:
+def recover_in_window(paths: ProfilePaths, key: DatabaseKey | None = None) -> RecoveredProfile:
     """With a window that shows how far it is, and stops it when it is closed."""
     made: list[RecoveredProfile] = []
 
@@ -84,7 +84,11 @@ def recover_in_window(paths: ProfilePaths) -> RecoveredProfile:
             try:
                 made.append(
                     await asyncio.to_thread(
-                        recover_profile, paths, shown.progress, day=time.strftime("%Y-%m-%d")
+                        recover_profile,
+                        paths,
+                        shown.progress,
+                        day=time.strftime("%Y-%m-%d"),
+                        key=key,
                     )
                 )
             finally:

@@ -85,7 +85,9 @@ class WindowRestore:
     ) -> RestoreDone:
         work = partial(restore_into, self._paths, path, passphrase)
         done = await on_a_thread(work, follow, goes_on)
-        return RestoreDone(settings_beside=str(done.settings_beside or ""))
+        return RestoreDone(
+            settings_beside=str(done.settings_beside or ""), key_storage=done.key_place.value
+        )
 
 
 def restore_in_window(paths: ProfilePaths) -> bool:
@@ -130,6 +132,10 @@ def restore(asked: Namespace) -> int:
         f"Restored in {paths.directory}, as it was on {made}. Messages to groups since then come"
         " back from others. Use one device only: of two with the same backup each may lack what one"
         " person wrote to you.\n"
+    )
+    sys.stdout.write(
+        f"Its key is in the {done.key_place.value} of this device, whatever protected it before;"
+        " a passphrase is set in the window's settings.\n"
     )
     if done.settings_beside is not None:
         sys.stdout.write(f"The settings here stay; the backup's are in {done.settings_beside}.\n")

@@ -29,6 +29,7 @@ from engine.core.errors import BackupError, BackupFlaw, ChatError
 from engine.core.ids import UnixMs
 from engine.core.rolling_backups import Kept, is_due, is_reminder_due
 from engine.persistence.backup import new_secret
+from engine.persistence.key import DatabaseKey
 from engine.persistence.rolling_backups import (
     STATE_KEY,
     Day,
@@ -89,8 +90,13 @@ class RollingBackups:
         set_folder: Callable[[str], Awaitable[None]],
         today: Callable[[], Day] = today_now,
         counted_s: Callable[[], float] = time.monotonic,
+        key: DatabaseKey | None = None,
     ) -> None:
-        """``set_folder`` writes the setting; it raises ConfigError."""
+        """``set_folder`` writes the setting; it raises ConfigError.
+
+        ``key``: of the database, if it was had already.
+        """
+        self._key = key
         self._paths = paths
         self._keeping = keeping
         self._settings = settings
@@ -180,7 +186,7 @@ class RollingBackups:
 
     def _is_there(self, folder: Path) -> bool:
         try:
-            require_folder(source_of(self._paths), folder, self._state)
+            require_folder(source_of(self._paths, self._key), folder, self._state)
         except ChatError:
             return False
         return True
@@ -206,7 +212,7 @@ class RollingBackups:
 
         def make() -> None:
             work = RollingWork(
-                source=source_of(self._paths),
+                source=source_of(self._paths, self._key),
                 folder=folder,
                 name=self._paths.name,
                 secret=secret,
@@ -266,7 +272,7 @@ class RollingBackups:
 
     async def turn_on(self, folder: Path, passphrase: str) -> None:
         """Raises BackupError, and ConfigError; then nothing has changed."""
-        source = source_of(self._paths)
+        source = source_of(self._paths, self._key)
         await asyncio.to_thread(require_folder, source, folder, RollingState())
         secret = await asyncio.to_thread(new_secret, passphrase)
         async with self._turn:

@@ -29,6 +29,8 @@ from chat_app.failed_start import ask_about, ask_about_recovered, can_be_seen, s
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl
+from chat_app.passphrase_control import PassphraseControl
+from chat_app.passphrase_options import PassphraseSource
 from chat_app.paths import ProfilePaths, paths_beside
 from chat_app.qt_loop import run_on_qt
 from chat_app.rolling_backups import RollingBackups
@@ -36,6 +38,7 @@ from chat_app.settings import Settings
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import write_default
 from chat_app.settings_reading import ReadSettings, load_what_is_right
+from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
@@ -43,6 +46,7 @@ from engine.core.errors import ChatError, SettingsUnwritableError, TransportErro
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.errors import CarryOverStoppedError, ProfileInUseError
+from engine.persistence.key import DatabaseKey
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.runtime.engine import Engine
@@ -60,6 +64,24 @@ _PATIENCE_S: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.1
 _START_AGAIN: Final = -1
 """In place of an exit status: settings are to count that are read at a start."""
+
+
+class Keys:
+    """Of the profile that this process has opened, so that it asks for a passphrase once."""
+
+    def __init__(self) -> None:
+        self._directory: Path | None = None
+        self._key: DatabaseKey | None = None
+
+    def keep(self, paths: ProfilePaths, opened: Unlocked) -> None:
+        self._directory, self._key = paths.directory, opened.key
+
+    def of(self, paths: ProfilePaths) -> DatabaseKey | None:
+        return self._key if self._directory == paths.directory else None
+
+    def known(self, paths: ProfilePaths) -> Unlocked | None:
+        key = self.of(paths)
+        return None if key is None else Unlocked(key=key)
 
 
 class RestoreAskedError(Exception):
@@ -83,6 +105,7 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
     faults: FaultSpec | None = None
     record: RecordOptions = field(default_factory=RecordOptions)
     measure_start_ns: int | None = None
+    passphrase: PassphraseSource = field(default_factory=PassphraseSource)
 
 
 def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
@@ -91,18 +114,18 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
     Raises ConfigError, StorageError, TransportError for what keeps it from opening.
     """
     require_display()
-    action = StartAction.TRY_AGAIN
+    action, keys = StartAction.TRY_AGAIN, Keys()
     while True:
         try:
             options = _prepared(action, paths, options)
-            status = open_or_hand_over(paths, options)
+            status = open_or_hand_over(paths, options, keys)
             if status != _START_AGAIN:
                 return status
             action = StartAction.TRY_AGAIN
             options = replace(options, link="", minimised=False)
-        except RestoreAskedError:
+        except (RestoreAskedError, ForgottenError) as error:
             action = StartAction.TRY_AGAIN
-            _restored(paths)
+            paths = _restored_as_asked(paths, beside=isinstance(error, ForgottenError))
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
@@ -110,13 +133,26 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
             if action is StartAction.QUIT:
                 raise
             if action is StartAction.RESTORE:
-                beside = paths_beside(paths, f"restored-{time.strftime('%Y-%m-%d')}")
-                paths = beside if _restored(beside) else paths
+                paths = _restored_beside(paths)
             if action is StartAction.READ_WHAT_CAN_BE:
-                opened = _recovered(paths)
+                opened = _recovered(paths, keys)
                 if opened is None:
                     raise
                 paths = opened
+
+
+def _restored_as_asked(paths: ProfilePaths, *, beside: bool) -> ProfilePaths:
+    """``beside``: a profile is here, and stays as it is."""
+    if beside:
+        return _restored_beside(paths)
+    _restored(paths)
+    return paths
+
+
+def _restored_beside(paths: ProfilePaths) -> ProfilePaths:
+    """Of the profile that is to be opened then."""
+    beside = paths_beside(paths, f"restored-{time.strftime('%Y-%m-%d')}")
+    return beside if _restored(beside) else paths
 
 
 def _restored(paths: ProfilePaths) -> bool:
@@ -126,7 +162,7 @@ def _restored(paths: ProfilePaths) -> bool:
     return restore_in_window(paths)
 
 
-def _recovered(paths: ProfilePaths) -> ProfilePaths | None:
+def _recovered(paths: ProfilePaths, keys: Keys) -> ProfilePaths | None:
     """The profile that was made of a damaged one; None: none was made, or it is not to be opened.
 
     Why none could be made is said in a window, too.
@@ -134,7 +170,7 @@ def _recovered(paths: ProfilePaths) -> ProfilePaths | None:
     from chat_app.recovering import recover_in_window  # noqa: PLC0415 - seldom wanted
 
     try:
-        made = recover_in_window(paths)
+        made = recover_in_window(paths, keys.of(paths))
     except CarryOverStoppedError:
         return None
     except ChatError as error:
@@ -143,12 +179,12 @@ def _recovered(paths: ProfilePaths) -> ProfilePaths | None:
     return made.paths if ask_about_recovered(made) is StartAction.OPEN_RECOVERED else None
 
 
-def open_or_hand_over(paths: ProfilePaths, options: WindowOptions) -> int:
+def open_or_hand_over(paths: ProfilePaths, options: WindowOptions, keys: Keys | None = None) -> int:
     """The process that has the profile may be about to listen, or to end: wait for either."""
     until_s = time.monotonic() + _PATIENCE_S
     while True:
         try:
-            return _open(paths, options)
+            return _open(paths, options, keys or Keys())
         except ProfileInUseError:
             if _hand_over(paths, options):
                 return 0
@@ -174,12 +210,12 @@ def _prepared(action: StartAction, paths: ProfilePaths, options: WindowOptions) 
     return replace(options, port=0) if action is StartAction.ANY_PORT else options
 
 
-def _open(paths: ProfilePaths, options: WindowOptions) -> int:
+def _open(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
     directory = open_profile_directory(paths.directory)
     with ProfileLock(directory):
         read = _settings(paths)
         with logging_to(read.settings.log, paths.log_directory):
-            return run_on_qt(lambda: _run(paths, directory, read, options))
+            return run_on_qt(lambda: _run(paths, directory, read, options, keys))
 
 
 def _settings(paths: ProfilePaths) -> ReadSettings:
@@ -189,7 +225,11 @@ def _settings(paths: ProfilePaths) -> ReadSettings:
 
 
 async def _run(
-    paths: ProfilePaths, directory: ProfileDirectory, read: ReadSettings, options: WindowOptions
+    paths: ProfilePaths,
+    directory: ProfileDirectory,
+    read: ReadSettings,
+    options: WindowOptions,
+    keys: Keys,
 ) -> int:
     settings = read.settings
     control = NetworkControl(settings.network)
@@ -198,6 +238,15 @@ async def _run(
     kept = SettingsControl(paths.settings_file, settings, control)
     memory = WindowMemory(WindowSettings(kept), directory.path / WINDOW_FILE)
     with Interrupts() as interrupts:
+        opened = keys.known(paths) or await unlocked(
+            _unlocking(paths, directory, settings, options), _ui_settings(memory), interrupts
+        )
+        if opened is None:
+            return interrupts.status
+        keys.keep(paths, opened)
+        control_of_key = PassphraseControl(
+            directory, opened.key, force_key_file=settings.storage.key == "file"
+        )
         carrying_over = CarryingOver(_ui_settings(memory), interrupts)
         engine = build_engine(
             directory,
@@ -209,6 +258,7 @@ async def _run(
             fetches_pictures_below_mb=lambda: kept.settings.privacy.fetch_pictures_below_mb,
             mentions_when_muted=lambda: kept.settings.notifications.mentions_when_muted,
             progress=carrying_over.progress,
+            key=opened.key,
         )
         restore_asked = asyncio.Event()
         daily = RollingBackups(
@@ -216,6 +266,7 @@ async def _run(
             engine,
             lambda: kept.settings.backup,
             set_folder=lambda folder: kept.change(("backup", "folder"), folder),
+            key=opened.key,
         )
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
@@ -227,11 +278,14 @@ async def _run(
                     earlier_profile=str(earlier_profile(directory) or ""),
                     explains_closing=True,
                     autostart=_autostart(options.start_command),
-                    backups=WindowBackups(paths, daily.made_by_hand),
+                    backups=WindowBackups(paths, daily.made_by_hand, key=opened.key),
                     daily=daily,
+                    passphrase=control_of_key,
                     restore=None if engine.identity() else restore_asked.set,
                 )
                 window = make_window(engine, memory, context)
+                for link in opened.links:
+                    window.outside_links.open(link)
                 async with daily.running(kept):
                     await show_until_closed(window, engine, options, interrupts, directory.path)
                 if window.wants_restart:
@@ -241,6 +295,18 @@ async def _run(
     if restore_asked.is_set():
         raise RestoreAskedError
     return interrupts.status
+
+
+def _unlocking(
+    paths: ProfilePaths, directory: ProfileDirectory, settings: Settings, options: WindowOptions
+) -> Unlocking:
+    return Unlocking(
+        directory=directory,
+        profile=paths.name,
+        force_key_file=settings.storage.key == "file",
+        source=options.passphrase,
+        can_ask=options.measure_start_ns is None,
+    )
 
 
 async def _start(engine: Engine, carrying_over: CarryingOver) -> bool:

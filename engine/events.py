@@ -383,7 +383,7 @@ class IdentityView(Struct, frozen=True, kw_only=True):
     name: str
     fingerprint: str
     key_storage: str
-    """Where the database key is kept: "system keyring" or "key file"."""
+    """What the database's key opened with: "system keyring", "key file" or "passphrase"."""
     picture: bytes = b""
 
 

@@ -11,6 +11,7 @@ from ui.backup_port import RestorePort
 from ui.carrying_over import CarryingOverWindow
 from ui.failed_start import FailedStart, FailedStartWindow
 from ui.languages import speak
+from ui.lock_port import UnlockPort
 from ui.settings import UiSettings
 from ui.tasks import Tasks
 from ui.window.looks import Looks
@@ -19,6 +20,7 @@ from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
     from ui.restoring import RestoreWindow
+    from ui.unlocking import UnlockWindow
 
 
 def build_window(
@@ -42,6 +44,17 @@ def build_carrying_over(settings: UiSettings, *, is_recovery: bool = False) -> C
     speak(settings.language)
     Looks(settings).apply()
     return CarryingOverWindow(is_recovery=is_recovery)
+
+
+def build_unlocking(
+    port: UnlockPort, tasks: Tasks, settings: UiSettings, *, profile: str, reason: str = ""
+) -> "UnlockWindow":
+    """Likewise; it needs no engine."""
+    speak(settings.language)
+    Looks(settings).apply()
+    from ui.unlocking import UnlockWindow  # noqa: PLC0415 - only where a passphrase is asked for
+
+    return UnlockWindow(port, tasks, profile=profile, reason=reason)
 
 
 def build_restoring(port: RestorePort, tasks: Tasks) -> "RestoreWindow":

@@ -93,6 +93,8 @@ class BackupLooks(Struct, frozen=True, kw_only=True):
 
 
 class RestoreDone(Struct, frozen=True, kw_only=True):
+    key_storage: str = ""
+    """Where its key is now, as ``IdentityView.key_storage``; "": not told."""
     settings_beside: str
     """Where the backup's settings are, if others were in their place; "" otherwise."""
 

@@ -134,6 +134,8 @@ def key_words(key_storage: str) -> str:
                 "The key to your messages lies in a file beside them:"
                 " keep the profile's folder to yourself."
             )
+        case "passphrase":
+            return tr("The key to your messages opens with your passphrase.")
         case _:
             where = one_line(key_storage, 60)
             return tr("The key to your messages lies here: {where}.").format(where=where)

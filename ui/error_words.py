@@ -97,6 +97,21 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "The key of this profile cannot be read, so its messages cannot be opened. Unlock the "
         "system's keyring, or put the missing file back, and try again. Nothing was changed."
     ),
+    StorageFault.PASSPHRASE_NEEDED: lambda: tr("This profile opens with its passphrase."),
+    StorageFault.WRONG_PASSPHRASE: lambda: tr("This is not the passphrase."),
+    StorageFault.TOO_SOON: lambda: tr("Too many wrong passphrases. Try again in {detail} seconds."),
+    StorageFault.KEYS_DAMAGED: lambda: tr(
+        "The key header of this profile and its copy are damaged ({detail}), so its messages "
+        "cannot be opened. Put a copy of the file back, or restore a backup. Nothing was changed."
+    ),
+    StorageFault.KEYS_FOREIGN: lambda: tr(
+        "In the place of this profile's key header is another file, or its beginning is damaged "
+        "({detail}). Put the right file back, or restore a backup. Nothing was changed."
+    ),
+    StorageFault.KEYS_TOO_NEW: lambda: tr(
+        "The key header of this profile was written by a newer version of Causerie. Install that "
+        "version; nothing was changed."
+    ),
     StorageFault.FILE_NOT_WRITTEN: lambda: tr("The file cannot be written: {detail}."),
     StorageFault.FOLDER_GONE: lambda: tr(
         "The folder is not there any more: {detail}. If it is on another disk or a stick, connect"

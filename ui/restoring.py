@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.core.errors import BackupError, BackupFlaw, ChatError
 from ui.backup_port import RestoreDone, RestorePort
+from ui.connection_words import key_words
 from ui.controls import Area, Button, ElidedText, Text
 from ui.dialogs.backup import ENDING, secret_field
 from ui.dialogs.sheet import field_label, problem_line, say_problem
@@ -208,6 +209,9 @@ class RestoreWindow(Area):
                 " one person to you reach only one of them for certain. Use one of the two."
             ),
         ]
+        if done.key_storage:
+            words.append(key_words(done.key_storage))
+            words.append(tr("A passphrase that the old profile had does not protect this one."))
         if done.settings_beside:
             beside = tr("Your settings here were kept; those of the backup are in {path}.")
             words.append(beside.format(path=one_line(done.settings_beside)))

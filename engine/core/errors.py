@@ -112,6 +112,17 @@ class StorageFault(StrEnum):
     """A test version from before the first schema wrote it."""
     NO_KEY = "no_key"
     """The profile's key cannot be had."""
+    PASSPHRASE_NEEDED = "passphrase_needed"  # noqa: S105 - the name of a fault
+    """Nothing else opens the profile; ``detail``: why, if something else should."""
+    WRONG_PASSPHRASE = "wrong_passphrase"  # noqa: S105 - likewise
+    TOO_SOON = "too_soon"
+    """After wrong passphrases; ``detail``: how many seconds are left."""
+    KEYS_DAMAGED = "keys_damaged"
+    """The key header, which leads to the database's key."""
+    KEYS_FOREIGN = "keys_foreign"
+    """Another file is in the place of the key header, or its beginning is damaged."""
+    KEYS_TOO_NEW = "keys_too_new"
+    """A newer version wrote the key header."""
     FILE_NOT_WRITTEN = "file_not_written"
     """A file that the user wanted saved; ``detail``: the system's own reason."""
     FOLDER_GONE = "folder_gone"

@@ -30,6 +30,7 @@ from engine.core.backup import (
 from engine.core.blobs.manifest import MAX_SEALED_BYTES
 from engine.core.errors import BackupError, BackupFlaw, StorageError, StorageFault
 from engine.core.ids import UnixMs
+from engine.core.key_header import KEY_BYTES
 from engine.crypto.backup import BackupSecret, derive_secret, pseudonym_of
 from engine.persistence.backup_file import BackupReader, BackupWriter, not_written
 from engine.persistence.carry_over import Progress, unheard
@@ -37,7 +38,6 @@ from engine.persistence.chunk_files import name_of
 from engine.persistence.connection import SIDE_FILES, connect, create_private
 from engine.persistence.database import open_readonly
 from engine.persistence.errors import translated
-from engine.persistence.key import KEY_BYTES
 from engine.persistence.lock import held_file
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.schema import SCHEMA_VERSION, check_version

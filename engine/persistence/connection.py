@@ -14,8 +14,8 @@ from typing import Final
 from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
+from engine.core.key_header import KEY_BYTES
 from engine.persistence.errors import translated
-from engine.persistence.key import KEY_BYTES
 
 BUSY_TIMEOUT_MS: Final = 5_000
 SIDE_FILES: Final = ("-wal", "-shm")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from engine.core.errors import StorageError, StorageFault
+from engine.core.key_header import KEY_BYTES
 from engine.persistence.carry_over import Progress, carry_over, forget_unfinished, unheard
 from engine.persistence.connection import connect, create_private
 from engine.persistence.errors import translated
-from engine.persistence.key import KEY_BYTES
 from engine.persistence.schema import check_version, is_to_be_copied, migrate
 
 _NO_SIDE_FILES: Final = frozenset({StorageFault.NOT_OPENED, StorageFault.READ_ONLY})

@@ -49,6 +49,29 @@ class KeyUnavailableError(StorageError):
         super().__init__(text, StorageFault.NO_KEY)
 
 
+class PassphraseNeededError(StorageError):
+    """Nothing but its passphrase opens the profile, now or at all; ``reason``: why, if now."""
+
+    def __init__(self, reason: str = "") -> None:
+        text = f"The profile asks for its passphrase. {reason}".strip()
+        super().__init__(text, StorageFault.PASSPHRASE_NEEDED, reason)
+
+
+class WrongPassphraseError(StorageError):
+    def __init__(self) -> None:
+        super().__init__("This is not the passphrase.", StorageFault.WRONG_PASSPHRASE)
+
+
+class TooSoonError(StorageError):
+    """After wrong passphrases; nothing was tried."""
+
+    def __init__(self, wait_ms: int) -> None:
+        seconds = -(-wait_ms // 1_000)
+        text = f"Too many wrong passphrases. Wait {seconds} s."
+        super().__init__(text, StorageFault.TOO_SOON, f"{seconds}")
+        self.wait_ms = wait_ms
+
+
 class ProfileInUseError(StorageError):
     """Another process has the profile open."""
 

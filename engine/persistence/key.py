@@ -1,41 +1,64 @@
-"""The key of a profile's database: 32 random bytes, in the system keyring or in a key file.
+"""The key of a profile's database: 32 random bytes, to which the key header beside it leads.
 
-The keyring is the operating system's (keyring library).  Without one, as on a machine without a
-desktop, the key is in a 0600 file next to the database.  That protects a copied or stolen database
-only if the key file was not copied with it, so the user is shown where the key is.
+The header (``engine.core.key_header``) holds the key sealed for a place, which is the system
+keyring or a private file, or for a passphrase, or for both.  Whoever has the place opens the
+profile without being asked.  Earlier profiles have no header: there the key itself is in the place;
+``key_changes`` carries them over.
 
 A key is made only while there is no database: a changed keyring leads to an error with a remedy,
-never to a new key.  The key is durable before the database is created.  No error text contains a
-key.  ``database`` opens the database.
+never to a new key.  The ways to a key are durable before the database is created.  No error text
+contains a key.  ``database`` opens the database.
 """
 
 import os
 import secrets
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-import keyring
-from keyring.errors import KeyringLocked
-
 from engine.core.errors import StorageError
-from engine.persistence.errors import KeyUnavailableError
-from engine.persistence.profile_directory import ProfileDirectory, write_private_file
+from engine.core.ids import UnixMs
+from engine.core.key_header import KEY_BYTES, NAME_BYTES, KeyHeader, Way, WayKind
+from engine.crypto.key_header import (
+    header_of,
+    is_vouched_for,
+    open_passphrase,
+    open_place,
+    place_way,
+)
+from engine.persistence.errors import (
+    KeyUnavailableError,
+    PassphraseNeededError,
+    TooSoonError,
+    WrongPassphraseError,
+)
+from engine.persistence.key_header_file import read_key_header, write_key_header
+from engine.persistence.key_places import (
+    KEYRING_SERVICE,
+    KeyringFailedError,
+    keep_in_keyring,
+    read_keyring,
+    read_secret_file,
+    write_secret_file,
+)
+from engine.persistence.profile_directory import ProfileDirectory
+from engine.persistence.unlock_attempts import count_attempt, forget_attempts, read_attempts
 
-KEY_BYTES: Final = 32
-KEYRING_SERVICE: Final = "Causerie"
 KEY_FILE_VARIABLE: Final = "CAUSERIE_KEY_FILE"
 """If set to 1, a new profile's key goes to the key file, and the keyring is never used."""
 
-_ACCOUNT_BYTES: Final = 16
+_NS_PER_MS: Final = 1_000_000
+_UNTOUCHED: Final = "the database was left untouched."
 
 
 class KeyPlace(StrEnum):
-    """Where the key is stored; the value is the label shown to the user."""
+    """What opened the profile; the value is the label shown to the user."""
 
     SYSTEM_KEYRING = "system keyring"
     KEY_FILE = "key file"
+    PASSPHRASE = "passphrase"  # noqa: S105 - what the user reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,122 +67,224 @@ class DatabaseKey:
     place: KeyPlace
 
 
-class _KeyringFailedError(Exception):
-    """The keyring cannot be used; ``locked`` if the user may still unlock it."""
+_PLACES: Final = {
+    WayKind.KEYRING: KeyPlace.SYSTEM_KEYRING,
+    WayKind.KEY_FILE: KeyPlace.KEY_FILE,
+    WayKind.PASSPHRASE: KeyPlace.PASSPHRASE,
+}
 
-    def __init__(self, reason: str, *, locked: bool) -> None:
-        super().__init__(reason)
-        self.locked = locked
+
+def place_of(way: Way) -> KeyPlace:
+    return _PLACES[way.kind]
+
+
+def wall_clock_ms() -> UnixMs:
+    """What is kept over a restart goes by it; setting it back gains nothing."""
+    return UnixMs(time.time_ns() // _NS_PER_MS)
 
 
 def obtain_database_key(
     directory: ProfileDirectory,
     *,
     force_key_file: bool = False,
+    passphrase: str | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> DatabaseKey:
     """The key of this profile, made now if there is no database yet.
 
-    May block while the desktop asks the user to unlock the keyring: call it on a thread.  Raises
-    KeyUnavailableError if an existing database's key cannot be read, StorageError if a new one
-    cannot be stored.
+    ``passphrase``: tried if the place does not open the profile.  May block while the desktop asks
+    the user to unlock the keyring, and for a passphrase: call it on a thread.
+
+    Raises PassphraseNeededError, WrongPassphraseError, TooSoonError; KeyUnavailableError if an
+    existing database's key cannot be read; StorageError if a new one cannot be stored, or the key
+    header cannot be read.
     """
-    force_key_file = force_key_file or environment.get(KEY_FILE_VARIABLE, "0") not in ("", "0")
-    from_file = _read_key_file(directory)
-    if from_file is not None:
-        return DatabaseKey(key=from_file, place=KeyPlace.KEY_FILE)
-    if directory.has_database():
-        return _key_of_existing_database(directory, force_key_file=force_key_file)
-    if not force_key_file:
-        in_keyring = _make_key_in_keyring(directory)
-        if in_keyring is not None:
-            return DatabaseKey(key=in_keyring, place=KeyPlace.SYSTEM_KEYRING)
-    return DatabaseKey(key=_make_key_file(directory), place=KeyPlace.KEY_FILE)
+    force_key_file = force_key_file or wants_key_file(environment)
+    header = read_key_header(directory)
+    if header is not None:
+        try:
+            return _open(directory, header, passphrase, force_key_file=force_key_file)
+        except KeyUnavailableError:
+            if directory.has_database():
+                raise
+    elif directory.has_database() or directory.key_file.exists():
+        return key_without_header(directory, force_key_file=force_key_file)
+    key = secrets.token_bytes(KEY_BYTES)
+    way = new_place(directory, key, force_key_file=force_key_file)
+    write_key_header(directory, header_of((way,), key))
+    return DatabaseKey(key=key, place=place_of(way))
 
 
-def _key_of_existing_database(directory: ProfileDirectory, *, force_key_file: bool) -> DatabaseKey:
-    account = _read_account(directory)
-    if account is None:
+def wants_key_file(environment: Mapping[str, str] = os.environ) -> bool:
+    return environment.get(KEY_FILE_VARIABLE, "0") not in ("", "0")
+
+
+# --- by the header ------------------------------------------------------------------------------
+
+
+def _open(
+    directory: ProfileDirectory,
+    header: KeyHeader,
+    passphrase: str | None,
+    *,
+    force_key_file: bool,
+) -> DatabaseKey:
+    trouble: KeyUnavailableError | None = None
+    if header.place is not None:
+        try:
+            key = key_by_place(directory, header.place, force_key_file=force_key_file)
+            return DatabaseKey(key=_vouched(header, key), place=place_of(header.place))
+        except KeyUnavailableError as error:
+            trouble = error
+        key_of_before = _key_of_before(directory, header, force_key_file=force_key_file)
+        if key_of_before is not None:
+            return key_of_before
+    if header.passphrase is None:
+        raise trouble or KeyUnavailableError("The key header has no way in.")
+    if passphrase is None:
+        raise PassphraseNeededError(str(trouble or "")) from trouble
+    return DatabaseKey(
+        key=key_by_passphrase(directory, header, passphrase), place=KeyPlace.PASSPHRASE
+    )
+
+
+def key_by_place(directory: ProfileDirectory, way: Way, *, force_key_file: bool) -> bytes:
+    """Raises KeyUnavailableError."""
+    if way.kind is WayKind.KEY_FILE:
+        secret, where = read_secret_file(directory.place_secret), str(directory.place_secret)
+        if secret is None:
+            raise KeyUnavailableError(
+                f"The key of this profile is lost: {where} is missing. Restore the missing file "
+                f"from a backup; {_UNTOUCHED}"
+            )
+    else:
+        secret = _secret_in_keyring(way.name.hex(), force_key_file=force_key_file)
+        where = "in the keyring"
+    key = open_place(way, secret)
+    if key is None:
         raise KeyUnavailableError(
-            f"The key of this profile is lost: {directory.path} holds a database, but neither "
-            f"{directory.key_file.name} nor {directory.keyring_account.name}. "
-            "Restore the missing file from a backup; the database was left untouched."
+            f"The secret {where} does not open this profile: it is another one's, or of another "
+            f"time. Restore the right one from a backup; {_UNTOUCHED}"
         )
+    return key
+
+
+def key_by_passphrase(directory: ProfileDirectory, header: KeyHeader, passphrase: str) -> bytes:
+    """Takes what a passphrase costs.  Raises WrongPassphraseError, TooSoonError, StorageError."""
+    if header.passphrase is None:
+        raise KeyUnavailableError("This profile has no passphrase.")
+    now_ms = wall_clock_ms()
+    attempts = read_attempts(directory, now_ms)
+    if wait_ms := attempts.wait_ms(now_ms):
+        raise TooSoonError(wait_ms)
+    count_attempt(directory, attempts, now_ms)
+    key = open_passphrase(header.passphrase, passphrase)
+    if key is None:
+        raise WrongPassphraseError
+    forget_attempts(directory)
+    return _vouched(header, key)
+
+
+def _vouched(header: KeyHeader, key: bytes) -> bytes:
+    if not is_vouched_for(header, key):
+        raise KeyUnavailableError(
+            "The key header was changed by somebody who does not have the key. Put a copy of the "
+            f"file back, or restore a backup; {_UNTOUCHED}"
+        )
+    return key
+
+
+def _key_of_before(
+    directory: ProfileDirectory, header: KeyHeader, *, force_key_file: bool
+) -> DatabaseKey | None:
+    """Where the key itself still lies, if the header's place proves not to keep what it took."""
+    if not (directory.key_file.exists() or directory.keyring_account.exists()):
+        return None
+    try:
+        found = key_without_header(directory, force_key_file=force_key_file)
+    except KeyUnavailableError:
+        return None
+    return found if is_vouched_for(header, found.key) else None
+
+
+# --- places -------------------------------------------------------------------------------------
+
+
+def new_place(
+    directory: ProfileDirectory,
+    key: bytes,
+    *,
+    force_key_file: bool,
+) -> Way:
+    """A fresh secret, durable and read back, in the keyring or, if none works, in the file.
+
+    No header may lead to the file just now.  Raises StorageError.
+    """
+    name, secret = secrets.token_bytes(NAME_BYTES), secrets.token_bytes(KEY_BYTES)
+    if not force_key_file and _keep_in_keyring(name, secret):
+        return place_way(WayKind.KEYRING, name, secret, key)
+    write_secret_file(directory.place_secret, secret)
+    return place_way(WayKind.KEY_FILE, name, secret, key)
+
+
+def _keep_in_keyring(name: bytes, secret: bytes) -> bool:
+    """The entry has a random name, not the profile's: directories are moved and names reused."""
+    try:
+        return keep_in_keyring(name.hex(), secret)
+    except KeyringFailedError as error:
+        if error.locked:
+            raise StorageError(
+                "The system keyring is locked. Unlock it and start again, or choose the key file "
+                f"({KEY_FILE_VARIABLE}=1)."
+            ) from error
+        return False
+
+
+def _secret_in_keyring(account: str, *, force_key_file: bool) -> bytes:
     if force_key_file:
         raise KeyUnavailableError(
             "The key of this profile is in the system keyring, and the settings forbid to ask it. "
             f"Allow it (unset {KEY_FILE_VARIABLE} and the setting of the key file) and start again."
         )
     try:
-        key = _read_keyring(account)
-    except _KeyringFailedError as error:
+        secret = read_keyring(account)
+    except KeyringFailedError as error:
         remedy = "Unlock it" if error.locked else "Start the keyring that was used before"
         raise KeyUnavailableError(
             f"The key of this profile is in the system keyring, which cannot be asked ({error}). "
-            f"{remedy} and start again; the database was left untouched."
+            f"{remedy} and start again; {_UNTOUCHED}"
         ) from error
-    if key is None:
+    if secret is None:
         raise KeyUnavailableError(
             "The key of this profile is not in the keyring (service "
             f'"{KEYRING_SERVICE}", account "{account}"). Was the keyring reset, or another user '
-            "logged in? Restore the keyring from a backup and start again; the database was left "
-            "untouched."
+            f"logged in? Restore the keyring from a backup and start again; {_UNTOUCHED}"
         )
+    return secret
+
+
+# --- earlier profiles ---------------------------------------------------------------------------
+
+
+def key_without_header(directory: ProfileDirectory, *, force_key_file: bool) -> DatabaseKey:
+    """Of a profile whose key itself is in the place.  Raises KeyUnavailableError."""
+    from_file = read_secret_file(directory.key_file)
+    if from_file is not None:
+        return DatabaseKey(key=from_file, place=KeyPlace.KEY_FILE)
+    account = read_account(directory)
+    if account is None:
+        names = f"{directory.key_header.name}, {directory.key_file.name}"
+        raise KeyUnavailableError(
+            f"The key of this profile is lost: {directory.path} holds a database, but neither "
+            f"{names} nor {directory.keyring_account.name}. "
+            f"Restore the missing file from a backup; {_UNTOUCHED}"
+        )
+    key = _secret_in_keyring(account, force_key_file=force_key_file)
     return DatabaseKey(key=key, place=KeyPlace.SYSTEM_KEYRING)
 
 
-# --- the system keyring -------------------------------------------------------------------------
-
-
-def _make_key_in_keyring(directory: ProfileDirectory) -> bytes | None:
-    """Return None if there is no usable keyring.
-
-    The account's name is written first, the key second, and only a key that can be read back
-    counts: some keyrings accept everything and keep nothing.
-    """
-    try:
-        account = _read_account(directory) or _make_account(directory)
-        present = _read_keyring(account)
-        if present is not None:
-            return present
-        key = secrets.token_bytes(KEY_BYTES)
-        _write_keyring(account, key)
-        return key if _read_keyring(account) == key else None
-    except _KeyringFailedError as error:
-        if error.locked:
-            raise StorageError(
-                "The system keyring is locked. Unlock it and start again, or choose the key file "
-                f"({KEY_FILE_VARIABLE}=1)."
-            ) from error
-        return None
-
-
-def _read_keyring(account: str) -> bytes | None:
-    try:
-        secret = keyring.get_password(KEYRING_SERVICE, account)
-    except Exception as error:  # backends let through whatever their desktop raises
-        raise _keyring_failed(error) from error
-    if secret is None:
-        return None
-    key = _parse_key(secret)
-    if key is None:
-        raise _KeyringFailedError("its entry is not a key of ours", locked=False)
-    return key
-
-
-def _write_keyring(account: str, key: bytes) -> None:
-    try:
-        keyring.set_password(KEYRING_SERVICE, account, key.hex())
-    except Exception as error:  # noqa: BLE001 - as above; the cause is cut off: it may quote the key
-        raise _keyring_failed(error) from None
-
-
-def _keyring_failed(error: Exception) -> _KeyringFailedError:
-    locked = isinstance(error, KeyringLocked)
-    return _KeyringFailedError("it is locked" if locked else type(error).__name__, locked=locked)
-
-
-def _read_account(directory: ProfileDirectory) -> str | None:
+def read_account(directory: ProfileDirectory) -> str | None:
+    """Of the keyring's entry that has the key itself."""
     try:
         account = directory.keyring_account.read_text(encoding="ascii").strip()
     except FileNotFoundError:
@@ -167,58 +292,3 @@ def _read_account(directory: ProfileDirectory) -> str | None:
     except (OSError, UnicodeDecodeError) as error:
         raise KeyUnavailableError(f"Cannot read {directory.keyring_account}.") from error
     return account or None
-
-
-def _make_account(directory: ProfileDirectory) -> str:
-    """A random name, not the profile's or its path: directories are moved and names reused."""
-    account = secrets.token_hex(_ACCOUNT_BYTES)
-    try:
-        write_private_file(directory.keyring_account, account + "\n")
-    except OSError as error:
-        raise StorageError(
-            f"Cannot write {directory.keyring_account}: {error.strerror}."
-        ) from error
-    return account
-
-
-# --- the key file -------------------------------------------------------------------------------
-
-
-def _make_key_file(directory: ProfileDirectory) -> bytes:
-    """Also removes the keyring's account if it could not be used: it would point to nothing."""
-    key = secrets.token_bytes(KEY_BYTES)
-    try:
-        directory.keyring_account.unlink(missing_ok=True)
-        write_private_file(directory.key_file, key.hex() + "\n")
-    except OSError as error:
-        raise StorageError(f"Cannot write {directory.key_file}: {error.strerror}.") from error
-    return key
-
-
-def _read_key_file(directory: ProfileDirectory) -> bytes | None:
-    path = directory.key_file
-    try:
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o600)
-        text = path.read_text(encoding="ascii")
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        text = ""
-    except OSError as error:
-        raise KeyUnavailableError(f"Cannot read {path}: {error.strerror}.") from error
-    key = _parse_key(text)
-    if key is None:
-        raise KeyUnavailableError(
-            f"The key file {path} is damaged: it must hold {2 * KEY_BYTES} hexadecimal digits. "
-            "Restore it from a backup; the database was left untouched."
-        )
-    return key
-
-
-def _parse_key(text: str) -> bytes | None:
-    try:
-        key = bytes.fromhex(text)
-    except ValueError:
-        return None
-    return key if len(key) == KEY_BYTES else None

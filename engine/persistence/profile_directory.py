@@ -62,12 +62,33 @@ class ProfileDirectory(Struct, frozen=True):
         return self.path / "restoring"
 
     @property
+    def key_header(self) -> Path:
+        """The ways that lead to the database's key."""
+        return self.path / "database.keys"
+
+    @property
+    def key_header_copy(self) -> Path:
+        """Should the header be damaged."""
+        return self.path / "database.keys.copy"
+
+    @property
+    def place_secret(self) -> Path:
+        """Opens the key header, where there is no system keyring or it is not wanted."""
+        return self.path / "database.secret"
+
+    @property
+    def unlock_attempts(self) -> Path:
+        """How many wrong passphrases were tried, and when."""
+        return self.path / "unlock.attempts"
+
+    @property
     def key_file(self) -> Path:
+        """The key itself, of a profile that has no key header yet."""
         return self.path / "database.key"
 
     @property
     def keyring_account(self) -> Path:
-        """Contains the name of the system keyring's entry, which is not secret."""
+        """Likewise the name of its entry in the system keyring, which is not secret."""
         return self.path / "keyring.account"
 
     @property
@@ -100,16 +121,17 @@ def open_profile_directory(path: Path) -> ProfileDirectory:
     return ProfileDirectory(path)
 
 
-def write_private_file(path: Path, text: str) -> None:
-    """Write ``text`` to ``path``, 0600, durable and atomic: a crash leaves the old file or the new.
+def write_private_file(path: Path, content: str | bytes) -> None:
+    """Write to ``path``, 0600, durable and atomic: a crash leaves the old file or the new.
 
     Raises OSError.
     """
+    data = content.encode("ascii") if isinstance(content, str) else content
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
-        file.write(text)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
         file.flush()
         os.fsync(file.fileno())
     fresh.replace(path)

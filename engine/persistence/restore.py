@@ -36,7 +36,7 @@ from engine.persistence.connection import (
     sync_file,
     transaction,
 )
-from engine.persistence.errors import translated
+from engine.persistence.errors import PassphraseNeededError, translated
 from engine.persistence.key import DatabaseKey, KeyPlace, obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, sync_directory
 from engine.persistence.rolling_backups import STATE_KEY
@@ -68,6 +68,8 @@ class Restored(Struct, frozen=True, kw_only=True):
     """When the backup was made."""
     files: int
     """Chunks of files."""
+    key_place: KeyPlace
+    """What leads to the key of the new profile, whatever led to that of the old one."""
     settings_beside: Path | None = None
     """Where the backup's settings are, if others were in their place."""
 
@@ -99,7 +101,12 @@ def restore_backup(
         finally:
             forget_restoring(place.directory)
     progress(1.0)
-    return Restored(created_ms=header.created_ms, files=taken.files, settings_beside=beside)
+    return Restored(
+        created_ms=header.created_ms,
+        files=taken.files,
+        key_place=key.place,
+        settings_beside=beside,
+    )
 
 
 def forget_restoring(directory: ProfileDirectory) -> None:
@@ -124,13 +131,17 @@ def require_no_profile(place: RestorePlace) -> None:
     directory = place.directory
     if not directory.has_database():
         return
-    key = obtain_database_key(directory, force_key_file=place.force_key_file)
+    there = BackupError(
+        BackupFlaw.PROFILE_THERE,
+        f"There is a profile in {directory.path} already; nothing was changed. Give a new name"
+        " (--profile NAME).",
+    )
+    try:
+        key = obtain_database_key(directory, force_key_file=place.force_key_file)
+    except PassphraseNeededError as error:  # Only somebody can have set it.
+        raise there from error
     if identity_in(directory.database, key.key) is not None:
-        raise BackupError(
-            BackupFlaw.PROFILE_THERE,
-            f"There is a profile in {directory.path} already; nothing was changed. Give a new name"
-            " (--profile NAME).",
-        )
+        raise there
 
 
 class _Work:

@@ -92,13 +92,13 @@ def doctor(directory: ProfileDirectory) -> Sequence[str]:
 
 
 def test_it_is_kept_under_the_days_name_and_a_new_one_begins(old: ProfileDirectory) -> None:
-    key_file = old.key_file.read_bytes()
+    ways = old.key_header.read_bytes(), old.place_secret.read_bytes()
     assert start(old, value="new") is None
     (kept,) = (path for path in old.path.iterdir() if ON_A_DAY.fullmatch(path.name))
     assert earlier_profile(old) == kept
     assert databases(old) == ["causerie.db", kept.name]
     assert texts(kept, key_of(old)) == WRITTEN
-    assert old.key_file.read_bytes() == key_file
+    assert (old.key_header.read_bytes(), old.place_secret.read_bytes()) == ways
     before = kept.read_bytes()
     assert start(old) == "new", "the second start finds what the first one saved"
     assert databases(old) == ["causerie.db", kept.name]

@@ -99,7 +99,7 @@ def names_in(path: Path) -> list[str]:
 def is_untouched(directory: ProfileDirectory) -> bool:
     """No profile, and nothing that an attempt left."""
     return not directory.has_database() and set(names_in(directory.path)) <= {
-        "database.key", "blobs", "settings.toml"
+        "database.keys", "database.keys.copy", "database.secret", "blobs", "settings.toml"
     }  # fmt: skip
 
 
@@ -198,7 +198,7 @@ def test_it_takes_the_place_of_an_older_one(own: ProfileDirectory, tmp_path: Pat
 
 
 def test_never_over_a_profile(own: ProfileDirectory, file: Path) -> None:
-    before = {name: (own.path / name).read_bytes() for name in ("causerie.db", "database.key")}
+    before = {name: (own.path / name).read_bytes() for name in ("causerie.db", "database.keys")}
     with pytest.raises(BackupError) as refused:
         restored(file, own)
     assert refused.value.flaw is BackupFlaw.PROFILE_THERE
@@ -403,7 +403,7 @@ def test_what_was_written_wrongly_is_not_called_a_backup(
 
 
 @pytest.mark.parametrize(
-    "name", ["causerie.db", "causerie.db-wal", "causerie.db.backup", "database.key", "blobs/file"]
+    "name", ["causerie.db", "causerie.db-wal", "causerie.db.backup", "database.keys", "blobs/file"]
 )
 def test_never_inside_the_profile_that_it_is_of(
     own: ProfileDirectory, tmp_path: Path, name: str

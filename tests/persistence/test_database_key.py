@@ -16,11 +16,11 @@ from engine.persistence.database import open_database
 from engine.persistence.errors import KeyUnavailableError
 from engine.persistence.key import (
     KEY_FILE_VARIABLE,
-    KEYRING_SERVICE,
     DatabaseKey,
     KeyPlace,
     obtain_database_key,
 )
+from engine.persistence.key_places import KEYRING_SERVICE
 from engine.persistence.profile_directory import ProfileDirectory
 from tests.persistence.desktop_keyring import DesktopKeyring, desktop_keyring
 
@@ -44,8 +44,9 @@ def test_a_new_profile_has_its_key_in_the_keyring(
 ) -> None:
     made = obtain(directory)
     assert (made.place, made.place.value) == (KeyPlace.SYSTEM_KEYRING, "system keyring")
-    assert list(desktop.entries.values()) == [made.key.hex()]
-    assert not directory.key_file.exists()
+    assert len(desktop.entries) == 1
+    assert list(desktop.entries.values()) != [made.key.hex()], "it is wrapped"
+    assert not directory.place_secret.exists()
     with_database(directory, made)
     assert obtain(directory) == made
 
@@ -73,8 +74,10 @@ def test_without_a_keyring_the_key_lies_in_a_private_file(
     keyring.set_keyring(backend())
     made = obtain(directory)
     assert (made.place, made.place.value) == (KeyPlace.KEY_FILE, "key file")
-    assert directory.key_file.read_text() == made.key.hex() + "\n"
-    assert stat.S_IMODE(directory.key_file.stat().st_mode) == 0o600
+    assert len(directory.place_secret.read_text()) == 65
+    assert made.key.hex() not in directory.place_secret.read_text(), "it is wrapped"
+    for path in (directory.place_secret, directory.key_header, directory.key_header_copy):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with_database(directory, made)
     assert obtain(directory) == made
 
@@ -103,7 +106,7 @@ def test_a_locked_keyring_is_no_reason_for_a_weaker_place(
     desktop.failure = keyring.errors.KeyringLocked("dismissed")
     with pytest.raises(StorageError, match="locked"):
         obtain(directory)
-    assert not directory.key_file.exists()
+    assert not directory.place_secret.exists()
     desktop.failure = None
     assert obtain(directory).place is KeyPlace.SYSTEM_KEYRING
 
@@ -133,14 +136,15 @@ def test_a_keyring_that_forgot_is_an_error_with_a_remedy(
     directory: ProfileDirectory, desktop: DesktopKeyring
 ) -> None:
     with_database(directory, obtain(directory))
+    ((_, account),) = desktop.entries
     desktop.entries.clear()
     before = directory.database.read_bytes()
     with pytest.raises(KeyUnavailableError, match="is not in the keyring") as caught:
         obtain(directory)
     assert KEYRING_SERVICE in str(caught.value)
-    assert directory.keyring_account.read_text().strip() in str(caught.value)
+    assert account in str(caught.value)
     assert desktop.entries == {}
-    assert not directory.key_file.exists()
+    assert not directory.place_secret.exists()
     assert directory.database.read_bytes() == before
 
 
@@ -160,7 +164,7 @@ def test_a_keyring_that_cannot_be_asked_is_an_error_with_a_remedy(
     desktop.failure = failure
     with pytest.raises(KeyUnavailableError, match=words):
         obtain(directory)
-    assert not directory.key_file.exists()
+    assert not directory.place_secret.exists()
     desktop.failure = None
     assert obtain(directory) == made
 
@@ -170,9 +174,10 @@ def test_forcing_the_key_file_does_not_cut_off_a_key_in_the_keyring(
 ) -> None:
     made = obtain(directory)
     with_database(directory, made)
+    before = dict(desktop.entries)
     with pytest.raises(KeyUnavailableError, match="in the system keyring"):
         obtain(directory, **{KEY_FILE_VARIABLE: "1"})
-    assert list(desktop.entries.values()) == [made.key.hex()]
+    assert desktop.entries == before
     assert obtain(directory) == made
 
 
@@ -180,10 +185,25 @@ def test_forcing_the_key_file_does_not_cut_off_a_key_in_the_keyring(
 def test_a_database_without_any_trace_of_a_key_is_left_alone(directory: ProfileDirectory) -> None:
     made = obtain(directory, **{KEY_FILE_VARIABLE: "1"})
     with_database(directory, made)
-    directory.key_file.unlink()
+    directory.place_secret.unlink()
     with pytest.raises(KeyUnavailableError, match="is lost"):
         obtain(directory)
-    assert not directory.key_file.exists()
+    for path in (directory.key_header, directory.key_header_copy):
+        path.unlink()
+    with pytest.raises(KeyUnavailableError, match="is lost"):
+        obtain(directory)
+    assert not directory.place_secret.exists()
+    assert not directory.key_header.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"zz" * 32, b"ab" * 31, b"ab" * 33, b"\xff\xfe"])
+@pytest.mark.usefixtures("desktop")
+def test_a_damaged_secret_is_named_and_kept(directory: ProfileDirectory, content: bytes) -> None:
+    with_database(directory, obtain(directory, **{KEY_FILE_VARIABLE: "1"}))
+    directory.place_secret.write_bytes(content)
+    with pytest.raises(KeyUnavailableError, match=r"database\.secret is damaged"):
+        obtain(directory)
+    assert directory.place_secret.read_bytes() == content
 
 
 @pytest.mark.parametrize("content", [b"", b"zz" * 32, b"ab" * 31, b"ab" * 33, b"\xff\xfe"])
@@ -222,6 +242,6 @@ def test_a_key_file_that_others_could_read_is_made_private(
 ) -> None:
     desktop.failure = keyring.errors.NoKeyringError("none")
     made = obtain(directory)
-    directory.key_file.chmod(0o644)
+    directory.place_secret.chmod(0o644)
     assert obtain(directory) == made
-    assert stat.S_IMODE(directory.key_file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(directory.place_secret.stat().st_mode) == 0o600

@@ -71,6 +71,17 @@ def settings_error(flaw: SettingsFlaw) -> SettingsError:
         (StorageError("x", StorageFault.UNUSABLE, "/a: read-only"), (AGAIN,), "(/a: read-only)"),
         (StorageError("x", StorageFault.NO_KEY), (AGAIN, RESTORE), "Unlock the system's keyring"),
         (
+            StorageError("x", StorageFault.KEYS_DAMAGED, "/a/database.keys"),
+            (AGAIN, RESTORE),
+            "its copy are damaged (/a/database.keys)",
+        ),
+        (
+            StorageError("x", StorageFault.KEYS_FOREIGN, "/a/database.keys"),
+            (AGAIN, RESTORE),
+            "is another file",
+        ),
+        (StorageError("x", StorageFault.KEYS_TOO_NEW), (), "Install that version"),
+        (
             TransportError("x", TransportFault.CANNOT_LISTEN, "0.0.0.0 port 7: in use"),
             (PORT, AGAIN),
             "port 7: in use",

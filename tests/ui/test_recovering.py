@@ -17,6 +17,7 @@ from engine.core.errors import StorageError, StorageFault
 from engine.core.ports import PutContact, PutGroup, SaveProfile
 from engine.persistence.carry_over import unheard
 from engine.persistence.errors import CarryOverStoppedError
+from engine.persistence.key import DatabaseKey
 from engine.persistence.profile_directory import open_profile_directory
 from tests.persistence.store_examples import GROUP, PROFILE, contact, group, row
 from ui.app import build_carrying_over, build_failed_start
@@ -43,8 +44,8 @@ def paths(tmp_path: Path) -> ProfilePaths:
     return found
 
 
-def made_of(paths: ProfilePaths) -> RecoveredProfile:
-    return recover_profile(paths, unheard, day=DAY)
+def made_of(paths: ProfilePaths, key: DatabaseKey | None = None) -> RecoveredProfile:
+    return recover_profile(paths, unheard, day=DAY, key=key)
 
 
 def test_the_new_profile_opens_with_the_old_key_and_settings(paths: ProfilePaths) -> None:
@@ -129,8 +130,8 @@ def opening(
     """What is opened, one after the other; the first is damaged."""
     opened: list[str] = []
 
-    def once(paths: ProfilePaths, options: WindowOptions) -> int:
-        del options
+    def once(paths: ProfilePaths, options: WindowOptions, keys: window.Keys) -> int:
+        del options, keys
         opened.append(paths.name)
         if len(opened) == 1:
             raise StorageError("x", StorageFault.DAMAGED)

@@ -200,8 +200,8 @@ def opened_after(
     opened: list[str] = []
     wanted: list[str] = []
 
-    def once(paths: ProfilePaths, options: WindowOptions) -> int:
-        del options
+    def once(paths: ProfilePaths, options: WindowOptions, keys: window.Keys) -> int:
+        del options, keys
         opened.append(paths.name)
         if len(opened) == 1:
             raise first

@@ -712,6 +712,10 @@
         <translation>Une phrase secrète a besoin d’au moins {detail} caractères.</translation>
     </message>
     <message>
+        <source>A passphrase that the old profile had does not protect this one.</source>
+        <translation>La phrase secrète de l’ancien profil ne protège pas celui-ci.</translation>
+    </message>
+    <message>
         <source>A person&apos;s contact link. A click shows whose it is.</source>
         <translation>Le lien de contact d’une personne. Un clic montre de qui.</translation>
     </message>
@@ -1154,6 +1158,10 @@
     <message>
         <source>Cancel (Esc)</source>
         <translation>Annuler (Échap)</translation>
+    </message>
+    <message>
+        <source>Caps lock is on.</source>
+        <translation>Le verrouillage des majuscules est activé.</translation>
     </message>
     <message>
         <source>Catching up, {number} new</source>
@@ -1664,6 +1672,10 @@
         <translation>Saisir la phrase secrète…</translation>
     </message>
     <message>
+        <source>Enter your passphrase</source>
+        <translation>Saisissez votre phrase secrète</translation>
+    </message>
+    <message>
         <source>Errors only</source>
         <translation>Erreurs seulement</translation>
     </message>
@@ -1826,6 +1838,10 @@
     <message>
         <source>For testers who compare how messages travelled. It holds no text and no names.</source>
         <translation>Pour les testeurs qui comparent le trajet des messages. Cela ne contient ni texte ni nom.</translation>
+    </message>
+    <message>
+        <source>Forgotten? Nobody can find it out. A backup, which has a passphrase of its own, can be restored into a new profile; this one stays as it is.</source>
+        <translation>Oubliée&#x202f;? Personne ne peut la retrouver. Une sauvegarde, qui a sa propre phrase secrète, peut être restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Forward</source>
@@ -2050,6 +2066,10 @@
     <message>
         <source>In a folder with the settings of this profile only.</source>
         <translation>Dans un dossier qui ne contient que les paramètres de ce profil.</translation>
+    </message>
+    <message>
+        <source>In the place of this profile&apos;s key header is another file, or its beginning is damaged ({detail}). Put the right file back, or restore a backup. Nothing was changed.</source>
+        <translation>À la place de l’en-tête de clé de ce profil se trouve un autre fichier, ou son début est endommagé ({detail}). Remettez le bon fichier, ou restaurez une sauvegarde. Rien n’a été changé.</translation>
     </message>
     <message>
         <source>In the settings file &quot;{key}&quot; must be a section ({place}).</source>
@@ -2924,6 +2944,10 @@
         <translation>Une sauvegarde est en cours dans {folder}&#xa0;: {percent}&#xa0;%</translation>
     </message>
     <message>
+        <source>One moment…</source>
+        <translation>Un instant…</translation>
+    </message>
+    <message>
         <source>One of the two messages is not kept here any more.</source>
         <translation>L’un des deux messages n’est plus gardé ici.</translation>
     </message>
@@ -3170,6 +3194,10 @@
     <message>
         <source>Profile</source>
         <translation>Profil</translation>
+    </message>
+    <message>
+        <source>Profile: {name}</source>
+        <translation>Profil&#xa0;: {name}</translation>
     </message>
     <message>
         <source>Protocols</source>
@@ -3832,6 +3860,14 @@
         <translation>Le dossier n’est plus là&#xa0;: {detail}. S’il est sur un autre disque ou une clé, branchez-les.</translation>
     </message>
     <message>
+        <source>The key header of this profile and its copy are damaged ({detail}), so its messages cannot be opened. Put a copy of the file back, or restore a backup. Nothing was changed.</source>
+        <translation>L’en-tête de clé de ce profil et sa copie sont endommagés ({detail}), ses messages ne peuvent donc pas être ouverts. Remettez une copie du fichier, ou restaurez une sauvegarde. Rien n’a été changé.</translation>
+    </message>
+    <message>
+        <source>The key header of this profile was written by a newer version of Causerie. Install that version; nothing was changed.</source>
+        <translation>L’en-tête de clé de ce profil a été écrit par une version plus récente de Causerie. Installez cette version&#x202f;; rien n’a été changé.</translation>
+    </message>
+    <message>
         <source>The key of this profile cannot be read, so its messages cannot be opened. Unlock the system&apos;s keyring, or put the missing file back, and try again. Nothing was changed.</source>
         <translation>La clé de ce profil ne peut pas être lue, ses messages ne peuvent donc pas être ouverts. Déverrouillez le trousseau du système, ou remettez le fichier manquant, et réessayez. Rien n’a été changé.</translation>
     </message>
@@ -3850,6 +3886,10 @@
     <message>
         <source>The key to your messages lies in the system keyring.</source>
         <translation>La clé de vos messages est dans le trousseau du système.</translation>
+    </message>
+    <message>
+        <source>The key to your messages opens with your passphrase.</source>
+        <translation>La clé de vos messages s’ouvre avec votre phrase secrète.</translation>
     </message>
     <message>
         <source>The last good backup: {when}.</source>
@@ -4388,6 +4428,10 @@
         <translation>Ce n’est pas la phrase secrète de cette sauvegarde.</translation>
     </message>
     <message>
+        <source>This is not the passphrase.</source>
+        <translation>Ce n’est pas la phrase secrète.</translation>
+    </message>
+    <message>
         <source>This is your own contact link. Send it to somebody, or paste the link of another.</source>
         <translation>C’est votre propre lien de contact. Envoyez-le à quelqu’un, ou collez le lien de quelqu’un d’autre.</translation>
     </message>
@@ -4440,6 +4484,10 @@
         <translation>Cette image ne peut pas être utilisée&#xa0;: elle n’est ni PNG ni JPEG.</translation>
     </message>
     <message>
+        <source>This profile opens with its passphrase.</source>
+        <translation>Ce profil s’ouvre avec sa phrase secrète.</translation>
+    </message>
+    <message>
         <source>This profile was used in two places at once.</source>
         <translation>Ce profil a été utilisé à deux endroits à la fois.</translation>
     </message>
@@ -4454,6 +4502,14 @@
     <message>
         <source>This system has no font for emoji, so they are shown by name.</source>
         <translation>Ce système n’a pas de police d’emojis&#xa0;: ils sont montrés par leur nom.</translation>
+    </message>
+    <message numerus="yes">
+        <source>This was not the passphrase. Try again in %n seconds.</source>
+        <comment>This was not the passphrase. Try again in %n second.</comment>
+        <translation>
+            <numerusform>Ce n’était pas la phrase secrète. Réessayez dans %n&#xa0;seconde.</numerusform>
+            <numerusform>Ce n’était pas la phrase secrète. Réessayez dans %n&#xa0;secondes.</numerusform>
+        </translation>
     </message>
     <message>
         <source>Three short steps. Nothing leaves this device until you join a conversation.</source>
@@ -4490,6 +4546,10 @@
     <message>
         <source>Today</source>
         <translation>Aujourd’hui</translation>
+    </message>
+    <message>
+        <source>Too many wrong passphrases. Try again in {detail} seconds.</source>
+        <translation>Trop de phrases secrètes erronées. Réessayez dans {detail}&#xa0;secondes.</translation>
     </message>
     <message>
         <source>Too short</source>
@@ -4530,6 +4590,10 @@
     <message>
         <source>Unknown: it came before this was noted</source>
         <translation>Inconnu&#xa0;: il est venu avant que cela soit noté</translation>
+    </message>
+    <message>
+        <source>Unlock</source>
+        <translation>Déverrouiller</translation>
     </message>
     <message>
         <source>Unmute</source>
@@ -4694,6 +4758,10 @@
     <message>
         <source>What its button does</source>
         <translation>Ce que fait son bouton</translation>
+    </message>
+    <message>
+        <source>What opens this profile otherwise does not work just now: the system keyring is locked or was changed, or a file is missing. The passphrase opens it all the same.</source>
+        <translation>Ce qui ouvre ce profil d’habitude ne fonctionne pas en ce moment&#xa0;: le trousseau du système est verrouillé ou a changé, ou un fichier manque. La phrase secrète l’ouvre quand même.</translation>
     </message>
     <message>
         <source>What others learn besides your messages.</source>
@@ -5102,6 +5170,10 @@
     <message>
         <source>Your messages may be refused, and theirs held back.</source>
         <translation>Vos messages risquent d’être refusés, et les leurs retenus.</translation>
+    </message>
+    <message>
+        <source>Your messages on this device are encrypted. Your passphrase opens them.</source>
+        <translation>Vos messages sur cet appareil sont chiffrés. Votre phrase secrète les ouvre.</translation>
     </message>
     <message>
         <source>Your name there</source>
@@ -6330,6 +6402,10 @@
     <message>
         <source>true or false</source>
         <translation>true ou false</translation>
+    </message>
+    <message>
+        <source>try the passphrase</source>
+        <translation>essayer la phrase secrète</translation>
     </message>
     <message>
         <source>turn off daily backups</source>

@@ -13,6 +13,7 @@ from engine.core.errors import ConfigError, SettingsError
 from ui.backup_port import BackupPort, DailyPort
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
+from ui.lock_port import PassphrasePort
 from ui.screen import GrabScreens, grab_screens
 from ui.settings_port import SettingsPort
 
@@ -42,6 +43,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: no backups are made by themselves."""
     restore: Callable[[], None] | None = None
     """Called before the window closes to restore a backup; None: that is not offered."""
+    passphrase: PassphrasePort | None = None
+    """None: the window has no passphrase, and is not locked."""
     explains_closing: bool = False
     """Whether it is said, once, that closing the window ends the program."""
     autostart: AutostartPort | None = None

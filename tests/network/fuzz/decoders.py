@@ -46,6 +46,7 @@ from engine.codec.envelope import (
 from engine.codec.gossipsub import MAX_RPC_BYTES, decode_rpc
 from engine.codec.holdings import decode_claim
 from engine.codec.join import decode_join, signed_join
+from engine.codec.key_header import MAX_HEADER_BYTES, decode_key_header
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
 from engine.codec.mvds import decode_payload
 from engine.codec.open_content import decode_open_content
@@ -489,6 +490,7 @@ DECODERS: tuple[Decoder, ...] = (
     # A file that the user chose
     _plain("backup header", decode_backup_header, "codec.backup", HEADER_BYTES),
     _plain("backup entry", decode_backup_entry, "codec.backup", ENTRY_BYTES),
+    _plain("key header", decode_key_header, "codec.key_header", MAX_HEADER_BYTES),
 )
 
 NO_DECODERS: Mapping[str, str] = {

@@ -8,10 +8,10 @@ import resource
 import sys
 from collections.abc import Iterator
 
-from engine.core.errors import BackupError, RemoteProtocolError, TransportError
+from engine.core.errors import BackupError, RemoteProtocolError, StorageError, TransportError
 from tests.network.fuzz.decoders import DECODERS, Decoder
 
-REFUSALS = (RemoteProtocolError, TransportError, BackupError)
+REFUSALS = (RemoteProtocolError, TransportError, BackupError, StorageError)
 """The second where there is no more to say than that no connection comes of it."""
 
 
