@@ -53,6 +53,11 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     It may never be done, or be cancelled.
     """
+    written: asyncio.Future[None] | None = None
+    """Done once the copy was written to the connection of one of them; None: that is over.
+
+    It is never done if no peer takes the copy.
+    """
 
 
 MessageHandler = Callable[[WakuMessage, WakuHash], bool | None]

@@ -64,8 +64,6 @@ from engine.session.transitions import (
 
 BATCH_MS = 4
 HAND_OVER_MS = 5
-STEPS_TO_SOCKET = 4
-"""Turns of the loop from the network's queue to the socket (decision 15)."""
 MAX_JOBS_PER_BATCH = 128
 TOLD_TOGETHER = 24
 LOG_SLICE = 8_192
@@ -484,8 +482,6 @@ class ConversationRunner:
             # Send before notifying listeners: what they do, above all painting, takes longer than
             # handing the bytes to the network.
             await self.flush(timeout_ms=HAND_OVER_MS)
-            for _ in range(STEPS_TO_SOCKET):
-                await asyncio.sleep(0)
         self.arrived += batch.arrived
         for job, message_id in batch.finished:
             job.succeed(message_id)

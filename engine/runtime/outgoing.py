@@ -39,6 +39,7 @@ class Outgoing:
         self._jobs = jobs
         self._record = record
         self._queue = PublishQueue(context.counters, alone=alone)
+        self._last_written: asyncio.Future[None] | None = None
 
     async def enqueue(self, send: Publish | Load) -> None:
         if isinstance(send, LoadRecords | LoadSetAside):
@@ -51,10 +52,15 @@ class Outgoing:
             self._context.counters.add("runner.outbox_full")
 
     async def flush(self, *, timeout_ms: int) -> None:
-        """Wait until everything has been handed to the network, or until the timeout."""
+        """Wait until everything has been handed to the network, or until the timeout.
+
+        A relay has it then in its connection to a peer; it writes what is queued in order.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_ms / 1000):
                 await self._queue.join()
+                if self._last_written is not None:
+                    await asyncio.wait([self._last_written])
 
     async def send_all(self) -> None:
         """Run as a task.  Raises StorageError."""
@@ -82,6 +88,7 @@ class Outgoing:
 
     async def _publish(self, publish: Publish) -> None:
         receipt = await self._context.transport.publish(publish.message)
+        self._last_written = receipt.written
         if self._context.recorder is not None:
             record_copy(self._context.recorder, self._record(), publish, receipt)
         if not publish.message_ids:

@@ -1,21 +1,28 @@
-"""What a session is told of a copy that it handed to the network."""
+"""What a session is told of a copy that it handed to the network, and who waits for it."""
 
 import asyncio
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic, MessageId, WakuHash
 from engine.core.sds.vocabulary import SendPurpose
 from engine.core.waku import WakuMessage
-from engine.network.transport import Receipt
+from engine.events import MessageAdded
+from engine.network.memory import MemoryNetwork
+from engine.network.transport import Receipt, Transport
+from engine.network.wrapped import WrappedTransport
+from engine.runtime import conversation_runner
 from engine.runtime.job_queue import JobQueue
 from engine.runtime.outgoing import Outgoing
 from engine.session.inputs import CopiesAccepted
 from engine.session.transitions import Publish
 from tests.patience import PATIENCE_S
+from tests.runtime.conftest import Person
 
 if TYPE_CHECKING:
     from engine.runtime.runner_context import RunnerContext
@@ -57,3 +64,85 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
     assert job is not None
     assert job.input_ == CopiesAccepted(message_ids=OWN, peers=max(peers, 1), waku_hash=HASH)
     sending.cancel()
+
+
+class SlowToWrite(WrappedTransport):
+    """Its peers take a copy when the test says so."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.unwritten: list[asyncio.Future[None]] = []
+        self.news = asyncio.Event()
+        self.takes_all = True
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        receipt = await super().publish(message)
+        written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.unwritten.append(written)
+        self.news.set()
+        if self.takes_all:
+            self.take_all()
+        return replace(receipt, written=written)
+
+    def take_all(self) -> None:
+        self.takes_all = True
+        while self.unwritten:
+            self.unwritten.pop().set_result(None)
+
+
+class Sender(Person):
+    """Somebody else is online, too."""
+
+    slow: SlowToWrite
+
+    async def start(self) -> Person:
+        await self.network.attach("somebody").start()
+        return await super().start()
+
+    def _worn(self) -> Transport:
+        self.slow = SlowToWrite(self.transport)
+        return self.slow
+
+    def shows(self, text: str) -> bool:
+        return any(isinstance(e, MessageAdded) and e.message.text == text for e in self.told)
+
+
+async def test_a_text_is_shown_to_its_author_after_it_was_written_to_a_peer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Painting takes longer than the way to the socket, and the others wait for it."""
+    sender = Sender("sender", tmp_path, MemoryNetwork())
+    await sender.start()
+    try:
+        group = await sender.engine.groups.create("Tea")
+        monkeypatch.setattr(conversation_runner, "HAND_OVER_MS", PATIENCE_S * 1_000)
+        slow = sender.slow
+        slow.takes_all = False
+        slow.news.clear()
+        sending = asyncio.create_task(sender.engine.timeline.send_text(group, "hello"))
+        async with asyncio.timeout(PATIENCE_S):
+            await slow.news.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not sending.done()
+        assert not sender.shows("hello")
+        slow.take_all()
+        async with asyncio.timeout(PATIENCE_S):
+            await sending
+        assert sender.shows("hello")
+    finally:
+        await sender.engine.stop()
+
+
+async def test_a_peer_that_takes_nothing_delays_no_text_for_long(tmp_path: Path) -> None:
+    sender = Sender("sender", tmp_path, MemoryNetwork())
+    await sender.start()
+    try:
+        group = await sender.engine.groups.create("Tea")
+        sender.slow.takes_all = False
+        async with asyncio.timeout(PATIENCE_S):
+            await sender.engine.timeline.send_text(group, "hello")
+        assert sender.shows("hello")
+        assert sender.slow.unwritten
+    finally:
+        await sender.engine.stop()

@@ -6,7 +6,6 @@ error, because others can learn a new address from invitations and from each oth
 holds what the node does for others besides relaying.
 """
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -54,6 +53,7 @@ from engine.network.waku.gossip.vocabulary import MessageDelivered
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import WakuRelay
+from engine.network.waku.relay.taken import Progress
 from engine.network.waku.topics import Sharding
 
 if TYPE_CHECKING:
@@ -230,11 +230,17 @@ class EmbeddedNode:
         if self._services is not None:
             is_own = message.content_topic in self._subscriptions
             self._services.take(topic, message, data, is_own=is_own)
-        taken = asyncio.get_running_loop().create_future()
-        peers = 0 if self._relay is None else await self._relay.publish(topic, data, taken=taken)
+        peers, progress = 0, Progress()
+        if self._relay is not None:
+            peers = await self._relay.publish(topic, data, progress=progress)
         await self._room_beyond()
         self._counters.add("node.published" if peers else "node.published_to_nobody")
-        return Receipt(waku_hash=message_hash(topic, message), peers=peers, taken=taken)
+        return Receipt(
+            waku_hash=message_hash(topic, message),
+            peers=peers,
+            taken=progress.taken,
+            written=progress.written if peers else None,
+        )
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /

@@ -296,6 +296,7 @@ class RoleTransport:
             receipts[0],
             peers=sum(receipt.peers for receipt in receipts),
             taken=None if said else next((each.taken for each in receipts if each.taken), None),
+            written=next((each.written for each in receipts if each.written), None),
         )
 
     def _note_own(self, message: WakuMessage) -> None:

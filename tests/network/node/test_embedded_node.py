@@ -45,6 +45,24 @@ async def test_two_nodes_talk() -> None:
         assert (alice.inbox, bob.inbox) == ([2], [1])
 
 
+async def test_a_copy_is_written_when_the_socket_has_it() -> None:
+    async with Loopback() as net:
+        alice, _ = await net.joined([(0, 1)], 2)
+        for number in range(20):
+            before = alice.node.status().bytes_out
+            receipt = await alice.node.publish(message(number, size=1_000))
+            assert receipt.written is not None
+            async with asyncio.timeout(PATIENCE_S):
+                await receipt.written
+            assert alice.node.status().bytes_out >= before + 1_000
+
+
+async def test_with_nobody_there_nothing_is_to_be_written() -> None:
+    async with Loopback() as net:
+        (alone,) = await net.joined([], 1)
+        assert (await alone.node.publish(message(1))).written is None
+
+
 async def test_what_was_published_just_before_the_end_still_arrives() -> None:
     async with Loopback() as net:
         alice, bob = await net.joined([(0, 1)], 2)

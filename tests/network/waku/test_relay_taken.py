@@ -1,4 +1,7 @@
-"""A message counts as taken once a peer has shown that it read it, and asking costs little."""
+"""A message is written once a stream has it, and taken once a peer has shown that it read it.
+
+Asking peers costs little.
+"""
 
 import asyncio
 
@@ -7,16 +10,10 @@ import pytest
 from engine.core.counters import Counters
 from engine.core.errors import TransportError, TransportFault
 from engine.network.libp2p.ports import PeerId, ProtocolId
-from engine.network.waku.relay.taken import MAX_UNCONFIRMED, Unconfirmed
+from engine.network.waku.relay.taken import MAX_UNCONFIRMED, Progress, Unconfirmed
 from tests.network.waku.memory_host import Lane, MemoryStream
 from tests.network.waku.relay_net import TOPIC, Net, waku_data
 from tests.patience import PATIENCE_S
-
-Taken = asyncio.Future[None]
-
-
-def future() -> Taken:
-    return asyncio.get_running_loop().create_future()
 
 
 class Peer:
@@ -48,16 +45,46 @@ async def test_a_message_is_taken_when_its_peer_reads_and_not_before() -> None:
         there = [each.outward for each in one.host.streams]
         for lane in there:
             await lane.set(frozen=True)
-        taken = future()
-        assert await one.relay.publish(TOPIC, waku_data(1), taken=taken) == 1
+        progress = Progress()
+        assert await one.relay.publish(TOPIC, waku_data(1), progress=progress) == 1
         for _ in range(100):
             await asyncio.sleep(0)
-        assert not taken.done()
+        assert not progress.taken.done()
         for lane in there:
             await lane.set(frozen=False)
         async with asyncio.timeout(PATIENCE_S):
-            await taken
+            await progress.taken
         await other.until(lambda: other.inbox == [1])
+
+
+async def test_a_message_is_written_when_a_stream_takes_it_and_not_before() -> None:
+    async with Net() as net:
+        one, _ = await net.pair()
+        there = [each.outward for each in one.host.streams]
+        for lane in there:
+            await lane.set(frozen=True)
+        progress = Progress()
+        await one.relay.publish(TOPIC, waku_data(1), progress=progress)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert not progress.written.done()
+        for lane in there:
+            await lane.set(frozen=False)
+        async with asyncio.timeout(PATIENCE_S):
+            await progress.written
+
+
+async def test_each_message_is_written_in_its_turn() -> None:
+    unconfirmed = Unconfirmed(pause_s=0, counters=Counters())
+    first, second, third = Progress(), Progress(), Progress()
+    for progress in (first, None, second, third):
+        unconfirmed.add(progress)
+    unconfirmed.wrote(2)
+    assert [each.written.done() for each in (first, second, third)] == [True, False, False]
+    second.written.set_result(None)  # By another peer.
+    unconfirmed.wrote(2)
+    assert third.written.done()
+    assert not any(each.taken.done() for each in (first, second, third))
 
 
 async def test_one_peer_that_reads_is_enough() -> None:
@@ -69,10 +96,10 @@ async def test_one_peer_that_reads_is_enough() -> None:
         for stream in one.host.streams:
             if stream.peer_id == third.host.peer_id:
                 await stream.outward.set(frozen=True)
-        taken = future()
-        assert await one.relay.publish(TOPIC, waku_data(1), taken=taken) == 2
+        progress = Progress()
+        assert await one.relay.publish(TOPIC, waku_data(1), progress=progress) == 2
         async with asyncio.timeout(PATIENCE_S):
-            await taken
+            await progress.taken
         await other.until(lambda: other.inbox == [1])
         assert third.inbox == []
 
@@ -91,29 +118,29 @@ async def test_a_peer_that_refused_a_ping_is_asked_again(monkeypatch: pytest.Mon
     async with Net() as net:
         one, _ = await net.pair()
         for number in (1, 2):
-            taken = future()
-            await one.relay.publish(TOPIC, waku_data(number), taken=taken)
+            progress = Progress()
+            await one.relay.publish(TOPIC, waku_data(number), progress=progress)
             async with asyncio.timeout(PATIENCE_S):
-                await taken
+                await progress.taken
         assert one.counters["relay.confirm_failed"] == 1
 
 
 async def test_a_burst_costs_one_question_and_one_more() -> None:
     peer, unconfirmed = Peer(), Unconfirmed(pause_s=0, counters=Counters())
     confirming = asyncio.create_task(unconfirmed.confirm(PeerStream(peer)))
-    burst = [future() for _ in range(200)]
-    for taken in burst:
-        unconfirmed.add(taken)
+    burst = [Progress() for _ in range(200)]
+    for progress in burst:
+        unconfirmed.add(progress)
         unconfirmed.wrote(1)
         await asyncio.sleep(0)
     await peer.questions.acquire()
-    assert not any(taken.done() for taken in burst)
+    assert not any(each.taken.done() for each in burst)
     peer.answers.release()
     await peer.questions.acquire()
-    assert burst[0].done()
-    assert not burst[-1].done()
+    assert burst[0].taken.done()
+    assert not burst[-1].taken.done()
     peer.answers.release()
-    await burst[-1]
+    await burst[-1].taken
     assert peer.asked == 2
     confirming.cancel()
 
@@ -121,10 +148,10 @@ async def test_a_burst_costs_one_question_and_one_more() -> None:
 async def test_what_nobody_waits_for_is_not_asked_about() -> None:
     peer, unconfirmed = Peer(), Unconfirmed(pause_s=0, counters=Counters())
     confirming = asyncio.create_task(unconfirmed.confirm(PeerStream(peer)))
-    answered_by_another = future()
-    answered_by_another.set_result(None)
-    for taken in (None, answered_by_another, None):
-        unconfirmed.add(taken)
+    answered_by_another = Progress()
+    answered_by_another.taken.set_result(None)
+    for progress in (None, answered_by_another, None):
+        unconfirmed.add(progress)
         unconfirmed.wrote(1)
         for _ in range(10):
             await asyncio.sleep(0)
@@ -134,7 +161,7 @@ async def test_what_nobody_waits_for_is_not_asked_about() -> None:
 
 async def test_what_was_written_to_a_broken_stream_is_not_confirmed_by_the_next() -> None:
     peer, unconfirmed = Peer(), Unconfirmed(pause_s=0, counters=Counters())
-    lost, kept = future(), future()
+    lost, kept = Progress(), Progress()
     unconfirmed.add(lost)
     unconfirmed.add(kept)
     unconfirmed.wrote(1)
@@ -142,8 +169,8 @@ async def test_what_was_written_to_a_broken_stream_is_not_confirmed_by_the_next(
     confirming = asyncio.create_task(unconfirmed.confirm(PeerStream(peer)))
     unconfirmed.wrote(1)
     peer.answers.release()
-    await kept
-    assert not lost.done()
+    await kept.taken
+    assert not lost.taken.done()
     confirming.cancel()
 
 
@@ -151,5 +178,5 @@ async def test_so_many_wait_for_one_peer_and_no_more() -> None:
     counters = Counters()
     unconfirmed = Unconfirmed(pause_s=0, counters=counters)
     for _ in range(MAX_UNCONFIRMED + 3):
-        unconfirmed.add(future())
+        unconfirmed.add(Progress())
     assert counters["relay.too_many_unconfirmed"] == 3

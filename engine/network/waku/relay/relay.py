@@ -46,6 +46,7 @@ from engine.network.waku.gossip.vocabulary import (
 )
 from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.session import RelaySession, SessionSettings
+from engine.network.waku.relay.taken import Progress
 from engine.network.waku.rpc_slices import rpc_slices
 from engine.network.waku.token_buckets import TokenBuckets
 from engine.network.waku.validation import validate_relayed
@@ -184,15 +185,15 @@ class WakuRelay:
         self._step(Leave(topic=topic))
 
     async def publish(
-        self, topic: PubsubTopic, data: bytes, *, taken: asyncio.Future[None] | None = None
+        self, topic: PubsubTopic, data: bytes, *, progress: Progress | None = None
     ) -> int:
         """Return how many peers with an open stream the message was queued for.
 
-        ``taken`` is done once one of them has shown that it read the message.
+        ``progress`` is told when the message has been written to one of them, and read.
         """
         if not self._running:
             return 0
-        transition, handed = self._step(Publish(topic=topic, data=data), taken)
+        transition, handed = self._step(Publish(topic=topic, data=data), progress)
         await self._wait_to_publish(_recipients(transition))
         return handed
 
@@ -352,9 +353,7 @@ class WakuRelay:
 
     # --- the router -----------------------------------------------------------------------------
 
-    def _step(
-        self, input_: Input, taken: asyncio.Future[None] | None = None
-    ) -> tuple[Transition, int]:
+    def _step(self, input_: Input, progress: Progress | None = None) -> tuple[Transition, int]:
         """Feed the router and carry out its outputs.  Return how many copies were queued."""
         transition = self._router.handle(input_, now_ms=self._now_ms())
         self._set_timer()
@@ -362,7 +361,7 @@ class WakuRelay:
         for send in transition.sends:
             match send:
                 case SendMessage():
-                    handed += self._send_message(send, taken)
+                    handed += self._send_message(send, progress)
                 case SendControl(peer_id=peer_id, rpc=rpc):
                     self._send_control(peer_id, rpc)
         for delivered in transition.delivered:
@@ -371,7 +370,7 @@ class WakuRelay:
             self._observer.membership_changed()
         return transition, handed
 
-    def _send_message(self, send: SendMessage, taken: asyncio.Future[None] | None) -> int:
+    def _send_message(self, send: SendMessage, progress: Progress | None) -> int:
         sessions = [s for peer_id in send.peer_ids if (s := self._sessions.get(peer_id))]
         if send.requested and not all(session.queue.has_room for session in sessions):
             self._counters.add("relay.iwant_unanswered")
@@ -380,7 +379,7 @@ class WakuRelay:
         frame = encode_frame(encode_rpc(Rpc(publish=(published,))))
         handed = 0
         for session in sessions:
-            if session.add_message(frame, taken):
+            if session.add_message(frame, progress):
                 handed += session.is_open
             else:
                 self._counters.add("relay.dropped_queue_full")

@@ -16,7 +16,7 @@ from engine.core.counters import Counters
 from engine.core.errors import TransportError
 from engine.network.libp2p.ports import Host, PeerId, Stream
 from engine.network.waku.protocols import RELAY_PROTOCOL
-from engine.network.waku.relay.taken import Unconfirmed
+from engine.network.waku.relay.taken import Progress, Unconfirmed
 from engine.network.waku.send_queue import Chunk, SendQueue, SendQueueLimits
 
 _READ_BYTES = 1_024
@@ -72,11 +72,11 @@ class RelaySession:
         self._stream: Stream | None = None
         self._unconfirmed = Unconfirmed(pause_s=settings.confirm_pause_s, counters=counters)
 
-    def add_message(self, frame: bytes, taken: asyncio.Future[None] | None) -> bool:
-        """Return False if the frame was refused; ``taken`` is done once the peer has read it."""
+    def add_message(self, frame: bytes, progress: Progress | None) -> bool:
+        """Return False if the frame was refused; ``progress`` is told when it is written, read."""
         added = self.queue.add_message(frame)
         if added:
-            self._unconfirmed.add(taken)
+            self._unconfirmed.add(progress)
         return added
 
     async def run(self) -> None:
