@@ -69,7 +69,7 @@ def source_of(paths: ProfilePaths, key: DatabaseKey | None = None) -> BackupSour
 
 
 async def on_a_thread(work: Callable[[Progress], R], follow: Follow, goes_on: GoesOn) -> R:
-    """What ``work`` returns; whoever cancels this stops it soon."""
+    """Return what ``work`` returns; cancelling this stops it soon."""
     loop, is_wanted = asyncio.get_running_loop(), True
 
     def progress(share: float) -> bool:

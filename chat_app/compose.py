@@ -54,9 +54,9 @@ NS_PER_MS = 1_000_000
 DAY_NS = 24 * 3_600 * 10**9
 MEGABYTE = 1_000_000
 SERVING = ServiceSettings(blobs=BlobServing())
-"""Sealed chunks of the files on this device, to whoever knows their names."""
+"""Sealed chunks of the files on this device, to those who know their names."""
 KEEPING = structs.replace(SERVING, store=StoreSettings(), archives_own_only=True)
-"""Also what was said in one's own conversations, for whoever missed it."""
+"""Also what was said in one's own conversations, for those who missed it."""
 
 
 class Overrides(Struct, frozen=True, kw_only=True):

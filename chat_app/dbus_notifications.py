@@ -53,7 +53,7 @@ _ANSWERS: Final[Mapping[str, Callable[[str], NotificationAnswer]]] = {
 _NORMAL: Final = 1
 _BY_EXPIRY: Final = 1
 _UNSPEAKABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""The bus hangs up on whoever says NUL or a lone surrogate; the rest no desktop can draw."""
+"""The bus hangs up after NUL or a lone surrogate; no desktop can draw the rest."""
 
 logger = logging.getLogger(__name__)
 

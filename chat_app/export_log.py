@@ -1,9 +1,9 @@
 """``causerie export-log``: recorded deliveries as Parquet or JSON lines, one file for each table.
 
-A log may be written to meanwhile; whoever writes it is asked for the order of conversations as of
-now, and if nobody answers, as after a kill, that is said.  A log that cannot be read is named with
-the reason and left out, a row that does not keep to the contract is counted and left out; the exit
-status tells of both.
+A log may be written to meanwhile.  The program that writes it is asked for the order of
+conversations as of now; if it does not answer, as after a kill, the output says so.  A log that
+cannot be read is named with the reason and left out, a row that breaks the contract is counted and
+left out; the exit status tells of both.
 """
 
 import argparse

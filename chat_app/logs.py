@@ -51,7 +51,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str] | None]] = {
     "message_id": re.compile(r"[A-Za-z0-9_-]{1,64}"),
     "peer": re.compile(r"[A-Za-z0-9]{1,64}"),
     "port": None,
-    "problem": _SENTENCE,  # only if whoever logs it says that the words are ours
+    "problem": _SENTENCE,  # only if the caller says that the words are ours
     "profile": re.compile(r"[A-Za-z0-9._-]{1,40}"),
     "protocol": re.compile(r"/[A-Za-z0-9_./-]{1,96}"),
     "reason": _WORD,

@@ -57,7 +57,7 @@ def _is_private(place: Path) -> bool:
 
 
 class InstanceServer(QObject):
-    """To be made by whoever holds the profile's lock: what stands at the name is stale."""
+    """Make it only while holding the profile's lock: what stands at the name is stale then."""
 
     called = Signal(str)
     """A second start: its link, or "" if it had none."""

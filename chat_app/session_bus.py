@@ -2,7 +2,7 @@
 
 Messages are jeepney's; who waits for which answer, and for how long, is decided here: nobody who
 asks blocks the window, an answer that never comes costs one entry of a bounded table, and one that
-comes too late still reaches whoever asked for it.  What is not D-Bus ends the connection.
+comes too late still reaches who asked for it.  What is not D-Bus ends the connection.
 """
 
 import asyncio
@@ -192,7 +192,7 @@ class SessionBus:
                 member=str(fields.get(HeaderFields.member, "")),
                 body=message.body,
             )
-            # After whoever waits for an answer that came before it.
+            # After those who wait for an answer that came before it.
             asyncio.get_running_loop().call_soon(self.on_signal, signal)
             return
         future = self._waiting.pop(fields.get(HeaderFields.reply_serial, 0), None)
@@ -208,4 +208,4 @@ class SessionBus:
 def _fail(future: asyncio.Future[tuple[object, ...]], error: BusError) -> None:
     if not future.done():
         future.set_exception(error)
-        future.exception()  # Whoever asked may have stopped waiting.
+        future.exception()  # Who asked may have stopped waiting.

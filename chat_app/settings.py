@@ -356,7 +356,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One setting as declared, for whoever writes files, pages and complaints."""
+    """One setting as declared: files, pages and complaints are written from it."""
 
     section: str
     name: str

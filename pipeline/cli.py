@@ -101,4 +101,4 @@ def _is_small(arguments: argparse.Namespace) -> bool:
         sizes = (piece.bytes for piece in find_pieces([*inputs, Path(arguments.out) / "bronze"]))
         return sum(sizes) <= SMALL_INPUT_BYTES
     except OSError:
-        return False  # Whoever reads it says what is wrong.
+        return False  # Reading it says what is wrong.

@@ -20,7 +20,7 @@ from pipeline.manifest import Json, LakeError
 from pipeline.sources.delivery import source_schema
 
 KEPT_VERSIONS: Final = 2
-"""The last but one stays, for whoever is reading it."""
+"""The last but one stays for those who are reading it."""
 SEGMENT: Final = "segment"
 
 

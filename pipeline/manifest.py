@@ -1,9 +1,9 @@
 """Parquet that is whole or not there: directories that a manifest names, swapped in one step.
 
 A directory is written under a name that begins with a dot, renamed when it is complete, and counts
-only once the manifest, itself replaced in one step, names it.  Whoever reads follows the manifest,
-so a reader never sees a part, and what a killed run left behind is removed by the next.  It takes a
-file system whose rename is atomic: a disk, NFS, CephFS; not an object store.
+only once the manifest, itself replaced in one step, names it.  Readers follow the manifest and
+never see a part; the next run removes what a killed one left behind.  It takes a file system whose
+rename is atomic: a disk, NFS, CephFS; not an object store.
 """
 
 import fcntl

@@ -69,8 +69,8 @@ def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared
 def write_silver(spark: SparkSession, lake: Lake, place: Path) -> Mapping[str, Json]:
     """All silver tables below ``place``; of each its schema is told.
 
-    Whoever reads knows it then: Spark would look into files for it, by a job for each table, and
-    finds none where an empty table is kept in directories.
+    Readers know it then.  Spark would look into files for it, by a job for each table, and would
+    find none where an empty table is kept in directories.
     """
     rows = {table: lake.bronze(spark, table) for table in TABLES}
     told: dict[str, Json] = {}

@@ -322,7 +322,7 @@ def mid_of(message_id: Column) -> Column:
 def members(membership: DataFrame, entry: DataFrame, logs: DataFrame) -> DataFrame:
     """Who belongs to a channel, as all logs together tell; the newest stay of each counts.
 
-    Whoever has a log of the channel is in here too; without a membership ``joined_ms`` is null, and
+    Who has a log of the channel is in here too; without a membership ``joined_ms`` is null, and
     what is missing in that log is undefined.
     """
     told = good(membership)

@@ -68,10 +68,6 @@ def strung(
     return tuple([*placed, *holes, *waiting][-MAX_BEADS:])
 
 
-def beads_of(messages: Sequence[MessageView], missing: int) -> tuple[Bead, ...]:
-    return tuple(bead for bead, _message in strung(messages, missing))
-
-
 def health_words(conversation: ConversationView, *, offline: bool = False) -> tuple[str, str]:
     """The part in the warning colour, and the rest.
 

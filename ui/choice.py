@@ -12,7 +12,7 @@ class Choice(QComboBox):
     """With an arrow of ours: a style sheet takes Qt's away."""
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Whoever scrolls a page over it wants to choose nothing."""
+        """Scrolling the page under it must not change the choice."""
         event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:

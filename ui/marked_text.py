@@ -84,8 +84,8 @@ def copied_text(text: str, spans: Sequence[TextSpan], start: int, end: int) -> s
     """What was typed between two indexes.
 
     Marks come along if all of what they mark is in it and something else, too: a word taken out of
-    a bold sentence has none, a bold word within a sentence keeps its own.  Whoever takes all that
-    is shown gets all that was typed.
+    a bold sentence has none, a bold word within a sentence keeps its own.  All that is
+    shown, taken together, is all that was typed.
     """
     units = utf16(text)
     hidden = [(s.start, s.start + s.length) for s in spans if s.kind is SpanKind.HIDDEN]

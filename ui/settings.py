@@ -175,11 +175,6 @@ class UiSettings:
         return self.get("tell_typing") != "no"
 
     @property
-    def tell_presence(self) -> bool:
-        """Whether people hear that one is online."""
-        return self.get("tell_presence") != "no"
-
-    @property
     def confirm_links(self) -> bool:
         """Whether it is asked before another program opens an address."""
         return self.get("confirm_links") != "no"

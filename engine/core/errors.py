@@ -96,7 +96,7 @@ class StorageFault(StrEnum):
     NOT_FOUND = "not_found"
     """The conversation is not in the profile."""
     CONTRADICTION = "contradiction"
-    """What was to be saved contradicts what is stored already."""
+    """The write contradicts what is stored already."""
     NOT_STORABLE = "not_storable"
     """A value does not fit the database."""
     NO_ROOM_TO_CARRY_OVER = "no_room_to_carry_over"

@@ -83,7 +83,7 @@ def derive_secret(passphrase: str, *, salt: bytes, cost: Cost) -> BackupSecret:
 
 
 def pseudonym_of(signing_key: bytes) -> bytes:
-    """The same for all backups of a profile; says nothing to whoever does not know its key."""
+    """The same for all backups of a profile; says nothing to those who do not know its key."""
     named = hmac.digest(signing_key, _PSEUDONYM_DOMAIN.encode(), "sha256")
     return named[:PSEUDONYM_BYTES]
 

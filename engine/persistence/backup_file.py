@@ -94,7 +94,7 @@ class BackupWriter:
             raise not_written(error) from error
 
     def give_name(self) -> None:
-        """What had the name is replaced."""
+        """Rename the finished file, replacing one that has the name."""
         try:
             self._file.close()
             self.passing.replace(self._target)

@@ -17,7 +17,7 @@ from engine.persistence.origin_mark import mark_as_received
 def write_whole(
     path: Path, pieces: Iterable[bytes], *, is_received: bool, mode: int = 0o666
 ) -> None:
-    """What is there is replaced.
+    """Write the file, replacing one that is there.
 
     Raises StorageError with ``FILE_NOT_WRITTEN`` and the system's reason.
     """

@@ -4,10 +4,10 @@ A start that has read rows of the log keeps them as memory has them: in pages (`
 together in a row of ``log_pages``, and, whenever these have grown by an eighth, their look-up by id
 (``log_buckets``).  The next start reads those, and as rows only what is newer.
 
-Whatever contradicts the pages is noted by triggers, whoever writes.  A message that
-comes late, before their end, goes to ``log_late`` and is read after them; if there are many of
-those, or if a message leaves the log, the pages from there on are made again.  The rows alone
-count: what is damaged, or does not fit them, is left and made again, and the log's reader is told
+Triggers note whatever contradicts the pages, in every connection.  A message that comes late,
+before their end, goes to ``log_late`` and is read after them; if there are many of those, or if a
+message leaves the log, the pages from there on are made again.  The rows alone count: pages that
+are damaged, or do not fit them, are made again, and the log's reader is told
 (``LogTable.distrusted``).  Runs inside the store's transaction.
 """
 

@@ -453,7 +453,7 @@ def add_file_holders(connection: sqlite3.Connection) -> None:
 
 
 def add_search(connection: sqlite3.Connection) -> None:
-    """What is here already is indexed later, bit by bit."""
+    """Add the search's tables; existing messages are indexed later, bit by bit."""
     for statement in SEARCH_TABLES:
         connection.execute(statement)
     connection.execute("PRAGMA user_version = 9")

@@ -2,7 +2,7 @@
 
 ``search_N`` is an FTS5 table without the texts; N counts how often it was made anew.  A message is
 indexed under its ``message_key``.  New ones are those beyond ``indexed_to``, so receiving costs
-nothing; triggers note in ``search_due`` whichever changed or went, whoever writes.  Messages of an
+nothing; triggers note in ``search_due`` which changed or went, in every connection.  Messages of an
 old profile are indexed downwards from ``old_from`` to ``old_after``.
 
 Each term begins with the code of a bucket: a stretch of Lamport timestamps with a few thousand

@@ -28,7 +28,7 @@ from engine.session.pair.saved import OwnProfile
 
 
 class ProfileStart(Struct, frozen=True, kw_only=True):
-    """What the services are made from; ``picture`` is b"" if there is none."""
+    """The services are made from this; ``picture`` is b"" if there is none."""
 
     identity: Identity
     profile: ProfileRecord

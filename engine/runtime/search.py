@@ -36,7 +36,7 @@ from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import sender_name, shown_name
 
 SETTLE_S: Final = 1.0
-"""What comes together is indexed together."""
+"""Messages that come within this time are indexed together."""
 BREATHE_S: Final = 0.05
 """Pause between two slices, so that other writes come first."""
 MOST_SLICES: Final = 16

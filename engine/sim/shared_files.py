@@ -1,8 +1,8 @@
 """Files that members of a trial send and fetch: true ones, and those of members who lie.
 
 Sealed chunks lie on one shelf from which everybody gets them at once; how they travel is another
-trial's subject.  A lie is about the root, the size, the chunks' hashes or the key.  Whoever fetches
-checks as a device does.
+trial's subject.  A lie is about the root, the size, the chunks' hashes or the key.  Who fetches a
+file checks it as a device does.
 """
 
 from collections.abc import Callable

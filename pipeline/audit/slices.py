@@ -95,7 +95,7 @@ def files(place: Path) -> list[Path]:
 
 
 def dealt(found: Sequence[Slice]) -> list[list[Slice]]:
-    """What each task reads: the largest first, each to whoever has least."""
+    """What each task reads: the largest first, each to the task that has least."""
     rows = sum(one.rows for one in found)
     tasks = max(1, min(len(found), max(LEAST_TASKS, rows // ROWS_OF_TASK)))
     hands: list[list[Slice]] = [[] for _ in range(tasks)]

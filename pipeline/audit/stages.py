@@ -3,7 +3,7 @@
 A **work** turns batches into batches and sees those of its task alone.  Spark runs works in its
 Python workers, moves what they make between stages, keeps it and starts again what died.  To Java a
 batch is one row, some bytes: it looks at none of the rows in it, so nothing is compiled for them,
-and whoever makes rows for another task puts them together by task.  To start workers for a few rows
+and a work that makes rows for another task groups them by task.  To start workers for a few rows
 takes longer than the rows: then the same works run here, one after the other.
 """
 

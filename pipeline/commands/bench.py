@@ -1,6 +1,6 @@
 """``bench``: the audit measured where Spark runs, on made-up events with known faults.
 
-For whoever wants to know what their machine or cluster does; the project's own figures come from
+It shows what a machine or cluster can do; the project's own figures come from
 ``python -m benchmarks pipeline``.  What makes the events is in the source tree and needs DuckDB, so
 an installed package says that instead.  What it does meanwhile is told on standard error: on a busy
 machine a minute passes between two lines, and there is nothing else to see.

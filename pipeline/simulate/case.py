@@ -197,9 +197,9 @@ def share_ms(times_ms: Sequence[float], share: float) -> float:
 
 
 def deal(cases: Sequence[Case], hands: int) -> list[int]:
-    """For each case the hand that gets it: the heaviest first, to whoever has least.
+    """For each case the hand that gets it: the heaviest first, to the one that has least.
 
-    Hands are numbered by their load, the heaviest is 0: whoever works them off in this order has
+    Hands are numbered by their load, the heaviest is 0: a worker who takes them in this order has
     the small ones left when the others end.
     """
     loads = [(0.0, hand) for hand in range(hands)]

@@ -77,7 +77,7 @@ class Member(ChannelParticipant):
         return len(self.acked_ms) if self.is_sure else len(self.acked_ms.keys() | self.maybe_ms)
 
     def _note_maybe(self, message_id: MessageId, name: str, now_ms: UnixMs) -> None:
-        """Whoever held it when the filter was sent holds it now."""
+        """Who held it when the filter was sent holds it now."""
         if (message_id, name) not in self.maybe_ms:
             self.maybe_ms[message_id, name] = now_ms
             self.false_maybe += not self.holds(message_id, name)

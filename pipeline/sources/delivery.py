@@ -139,7 +139,7 @@ class DeliveryReader(DataSourceReader):
 
 
 def _cut(piece: Piece) -> list[Piece]:
-    """A log that cannot be read stays whole: whoever reads it says why."""
+    """A log that cannot be read stays whole: its reader says why."""
     try:
         with LogReader(Path(piece.path)) as log:
             return sliced(piece, log.last_seq())

@@ -188,7 +188,6 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert window.notifications
     window.put("notifications", "no")
     assert window.tell_typing
-    assert window.tell_presence
     window.put("tell_typing", "no")
     window.put("tell_presence", "no")
     assert not kept.settings.privacy.presence, "at once"
@@ -205,7 +204,7 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert not window.show_message_text
     assert not window.notifications
     assert not window.tell_typing
-    assert not window.tell_presence
+    assert not settings.privacy.presence
     assert window.fetch_pictures_below_mb == 0
 
 

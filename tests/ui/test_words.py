@@ -11,7 +11,7 @@ from engine.core.ids import DeliveryState
 from engine.core.problems import ConnectionReason
 from engine.events import ConnectionLevel, ConnectionView, DeliveryView
 from tests.ui.scripted_engine import ScriptedEngine, member
-from ui.beads import Bead, beads_of, health_words
+from ui.beads import Bead, health_words, strung
 from ui.connection_words import connection_line, traffic
 from ui.conversation_words import chance_words, members_line, typing_line
 from ui.desktop.notification_words import message_line
@@ -134,10 +134,12 @@ def test_beads_stand_in_order_with_holes_before_what_waits_for_them() -> None:
     rows[1] = replace(rows[1], late=True)
     rows[2] = replace(rows[2], delivery=DeliveryView(state=DeliveryState.FAILED))
     rows[3] = replace(rows[3], waiting=True)
-    assert beads_of(rows, 9) == (
-        Bead.HERE, Bead.LATE, Bead.FAILED, Bead.MISSING, Bead.MISSING, Bead.MISSING, Bead.HERE,
+    here, late, failed, waiting = rows
+    assert strung(rows, 9) == (
+        (Bead.HERE, here), (Bead.LATE, late), (Bead.FAILED, failed),
+        (Bead.MISSING, None), (Bead.MISSING, None), (Bead.MISSING, None), (Bead.HERE, waiting),
     )  # fmt: skip
-    assert len(beads_of(rows * 10, 9)) == 11
+    assert len(strung(rows * 10, 9)) == 11
 
 
 def test_the_health_line_says_what_needs_care() -> None:

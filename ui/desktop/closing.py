@@ -1,8 +1,8 @@
 """What closing the window means: it goes to the tray, or the program ends, and that is said before.
 
 With a tray the user is asked once, and the answer is a setting.  Without one it is said once that
-nothing arrives any more.  Whoever quits by the menu has said what they want, and a session that
-ends is not held up.
+nothing arrives any more.  Quitting by the menu asks nothing, and a session that ends is
+not held up.
 """
 
 from enum import Enum, auto

@@ -179,7 +179,6 @@ class WhoRow(PressableRow):
 
     def __init__(self, *, is_group: bool = False) -> None:
         super().__init__()
-        self._is_group = is_group
         self.avatar = Avatar(32, is_group=is_group)
         self.name = ElidedText(face="label", strong=True)
         self.line = ElidedText(face="caption", colour="ink2")

@@ -184,7 +184,7 @@ class AckReview:
                 room -= parts.answers.plan_push(message_id, at_ms, sender_id, now_ms=now_ms)
 
     def _lacking(self, sender_id: ParticipantId, now_ms: UnixMs) -> list[LogEntry]:
-        """What the member is missing, by Lamport timestamp: it can deliver the oldest at once.
+        """Entries that the member lacks, by Lamport timestamp: it can deliver the oldest at once.
 
         Leaves out what was sent a moment ago, and what waits there for another missing message.
         """

@@ -1,8 +1,8 @@
 """How fast the bytes of files go out, of all requests together: a bucket below the relay.
 
 Every piece waits for its turn, in the order in which they came.  While people talk here there is
-much less: sealing, sending and storing a file take the processor and the disks of both sides, and
-whoever writes a text waits for those, not for the line.
+much less: sealing, sending and storing a file take the processor and the disks of both sides, and a
+text waits for those, not for the line.
 """
 
 from collections.abc import Callable

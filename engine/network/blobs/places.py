@@ -1,8 +1,8 @@
 """Who is served at once: so many requests in all, of a network, and of a peer.
 
 Slow readers with many identities could hold every place.  So a request has an end, whatever comes
-of it, and when there is no room, whoever has fewest comes first: the oldest request of the network
-that has most of them, and in it of the peer that has most, gives way to somebody who has less.
+of it.  When there is no room, those with fewest places come first: the network with most of them,
+and in it the peer with most, gives up its oldest request to somebody who has less.
 """
 
 import asyncio

@@ -30,7 +30,7 @@ class EdgeObserver(MetadataObserver, Protocol):
 
 
 class EdgeParts(Struct, frozen=True, kw_only=True):
-    """What outlives a stop and is used by the parts that do not."""
+    """Parts that outlive a stop, for those that do not."""
 
     pace: EdgePace
     nodes: ServiceNodes

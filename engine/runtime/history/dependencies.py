@@ -1,4 +1,4 @@
-"""What history is given: a network to ask Stores over, and where their messages go."""
+"""History's dependencies: a network to ask Stores over, and where their messages go."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
@@ -24,7 +24,7 @@ OpenPage: TypeAlias = Callable[[Sequence[HistoryMessage]], Awaitable[OpenedPage]
 
 
 class HistoryDependencies(Struct, frozen=True, kw_only=True):
-    """What history is given by the engine."""
+    """The engine hands these to history."""
 
     network: StoreNetwork | None
     """None: no Stores are ever asked."""

@@ -56,7 +56,6 @@ class Lockstep:
             )
             for name in (A, B)
         }
-        self.sent_by = {A: 0, B: 0}
         self._id_of = id_of
         self._bodies: dict[MvdsId, MvdsMessage] = {}
 
