@@ -13,7 +13,7 @@ from functools import partial
 from engine.core.content import Text
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import UnixMs
-from engine.sim.judge import Verdict, judge
+from engine.sim.judge import Verdict, held_by_all, judge
 from engine.sim.network import SimNetwork
 from engine.sim.session_participant import SessionParticipant
 
@@ -78,13 +78,16 @@ def play(spec: DemoSpec) -> DemoResult:
     last_ms = _plan_talk(network, people, spec)
     network.run_until(UnixMs(last_ms + 1))
 
+    def verdict() -> Verdict:
+        return judge(person.observation() for person in people)
+
     def settled() -> bool:
-        verdict = judge(person.observation() for person in people)
-        return verdict.converged and verdict.held_by_all == spec.messages
+        """Asked every virtual second; logs and timelines are read only if it may be so."""
+        held = held_by_all([person.seen for person in people])
+        return held == spec.messages and verdict().converged
 
     network.run_until(UnixMs(last_ms + LONGEST_SILENCE_MS), stop=settled)
-    verdict = judge(person.observation() for person in people)
-    return _result(verdict, spec, network.now_ms)
+    return _result(verdict(), spec, network.now_ms)
 
 
 def _name(index: int) -> str:

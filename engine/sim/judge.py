@@ -7,7 +7,7 @@ The judge sees only what participants showed and hold at the end. The rules are 
 promise that a certain holder really holds the message.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from msgspec import Struct
@@ -81,7 +81,6 @@ def judge(observations: Iterable[Observation]) -> Verdict:
     """Judge a run by what every participant saw."""
     seen = list(observations)
     logs = {item.participant_id: set(item.log) for item in seen}
-    everyone = frozenset(logs)
     sent = {message_id for item in seen for message_id in item.sent}
     converged = all(item.log == seen[0].log for item in seen) and all(
         sent <= log for log in logs.values()
@@ -96,7 +95,7 @@ def judge(observations: Iterable[Observation]) -> Verdict:
             len(item.deliveries) - len({message_id for message_id, _ in item.deliveries})
             for item in seen
         ),
-        held_by_all=sum(_held_by_all(item, everyone) for item in seen),
+        held_by_all=held_by_all(seen),
         false_certain_holders=sum(_false_holders(item, logs) for item in seen),
         retransmissions=sum(item.retransmissions for item in seen),
         shown_differently=sum(item.shown != seen[0].shown for item in seen),
@@ -113,10 +112,13 @@ def causal_violations(observation: Observation) -> int:
     return violations
 
 
-def _held_by_all(item: Observation, everyone: frozenset[ParticipantId]) -> int:
-    others = everyone - {item.participant_id}
+def held_by_all(seen: Sequence[Observation]) -> int:
+    """The number of messages whose sender knows for certain that all others hold them."""
+    everyone = frozenset(item.participant_id for item in seen)
     return sum(
-        others <= item.certain_holders.get(message_id, set()) for message_id in set(item.sent)
+        everyone - {item.participant_id} <= item.certain_holders.get(message_id, set())
+        for item in seen
+        for message_id in set(item.sent)
     )
 
 

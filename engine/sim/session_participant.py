@@ -230,7 +230,8 @@ class SessionParticipant:
 
     def perform(self, transition: SessionTransition) -> list[Outgoing]:
         """Write, then return what goes out."""
-        self.store.apply(transition.writes)
+        if transition.writes:
+            self.store.apply(transition.writes)
         for write in transition.writes:
             if isinstance(write, ApplyChannel):
                 for channel_write in write.writes:
