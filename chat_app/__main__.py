@@ -73,6 +73,10 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:  # noqa: PLR0911 - a
             from chat_app.backing_up import back_up
 
             return back_up(asked)
+        case "erase":
+            from chat_app.erasing import erase_command
+
+            return erase_command(asked)
         case "restore":
             from chat_app.restoring import restore
 
@@ -230,6 +234,8 @@ def _parser() -> _Parser:
     add_export_commands(commands, _add_profile)
     commands.add_parser("open-history")  # Without help: the window starts it for itself.
     _add_backup(commands)
+    erase = commands.add_parser("erase", help="erase this profile; its name is asked for")
+    _add_profile(erase)
     return parser
 
 

@@ -45,6 +45,7 @@ from chat_app.window_settings import WindowSettings
 from engine.core.errors import ChatError, SettingsUnwritableError, TransportError, TransportFault
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
+from engine.persistence.erase import is_being_erased
 from engine.persistence.errors import CarryOverStoppedError, ProfileInUseError
 from engine.persistence.key import DatabaseKey
 from engine.persistence.lock import ProfileLock
@@ -88,6 +89,10 @@ class RestoreAskedError(Exception):
     """The window closed for a backup to be restored, which needs the profile for itself."""
 
 
+class EraseAskedError(Exception):
+    """The window closed for the profile to be erased."""
+
+
 class WindowOptions(Struct, frozen=True, kw_only=True):
     """What the command line said.
 
@@ -114,11 +119,11 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
     Raises ConfigError, StorageError, TransportError for what keeps it from opening.
     """
     require_display()
-    action, keys = StartAction.TRY_AGAIN, Keys()
+    action, keys, erases = StartAction.TRY_AGAIN, Keys(), False
     while True:
         try:
             options = _prepared(action, paths, options)
-            status = open_or_hand_over(paths, options, keys)
+            status = (_erase if erases else open_or_hand_over)(paths, options, keys)
             if status != _START_AGAIN:
                 return status
             action = StartAction.TRY_AGAIN
@@ -126,19 +131,37 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
         except (RestoreAskedError, ForgottenError) as error:
             action = StartAction.TRY_AGAIN
             paths = _restored_as_asked(paths, beside=isinstance(error, ForgottenError))
+        except EraseAskedError:
+            action, erases = StartAction.TRY_AGAIN, True
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
             action = ask_about(error, paths)
-            if action is StartAction.QUIT:
+            opened = _to_be_opened(action, paths, keys)
+            if opened is None:
                 raise
-            if action is StartAction.RESTORE:
-                paths = _restored_beside(paths)
-            if action is StartAction.READ_WHAT_CAN_BE:
-                opened = _recovered(paths, keys)
-                if opened is None:
-                    raise
-                paths = opened
+            paths = opened
+
+
+def _to_be_opened(action: StartAction, paths: ProfilePaths, keys: Keys) -> ProfilePaths | None:
+    """The profile of the next try, which may be made first; None: there is no further try."""
+    match action:
+        case StartAction.QUIT:
+            return None
+        case StartAction.RESTORE:
+            return _restored_beside(paths)
+        case StartAction.READ_WHAT_CAN_BE:
+            return _recovered(paths, keys)
+        case _:
+            return paths
+
+
+def _erase(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
+    del keys  # Whoever may remove the profile needs none.
+    from chat_app.erasing import erase_profile  # noqa: PLC0415 - seldom wanted
+
+    erase_profile(paths, options.start_command)
+    return 0
 
 
 def _restored_as_asked(paths: ProfilePaths, *, beside: bool) -> ProfilePaths:
@@ -211,6 +234,8 @@ def _prepared(action: StartAction, paths: ProfilePaths, options: WindowOptions) 
 
 
 def _open(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
+    if is_being_erased(paths.directory):
+        _erase(paths, options, keys)
     directory = open_profile_directory(paths.directory)
     with ProfileLock(directory):
         read = _settings(paths)
@@ -260,7 +285,7 @@ async def _run(
             progress=carrying_over.progress,
             key=opened.key,
         )
-        restore_asked = asyncio.Event()
+        restore_asked, erase_asked = asyncio.Event(), asyncio.Event()
         daily = RollingBackups(
             paths,
             engine,
@@ -282,6 +307,8 @@ async def _run(
                     daily=daily,
                     passphrase=control_of_key,
                     restore=None if engine.identity() else restore_asked.set,
+                    profile_name=paths.name,
+                    erase=erase_asked.set,
                 )
                 window = make_window(engine, memory, context)
                 for link in opened.links:
@@ -294,6 +321,8 @@ async def _run(
             await engine.stop()
     if restore_asked.is_set():
         raise RestoreAskedError
+    if erase_asked.is_set():
+        raise EraseAskedError
     return interrupts.status
 
 

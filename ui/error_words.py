@@ -118,6 +118,9 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         " that."
     ),
     StorageFault.FILE_NOT_READ: lambda: tr("The file cannot be read: {detail}."),
+    StorageFault.NOT_ERASED: lambda: tr(
+        "Not all of the profile could be erased ({detail}). Try again to go on with it."
+    ),
     StorageFault.FILES_FULL: lambda: tr(
         "As many files are kept here as there may be; delete some first."
     ),

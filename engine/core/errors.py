@@ -129,6 +129,8 @@ class StorageFault(StrEnum):
     """Into which the user wanted something written; ``detail``: its path."""
     FILE_NOT_READ = "file_not_read"
     """A file that the user wanted to send; ``detail``: the system's own reason."""
+    NOT_ERASED = "not_erased"
+    """Not all of the profile; ``detail``: its path and the system's own reason."""
     FILES_FULL = "files_full"
     """As many bytes of files as this profile may keep."""
     OTHER = "other"

@@ -19,8 +19,10 @@ from ui.settings_page.section import SettingsSection
 from ui.translate import tr
 
 
-def data_section(bound: Bound, backups: BackupActs | None) -> SettingsSection:
-    """``backups``: None if they are not offered."""
+def data_section(
+    bound: Bound, backups: BackupActs | None, erase: Callable[[], None] | None
+) -> SettingsSection:
+    """``backups``, ``erase``: None if that is not offered."""
     section = SettingsSection(
         "data", "data", tr("Data"), tr("What is kept on this device, and for how long.")
     )
@@ -52,6 +54,15 @@ def data_section(bound: Bound, backups: BackupActs | None) -> SettingsSection:
         ),
         heading=tr("Kept for others"),
     )
+    if erase is not None:
+        section.add_rows(
+            ActionRow(
+                tr("Erase this profile"),
+                tr("Everything of it on this device. What others have stays with them."),
+                Button(tr("Erase…"), kind="danger"),
+                erase,
+            )
+        )
     return section
 
 

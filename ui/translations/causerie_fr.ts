@@ -1676,6 +1676,22 @@
         <translation>Saisissez votre phrase secrète</translation>
     </message>
     <message>
+        <source>Erase</source>
+        <translation>Effacer</translation>
+    </message>
+    <message>
+        <source>Erase this profile</source>
+        <translation>Effacer ce profil</translation>
+    </message>
+    <message>
+        <source>Erase this profile?</source>
+        <translation>Effacer ce profil&#x202f;?</translation>
+    </message>
+    <message>
+        <source>Erase…</source>
+        <translation>Effacer…</translation>
+    </message>
+    <message>
         <source>Errors only</source>
         <translation>Erreurs seulement</translation>
     </message>
@@ -1710,6 +1726,10 @@
     <message>
         <source>Everything is read.</source>
         <translation>Tout est lu.</translation>
+    </message>
+    <message>
+        <source>Everything of it on this device. What others have stays with them.</source>
+        <translation>Tout ce qui est sur cet appareil. Ce que d’autres ont reste chez eux.</translation>
     </message>
     <message>
         <source>Export {name}?</source>
@@ -2782,6 +2802,10 @@
     <message>
         <source>Not a picture</source>
         <translation>Pas une image</translation>
+    </message>
+    <message>
+        <source>Not all of the profile could be erased ({detail}). Try again to go on with it.</source>
+        <translation>Le profil n’a pas pu être effacé en entier ({detail}). Réessayez pour continuer.</translation>
     </message>
     <message>
         <source>Not all of this file is here.</source>
@@ -4576,6 +4600,10 @@
         <translation>Deux appareils, ou une copie de ce profil, ont compté leurs messages de la même façon et dit des choses différentes. Les deux messages sont gardés. N’utilisez un profil qu’à un seul endroit.</translation>
     </message>
     <message>
+        <source>Type the profile&apos;s name to go on: {name}</source>
+        <translation>Pour continuer, tapez le nom du profil&#xa0;: {name}</translation>
+    </message>
+    <message>
         <source>Unblock</source>
         <translation>Débloquer</translation>
     </message>
@@ -4774,6 +4802,10 @@
     <message>
         <source>What should people call you?</source>
         <translation>Comment doit-on vous appeler&#x202f;?</translation>
+    </message>
+    <message>
+        <source>What stays elsewhere: others keep what you wrote to them, and are not told. Backups and exported conversations stay where they are.</source>
+        <translation>Ce qui reste ailleurs&#xa0;: les autres gardent ce que vous leur avez écrit et n’en sont pas informés. Les sauvegardes et les conversations exportées restent où elles sont.</translation>
     </message>
     <message>
         <source>What the desktop is told, and what becomes of the window when you close it.</source>
@@ -5152,6 +5184,10 @@
         <translation>Votre empreinte, à comparer</translation>
     </message>
     <message>
+        <source>Your identity, all conversations, files, settings and logs go from this device, and Causerie closes. This cannot be undone: without a backup nobody can be you again.</source>
+        <translation>Votre identité, toutes les conversations, les fichiers, les réglages et les journaux quittent cet appareil, et Causerie se ferme. C’est irrévocable&#xa0;: sans sauvegarde, personne ne pourra plus être vous.</translation>
+    </message>
+    <message>
         <source>Your link could not be made: {error}</source>
         <translation>Votre lien n’a pas pu être fait&#xa0;: {error}</translation>
     </message>
@@ -5494,6 +5530,10 @@
     <message>
         <source>empty, or the full path of a folder</source>
         <translation>vide, ou le chemin complet d’un dossier</translation>
+    </message>
+    <message>
+        <source>erase this profile</source>
+        <translation>effacer ce profil</translation>
     </message>
     <message>
         <source>error: {text}</source>

@@ -32,6 +32,7 @@ from ui.window.backup_flows import BackupFlows
 from ui.window.channel_flows import ChannelFlows
 from ui.window.clock_notice import ClockNotice
 from ui.window.commands import Commands
+from ui.window.data_flows import DataFlows
 from ui.window.desktop import Desktop, DesktopParts
 from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
@@ -169,6 +170,7 @@ class MainWindow(QMainWindow):
         )
         self.commands = Commands(engine, self)
         self.backups = BackupFlows(surroundings, self.tasks, one_sheet, self.notices)
+        self.data = DataFlows(surroundings, one_sheet)
         self.pages = QStackedWidget()
         self.settings = SettingsFlows(
             SettingsParts(
@@ -183,6 +185,7 @@ class MainWindow(QMainWindow):
                 show_profile=self.commands.profile,
                 show_stores=self.flows.stores,
                 backups=self.backups,
+                data=self.data,
             ),
             self,
         )
@@ -267,6 +270,7 @@ class MainWindow(QMainWindow):
         self.people.profile_changed.connect(self._show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
         self.backups.close_requested.connect(self.close_at_once)
+        self.data.close_requested.connect(self.close_at_once)
         self.flows.contact_link_pressed.connect(self.people.show_contact_link)
         self.model.totals_changed.connect(self._show_totals)
         self.router.open_conversation_removed.connect(self._show_nothing_open)

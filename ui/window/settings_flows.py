@@ -21,6 +21,7 @@ from ui.settings_port import SettingName, SettingsPort
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.backup_flows import BackupFlows
+from ui.window.data_flows import DataFlows
 from ui.window.desktop import Desktop
 from ui.window.looks import Looks
 from ui.window.one_sheet import OneSheet
@@ -45,6 +46,7 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
     show_profile: Callable[[], None]
     show_stores: Callable[[], None]
     backups: BackupFlows
+    data: DataFlows
 
 
 class SettingsFlows(QObject):
@@ -119,7 +121,7 @@ class SettingsFlows(QObject):
                     stores=self._stores,
                     show_stores=self._show_stores,
                 ),
-                data.data_section(bound, parts.backups.acts()),
+                data.data_section(bound, parts.backups.acts(), parts.data.erase_act()),
                 data.recording_section(bound, self._ask_about_recording),
                 data.advanced_section(bound, self._open_file, self._open_folder),
             ),

@@ -45,6 +45,9 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """Called before the window closes to restore a backup; None: that is not offered."""
     passphrase: PassphrasePort | None = None
     """None: the window has no passphrase, and is not locked."""
+    profile_name: str = ""
+    erase: Callable[[], None] | None = None
+    """Called before the window closes for the profile to be erased; None: that is not offered."""
     explains_closing: bool = False
     """Whether it is said, once, that closing the window ends the program."""
     autostart: AutostartPort | None = None
