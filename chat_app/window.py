@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,10 +19,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject
 
-from chat_app.backing_up import WINDOW_FILE, WindowBackups
+from chat_app.backing_up import WINDOW_FILE, WindowBackups, source_of
 from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
-from chat_app.delivery_recording import RecordOptions, make_recorder
+from chat_app.delivery_recording import RecordOptions, delivery_directory, make_recorder
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
@@ -38,6 +39,7 @@ from chat_app.settings import Settings
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import write_default
 from chat_app.settings_reading import ReadSettings, load_what_is_right
+from chat_app.space import WindowSpace
 from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
@@ -256,7 +258,7 @@ async def _run(
     options: WindowOptions,
     keys: Keys,
 ) -> int:
-    settings = read.settings
+    settings, began_s = read.settings, time.time()
     control = NetworkControl(settings.network)
     overrides = Overrides(port=options.port, faults=options.faults)
     recorder = make_recorder(paths, settings, options.record)
@@ -307,6 +309,11 @@ async def _run(
                     daily=daily,
                     passphrase=control_of_key,
                     restore=None if engine.identity() else restore_asked.set,
+                    space=WindowSpace(
+                        partial(source_of, paths, opened.key),
+                        delivery_directory(paths),
+                        began_s=began_s,
+                    ),
                     profile_name=paths.name,
                     erase=erase_asked.set,
                 )

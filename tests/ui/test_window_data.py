@@ -1,16 +1,22 @@
-"""What the settings' data section leads to: erasing this profile."""
+"""What the settings' data section leads to: where the space goes, and erasing this profile."""
 
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_reading import load_settings
+from engine.core.errors import StorageError, StorageFault
+from engine.core.ids import ConversationId, MessageId
 from tests.ui.driving import Key, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import sheet_of, words_of
+from ui.backup_port import Follow, GoesOn
 from ui.dialogs.erase import EraseProfile
+from ui.dialogs.space import SpaceTaken
 from ui.settings_page.rows import ActionRow
+from ui.space_port import ConversationTakes, FilesHere, ProfileTakes
 from ui.window.window_context import WindowContext
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -49,3 +55,99 @@ def test_a_profile_is_erased_only_once_its_name_was_typed(tmp_path: Path) -> Non
 
     play(scenario)
     assert agreed == [True]
+
+
+class Space:
+    """A ``SpacePort``: what it finds is set by the test."""
+
+    def __init__(self, found: ProfileTakes) -> None:
+        self.found = found
+        self.measured = 0
+        self.freed = 0
+        self.fails = False
+
+    async def measure(self, follow: Follow, goes_on: GoesOn) -> ProfileTakes:
+        self.measured += 1
+        follow(0.5)
+        assert goes_on()
+        if self.fails:
+            raise StorageError("x", StorageFault.DAMAGED)
+        return self.found
+
+    async def let_records_go(self) -> None:
+        self.freed += 1
+        self.found = replace(self.found, records=0)
+
+
+def takes(group: ConversationId, **changes: object) -> ConversationTakes:
+    nothing = ConversationTakes(
+        conversation_id=group,
+        texts=1_200_000,
+        files=40_000_000,
+        evidence=2_300_000,
+        fetchable=FilesHere(2, 30_000_000),
+        message_ids=(MessageId("a"), MessageId("b")),
+        unheld=FilesHere(1, 4_000_000),
+        own=FilesHere(3, 6_000_000),
+        own_only_here=FilesHere(1, 2_000_000),
+    )
+    return replace(nothing, **changes)
+
+
+def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let_go(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "settings.toml"
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        port = Space(
+            ProfileTakes(
+                conversations=(takes(group),),
+                search=1_000_000,
+                lists=5_000,
+                unused=0,
+                kept_for_others=3_000_000,
+                records=70_000,
+                logs=9_000,
+                other=0,
+                total=47_584_000,
+            )
+        )
+        control = SettingsControl(path, load_settings(path))
+        around = WindowContext(space=port)
+        async with stage(engine, around=around, control=control) as it:
+            it.window.settings.open("data")
+            assert it.window.settings.page is not None
+            rows = it.window.settings.page.section("data").rows
+            row = next(row for row in rows if row.label.text() == "Where the space goes")
+            assert isinstance(row, ActionRow)
+            row.button.click()
+            sheet = await sheet_of(it.window, SpaceTaken)
+            await until(lambda: bool(sheet.rows))
+            assert "45.4 MB" in sheet.total.text()
+            first = sheet.rows[0]
+            assert first.title.text() == "Tide Gauge"
+            assert "Of 3 larger files of others, 2 can be fetched again" in first.hint.text()
+            assert "3 larger files are your own and stay; 1 of them" in first.hint.text()
+            assert first.button is not None
+            assert first.button.text() == "Let 28.6 MB go"
+            assert "Unused room" not in words_of(sheet)
+            port.found = replace(
+                port.found, conversations=(takes(group, fetchable=FilesHere(), message_ids=()),)
+            )
+            first.button.click()
+            await until(lambda: port.measured == 2 and sheet.rows[0] is not first)
+            assert engine.blobs.asked == [("cancel", "a"), ("cancel", "b")]
+            assert sheet.rows[0].button is None
+            records = sheet.rows[-1]
+            assert records.button is not None
+            port.fails = True
+            records.button.click()
+            await until(sheet.problem.isVisible)
+            assert port.freed == 1
+            sheet.close_button.click()
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)

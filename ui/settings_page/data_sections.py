@@ -20,13 +20,25 @@ from ui.translate import tr
 
 
 def data_section(
-    bound: Bound, backups: BackupActs | None, erase: Callable[[], None] | None
+    bound: Bound,
+    backups: BackupActs | None,
+    show_space: Callable[[], None] | None,
+    erase: Callable[[], None] | None,
 ) -> SettingsSection:
-    """``backups``, ``erase``: None if that is not offered."""
+    """None of what is not offered."""
     section = SettingsSection(
         "data", "data", tr("Data"), tr("What is kept on this device, and for how long.")
     )
     section.add_rows(*_backup_rows(bound, backups), heading=tr("Backup"))
+    if show_space is not None:
+        section.add_rows(
+            ActionRow(
+                tr("Where the space goes"),
+                tr("By conversation: texts, files, evidence; and what may be let go."),
+                Button(tr("Show…")),
+                show_space,
+            )
+        )
     section.add_rows(
         NumberRow(
             bound,

@@ -168,6 +168,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n larger files are your own and stay; {alone} of them nobody else is known to have.</source>
+        <comment>%n larger file is your own and stays; {alone} of it nobody else is known to have.</comment>
+        <translation>
+            <numerusform>%n plus grand fichier est à vous et reste&#x202f;; de celui-ci, {alone} n’est connu chez personne d’autre.</numerusform>
+            <numerusform>%n plus grands fichiers sont à vous et restent&#x202f;; pour {alone} d’entre eux, personne d’autre ne dit les avoir.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n members</source>
         <comment>%n member</comment>
         <translation>
@@ -646,6 +654,10 @@
     <message>
         <source>A content topic looks like /my-app/1/room/proto; &quot;{given}&quot; does not.</source>
         <translation>Un content topic ressemble à /my-app/1/room/proto&#x202f;; ce n’est pas le cas de «&#xa0;{given}&#xa0;».</translation>
+    </message>
+    <message>
+        <source>A conversation that was left</source>
+        <translation>Une conversation quittée</translation>
     </message>
     <message>
         <source>A file needs a name.</source>
@@ -1134,6 +1146,10 @@
     <message>
         <source>By content topic</source>
         <translation>Par content topic</translation>
+    </message>
+    <message>
+        <source>By conversation: texts, files, evidence; and what may be let go.</source>
+        <translation>Par conversation&#xa0;: textes, fichiers, preuves&#x202f;; et ce qui peut être libéré.</translation>
     </message>
     <message>
         <source>By the others&apos; clock</source>
@@ -2232,6 +2248,10 @@
         <translation>Arrêté. Rien n’a été changé.</translation>
     </message>
     <message>
+        <source>Its index of all messages.</source>
+        <translation>Son index de tous les messages.</translation>
+    </message>
+    <message>
         <source>Its messages are removed from this device. Nobody is told, and you can join again by its names.</source>
         <translation>Ses messages sont retirés de cet appareil. Personne n’en est informé, et vous pouvez le rejoindre à nouveau par ses noms.</translation>
     </message>
@@ -2388,8 +2408,16 @@
         <translation>Quitter {name}&#x202f;?</translation>
     </message>
     <message>
+        <source>Let earlier ones go</source>
+        <translation>Supprimer les précédents</translation>
+    </message>
+    <message>
         <source>Let it be scanned, or send the link over a channel you trust.</source>
         <translation>Faites-le scanner, ou envoyez le lien par un canal auquel vous vous fiez.</translation>
+    </message>
+    <message>
+        <source>Let {size} go</source>
+        <translation>Libérer {size}</translation>
     </message>
     <message>
         <source>Lets peers reach this device directly. 0: the system chooses one.</source>
@@ -2414,6 +2442,10 @@
     <message>
         <source>Log</source>
         <translation>Journal</translation>
+    </message>
+    <message>
+        <source>Logs</source>
+        <translation>Journaux</translation>
     </message>
     <message>
         <source>Look again</source>
@@ -2450,6 +2482,14 @@
             <numerusform>Peut-être détenu sous %n nom&#x202f;; ici rien n’est prouvé.</numerusform>
             <numerusform>Peut-être détenu sous %n noms&#x202f;; ici rien n’est prouvé.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Measured</source>
+        <translation>Mesuré</translation>
+    </message>
+    <message>
+        <source>Measuring…</source>
+        <translation>Mesure en cours…</translation>
     </message>
     <message>
         <source>Medium skin tone</source>
@@ -2646,6 +2686,10 @@
     <message>
         <source>New message from {sender}</source>
         <translation>Nouveau message de {sender}</translation>
+    </message>
+    <message>
+        <source>New messages fill it before the file grows.</source>
+        <translation>De nouveaux messages la remplissent avant que le fichier ne grandisse.</translation>
     </message>
     <message>
         <source>New reaction from {sender}</source>
@@ -2911,6 +2955,14 @@
         <source>Objects</source>
         <translation>Objets</translation>
     </message>
+    <message numerus="yes">
+        <source>Of %n larger files of others, {held} can be fetched again from members who hold them.</source>
+        <comment>Of %n larger file of others, {held} can be fetched again from members who hold it.</comment>
+        <translation>
+            <numerusform>Sur %n plus grand fichier d’autres personnes, {held} peut être récupéré auprès de membres qui l’ont.</numerusform>
+            <numerusform>Sur %n plus grands fichiers d’autres personnes, {held} peuvent être récupérés auprès de membres qui les ont.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>Of an unknown sender</source>
         <translation>D’un expéditeur inconnu</translation>
@@ -2946,6 +2998,10 @@
     <message>
         <source>On a message</source>
         <translation>Sur un message</translation>
+    </message>
+    <message>
+        <source>On its way to the database, and other files</source>
+        <translation>En route vers la base de données, et autres fichiers</translation>
     </message>
     <message>
         <source>On request</source>
@@ -3140,6 +3196,10 @@
         <translation>Les personnes avec qui vous discutez voient ce nom et cette image.</translation>
     </message>
     <message>
+        <source>People, addresses, lists</source>
+        <translation>Personnes, adresses, listes</translation>
+    </message>
+    <message>
         <source>People, groups, messages, commands</source>
         <translation>Personnes, groupes, messages, commandes</translation>
     </message>
@@ -3270,6 +3330,10 @@
     <message>
         <source>Record deliveries?</source>
         <translation>Noter les remises&#x202f;?</translation>
+    </message>
+    <message>
+        <source>Recorded deliveries</source>
+        <translation>Livraisons enregistrées</translation>
     </message>
     <message>
         <source>Recording</source>
@@ -3418,6 +3482,10 @@
     <message>
         <source>Screen</source>
         <translation>Écran</translation>
+    </message>
+    <message>
+        <source>Sealed; the settings say how much.</source>
+        <translation>Scellé&#x202f;; les réglages disent combien.</translation>
     </message>
     <message>
         <source>Search</source>
@@ -3574,6 +3642,10 @@
     <message>
         <source>Show their messages</source>
         <translation>Afficher ses messages</translation>
+    </message>
+    <message>
+        <source>Show…</source>
+        <translation>Afficher…</translation>
     </message>
     <message>
         <source>Signed {time}</source>
@@ -3782,6 +3854,10 @@
     <message>
         <source>Text size</source>
         <translation>Taille du texte</translation>
+    </message>
+    <message>
+        <source>Texts {texts}, files {files}, evidence and index {evidence}.</source>
+        <translation>Textes {texts}, fichiers {files}, preuves et index {evidence}.</translation>
     </message>
     <message>
         <source>That is far more than a message can hold ({most} kB). Nothing was pasted; it is still in the clipboard.</source>
@@ -4002,6 +4078,10 @@
     <message>
         <source>The same again</source>
         <translation>La même encore une fois</translation>
+    </message>
+    <message>
+        <source>The search</source>
+        <translation>La recherche</translation>
     </message>
     <message>
         <source>The setting &quot;{key}&quot; has an impossible value ({place}).</source>
@@ -4512,6 +4592,10 @@
         <translation>Ce profil s’ouvre avec sa phrase secrète.</translation>
     </message>
     <message>
+        <source>This profile takes {size} on this device.</source>
+        <translation>Ce profil occupe {size} sur cet appareil.</translation>
+    </message>
+    <message>
         <source>This profile was used in two places at once.</source>
         <translation>Ce profil a été utilisé à deux endroits à la fois.</translation>
     </message>
@@ -4650,6 +4734,10 @@
     <message>
         <source>Until switched on</source>
         <translation>Jusqu’à réactivation</translation>
+    </message>
+    <message>
+        <source>Unused room in the database</source>
+        <translation>Place inutilisée dans la base de données</translation>
     </message>
     <message>
         <source>Unusually much is sent here. Messages beyond a day&apos;s limit are kept aside and not shown.</source>
@@ -4866,6 +4954,10 @@
     <message>
         <source>Where the key lies</source>
         <translation>Emplacement de la clé</translation>
+    </message>
+    <message>
+        <source>Where the space goes</source>
+        <translation>Où va l’espace</translation>
     </message>
     <message>
         <source>Where to put the backup</source>
@@ -5808,6 +5900,10 @@
         <translation>n’est plus là</translation>
     </message>
     <message>
+        <source>let files go</source>
+        <translation>libérer des fichiers</translation>
+    </message>
+    <message>
         <source>list what was shared</source>
         <translation>lister ce qui a été partagé</translation>
     </message>
@@ -5842,6 +5938,10 @@
     <message>
         <source>maybe</source>
         <translation>peut-être</translation>
+    </message>
+    <message>
+        <source>measure the space</source>
+        <translation>mesurer l’espace</translation>
     </message>
     <message>
         <source>mentions you</source>
@@ -6214,6 +6314,10 @@
     <message>
         <source>show what is known of the message</source>
         <translation>afficher ce qu’on sait du message</translation>
+    </message>
+    <message>
+        <source>show where the space goes</source>
+        <translation>afficher où va l’espace</translation>
     </message>
     <message>
         <source>show who holds it</source>

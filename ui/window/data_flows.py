@@ -3,10 +3,14 @@
 A profile is erased where no engine has it open, so the window closes for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
+from engine.api import ChatEngine
+from engine.events import ConversationView
+from ui.space_port import ConversationTakes
+from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
@@ -15,14 +19,46 @@ from ui.window.window_context import WindowContext
 class DataFlows(QObject):
     close_requested = Signal()
 
-    def __init__(self, context: WindowContext, one_sheet: OneSheet) -> None:
+    def __init__(
+        self,
+        engine: ChatEngine,
+        tasks: Tasks,
+        one_sheet: OneSheet,
+        context: WindowContext,
+        conversations: Callable[[], Sequence[ConversationView]],
+    ) -> None:
         super().__init__(one_sheet.window)
-        self._context = context
+        self._engine = engine
+        self._tasks = tasks
         self._one = one_sheet
+        self._context = context
+        self._conversations = conversations
+
+    def space_act(self) -> Callable[[], None] | None:
+        """None: that is not offered; likewise below."""
+        return None if self._context.space is None else self.show_space
 
     def erase_act(self) -> Callable[[], None] | None:
-        """None: that is not offered."""
         return None if self._context.erase is None else self.erase
+
+    def show_space(self) -> None:
+        port = self._context.space
+        if port is None or self._engine.identity() is None:
+            return
+        from ui.dialogs.space import SpaceTaken  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            names = {view.conversation_id: view.name for view in self._conversations()}
+            await self._one.ask(
+                SpaceTaken(port, names, self._let_go, self._tasks, self._one.window)
+            )
+
+        self._one.start(tr("show where the space goes"), flow)
+
+    async def _let_go(self, takes: ConversationTakes) -> None:
+        """Of the files of others those that another member holds."""
+        for message_id in takes.message_ids:
+            await self._engine.files.cancel(takes.conversation_id, message_id)
 
     def erase(self) -> None:
         agreed = self._context.erase

@@ -170,7 +170,7 @@ class MainWindow(QMainWindow):
         )
         self.commands = Commands(engine, self)
         self.backups = BackupFlows(surroundings, self.tasks, one_sheet, self.notices)
-        self.data = DataFlows(surroundings, one_sheet)
+        self.data = DataFlows(engine, self.tasks, one_sheet, surroundings, self.model.conversations)
         self.pages = QStackedWidget()
         self.settings = SettingsFlows(
             SettingsParts(

@@ -121,7 +121,9 @@ class SettingsFlows(QObject):
                     stores=self._stores,
                     show_stores=self._show_stores,
                 ),
-                data.data_section(bound, parts.backups.acts(), parts.data.erase_act()),
+                data.data_section(
+                    bound, parts.backups.acts(), parts.data.space_act(), parts.data.erase_act()
+                ),
                 data.recording_section(bound, self._ask_about_recording),
                 data.advanced_section(bound, self._open_file, self._open_folder),
             ),

@@ -16,6 +16,7 @@ from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.lock_port import PassphrasePort
 from ui.screen import GrabScreens, grab_screens
 from ui.settings_port import SettingsPort
+from ui.space_port import SpacePort
 
 
 def _now() -> datetime:
@@ -45,6 +46,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """Called before the window closes to restore a backup; None: that is not offered."""
     passphrase: PassphrasePort | None = None
     """None: the window has no passphrase, and is not locked."""
+    space: SpacePort | None = None
+    """None: the window does not offer to show where the space goes."""
     profile_name: str = ""
     erase: Callable[[], None] | None = None
     """Called before the window closes for the profile to be erased; None: that is not offered."""

@@ -1,0 +1,224 @@
+"""Where the space goes: of each conversation and of the rest, and what may be let go.
+
+Only files that another member says to have are let go, since these can be fetched again; one's own
+are never.  Measuring takes a moment and stops when the sheet closes.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from engine.core.errors import ChatError
+from engine.core.ids import ConversationId
+from ui.controls import Button, Text
+from ui.dialogs.sheet import Sheet, problem_line, say_problem
+from ui.error_words import error_words
+from ui.file_words import size_words
+from ui.fitted_scroll_area import FittedScrollArea
+from ui.foreign_text import one_line
+from ui.problem_words import sentence
+from ui.progress_line import ProgressLine
+from ui.space_port import ConversationTakes, ProfileTakes, SpacePort
+from ui.tasks import Tasks
+from ui.translate import tr
+
+LetGo = Callable[[ConversationTakes], Awaitable[None]]
+"""The fetchable files of a conversation; raises ChatError."""
+_MOST_SHOWN = 200
+_LIST_HEIGHT = 330
+
+
+class SpaceTaken(Sheet):
+    def __init__(
+        self,
+        port: SpacePort,
+        names: Mapping[ConversationId, str],
+        let_go: LetGo,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(tr("Where the space goes"), parent=parent)
+        self._port = port
+        self._names = names
+        self._let_go = let_go
+        self._tasks = tasks
+        self._is_closed = False
+        self.total = Text(face="body", colour="ink2", wrap=True)
+        self.line = ProgressLine(tr("Measured"))
+        self.problem = problem_line()
+        self.rows: list[SpaceRow] = []
+        self.list = QWidget()
+        self._column = QVBoxLayout(self.list)
+        self._column.setContentsMargins(0, 0, 8, 0)
+        self._column.setSpacing(10)
+        self.area = FittedScrollArea(self.list)
+        self.area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area.setMinimumHeight(_LIST_HEIGHT)
+        self.area.setAccessibleName(tr("Where the space goes"))
+        for part in (self.total, self.line, self.problem, self.area):
+            self.body.addWidget(part)
+        self.close_button = self.add_close()
+        self.finished.connect(self._end)
+        self.measure()
+
+    def measure(self) -> None:
+        self.line.show()
+        self.area.hide()
+        self.total.setText(tr("Measuring…"))
+
+        async def work() -> None:
+            try:
+                found = await self._port.measure(self._show_share, lambda: not self._is_closed)
+            except ChatError as error:
+                if not self._is_closed:
+                    self.line.hide()
+                    self.total.setText("")
+                    say_problem(self.problem, sentence(error_words(error)))
+            else:
+                if not self._is_closed:
+                    self.show_found(found)
+
+        self._tasks.spawn(work, purpose=tr("measure the space"), retry=False)
+
+    def _show_share(self, share: float) -> None:
+        if not self._is_closed:
+            self.line.show_fraction(share)
+
+    def _end(self) -> None:
+        self._is_closed = True
+
+    # --- what there is ----------------------------------------------------------------------------
+
+    def show_found(self, found: ProfileTakes) -> None:
+        self.line.hide()
+        words = tr("This profile takes {size} on this device.")
+        self.total.setText(words.format(size=size_words(found.total)))
+        for row in self.rows:
+            self._column.removeWidget(row)
+            row.deleteLater()
+        self.rows = [*self._of_conversations(found), *self._of_the_rest(found)]
+        for row in self.rows:
+            self._column.addWidget(row)
+        self.area.show()
+
+    def _of_conversations(self, found: ProfileTakes) -> "Iterator[SpaceRow]":
+        for takes in found.conversations[:_MOST_SHOWN]:
+            name = self._names.get(takes.conversation_id) or tr("A conversation that was left")
+            row = SpaceRow(one_line(name, 60), takes.total, conversation_words(takes))
+            if takes.fetchable.count:
+                size = size_words(takes.fetchable.size)
+                row.offer(
+                    tr("Let {size} go").format(size=size),
+                    partial(self._free, takes),
+                )
+            yield row
+
+    def _of_the_rest(self, found: ProfileTakes) -> "Iterator[SpaceRow]":
+        for title, size, hint in (
+            (tr("The search"), found.search, tr("Its index of all messages.")),
+            (
+                tr("Kept for others"),
+                found.kept_for_others,
+                tr("Sealed; the settings say how much."),
+            ),
+            (tr("People, addresses, lists"), found.lists, ""),
+            (
+                tr("Unused room in the database"),
+                found.unused,
+                tr("New messages fill it before the file grows."),
+            ),
+            (tr("Logs"), found.logs, ""),
+            (tr("On its way to the database, and other files"), found.other, ""),
+        ):
+            if size:
+                yield SpaceRow(title, size, hint)
+        if found.records:
+            row = SpaceRow(tr("Recorded deliveries"), found.records, "")
+            row.offer(tr("Let earlier ones go"), self._free_records)
+            yield row
+
+    # --- letting go -------------------------------------------------------------------------------
+
+    def _free(self, takes: ConversationTakes) -> None:
+        self._do(lambda: self._let_go(takes))
+
+    def _free_records(self) -> None:
+        self._do(self._port.let_records_go)
+
+    def _do(self, free: Callable[[], Awaitable[None]]) -> None:
+        async def work() -> None:
+            try:
+                await free()
+            except ChatError as error:
+                if not self._is_closed:
+                    say_problem(self.problem, sentence(error_words(error)))
+            else:
+                if not self._is_closed:
+                    self.measure()
+
+        say_problem(self.problem, "")
+        self.close_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        for row in self.rows:
+            row.settle()
+        self._tasks.spawn(work, purpose=tr("let files go"), retry=False)
+
+
+def conversation_words(takes: ConversationTakes) -> str:
+    parts = [
+        tr("Texts {texts}, files {files}, evidence and index {evidence}.").format(
+            texts=size_words(takes.texts),
+            files=size_words(takes.files),
+            evidence=size_words(takes.evidence),
+        )
+    ]
+    of = takes.fetchable.count + takes.unheld.count
+    if of:
+        words = tr(
+            "Of %n larger files of others, {held} can be fetched again from members who hold them.",
+            "Of %n larger file of others, {held} can be fetched again from members who hold it.",
+            of,
+        )
+        parts.append(words.format(held=takes.fetchable.count))
+    if takes.own.count:
+        words = tr(
+            "%n larger files are your own and stay; {alone} of them nobody else is known to have.",
+            "%n larger file is your own and stays; {alone} of it nobody else is known to have.",
+            takes.own.count,
+        )
+        parts.append(words.format(alone=takes.own_only_here.count))
+    return " ".join(parts)
+
+
+class SpaceRow(QWidget):
+    """What it is, how much that is, and perhaps a button that lets some of it go."""
+
+    def __init__(self, title: str, size: int, hint: str) -> None:
+        super().__init__()
+        self.size_bytes = size
+        self.button: Button | None = None
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        self.title = Text(title, face="body", wrap=True)
+        self.said = Text(size_words(size), face="body", colour="ink2")
+        line.addWidget(self.title, 1)
+        line.addWidget(self.said, 0, Qt.AlignmentFlag.AlignTop)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(2)
+        self._column.addLayout(line)
+        self.hint = Text(hint, face="caption", colour="ink3", wrap=True)
+        if hint:
+            self._column.addWidget(self.hint)
+
+    def offer(self, words: str, run: Callable[[], None]) -> None:
+        self.button = Button(words, size="small")
+        self.button.setAccessibleName(f"{self.title.text()}: {words}")
+        self.button.clicked.connect(lambda _checked=False: run())
+        self._column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def settle(self) -> None:
+        """One thing at a time."""
+        if self.button is not None:
+            self.button.setEnabled(False)
