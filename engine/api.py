@@ -40,6 +40,7 @@ from engine.events import (
     SearchIndexed,
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
+from engine.inspection_views import MessageInspection
 
 MAX_TEXT_BYTES = content.MAX_TEXT_BYTES
 MAX_FILE_BYTES = content.MAX_FILE_BYTES
@@ -495,6 +496,21 @@ class Search(Protocol):
         """Go on with the messages of an old profile, or pause until the next start."""
 
 
+class Inspection(Protocol):
+    """What is known of messages and their delivery.  ``engine.runtime.inspection`` implements it.
+
+    Nothing is read unless it is asked for.
+    """
+
+    async def message(
+        self, conversation_id: ConversationId, message_id: MessageId
+    ) -> MessageInspection:
+        """All that this device knows of a message, which need not be here.
+
+        Raises CommandError if it knows nothing of it.
+        """
+
+
 class ChatEngine(Protocol):
     """One profile's chats.  Call its methods on the event loop that runs the engine."""
 
@@ -503,7 +519,7 @@ class ChatEngine(Protocol):
 
     @property
     def groups(self) -> Groups:
-        """Raises LocalProtocolError before there is an identity; so do the next six."""
+        """Raises LocalProtocolError before there is an identity; so do the next seven."""
 
     @property
     def open_channels(self) -> OpenChannels: ...
@@ -522,6 +538,9 @@ class ChatEngine(Protocol):
 
     @property
     def search(self) -> Search: ...
+
+    @property
+    def inspection(self) -> Inspection: ...
 
     def identity(self) -> IdentityView | None:
         """Our identity; None until ``create_identity`` has made one."""

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 from google.protobuf.message import DecodeError
+from msgspec import structs
 
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ChannelId, MessageId, ParticipantId
@@ -33,6 +34,16 @@ _REMEMBERED_BYTES: Final = 512
 """An entry with unknown fields may be nearly as long as a message; such are not remembered."""
 
 _LAST_UINT64: Final = 2**64 - 1
+_NOTHING: Final[dict[str, object]] = {
+    "sender_id": "",
+    "message_id": "",
+    "channel_id": "",
+    "lamport_timestamp": None,
+    "causal_history": (),
+    "bloom_filter": None,
+    "repair_request": (),
+    "content": None,
+}
 
 
 def encode_message(message: Message) -> bytes:
@@ -50,6 +61,15 @@ def encode_message(message: Message) -> bytes:
         repair_request=map(_encode_entry, message.repair_request),
         content=message.content,
     ).SerializeToString(deterministic=True)
+
+
+def part_sizes(message: Message) -> dict[str, int]:
+    """How many bytes each field takes in ``encode_message``, by the specification's names."""
+    whole = len(encode_message(message))
+    return {
+        name: whole - len(encode_message(structs.replace(message, **{name: nothing})))
+        for name, nothing in _NOTHING.items()
+    }
 
 
 def decode_message(data: bytes) -> Message:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, StoreRef
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.inspection import InspectionStore
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.records import (
     AnnotationRecord,
@@ -433,6 +434,9 @@ class ProfileStore(Protocol):
     @property
     def searching(self) -> SearchStore: ...
 
+    @property
+    def inspecting(self) -> InspectionStore: ...
+
     def apply(self, writes: Sequence[StoreWrite], /, before_commit: BeforeCommit = None) -> None:
         """Make all ``writes`` durable in one transaction, in order, or none of them."""
 
@@ -553,10 +557,7 @@ class ProfileStore(Protocol):
         """Who reacted and was not muted, the earliest first.  Nobody to a retracted message."""
 
     def file_data(self, conversation_id: ConversationId, message_id: MessageId, /) -> bytes | None:
-        """The bytes of a message's file, shown or not; None if it has none or was retracted.
-
-        b"" for a blob.
-        """
+        """The bytes of a message's file, shown or not; b"" of a blob, None if none or retracted."""
 
     def with_files(
         self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
@@ -565,9 +566,6 @@ class ProfileStore(Protocol):
 
     def transfers(self) -> list[StoredTransfer]:
         """All blobs of messages that were neither retracted nor deleted here, in any order."""
-
-    def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
-        """The size of a logged message's raw bytes; 0 for any other."""
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage: ...
 

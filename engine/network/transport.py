@@ -58,6 +58,8 @@ class Receipt(Struct, frozen=True, kw_only=True):
 
     It is never done if no peer takes the copy.
     """
+    role: TransportRole | None = TransportRole.RELAY
+    """By which way; None: by both, while one takes over from the other."""
 
 
 MessageHandler = Callable[[WakuMessage, WakuHash], bool | None]

@@ -20,6 +20,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.inspection import LoggedRaw
 from engine.core.records import KeptAside
 from engine.core.sds.floods import SetAside, Spent
 from engine.core.sds.forks import Fork
@@ -29,6 +30,7 @@ from engine.core.sds.vocabulary import (
     HistoryEntry,
     HolderEntry,
     IncomingEntry,
+    LogEntry,
     Message,
     MissingEntry,
     MissingState,
@@ -40,15 +42,23 @@ from engine.core.sds.vocabulary import (
 )
 from engine.persistence.channel_tables import RAW_KEY
 from engine.persistence.many_rows import by_the_dozen, with_ids
-from engine.persistence.raw_blocks import read_raw_of_key
+from engine.persistence.raw_blocks import read_raw_of_key, read_raws
 from engine.persistence.saved_log import read_rows
-from engine.persistence.stored_ids import StoredId, message_id_of, stored_id
+from engine.persistence.stored_ids import (
+    StoredId,
+    message_id_of,
+    position_of,
+    stored_id,
+    stored_place,
+)
 
 HolderRow: TypeAlias = tuple[StoredId, str, str, int, float | None]
 _IncomingRow: TypeAlias = tuple[
     str, str, str, int | None, str, bytes | None, str, bytes | None, bytes, bytes | None,
     int | None, MessageId | None, MessageId | None, bytes | None, int, int,
 ]  # fmt: skip
+
+_LogRow: TypeAlias = tuple[int, str, bytes | None, bytes | None, int | None, MessageId | None, int]
 
 # Held by all = by all current members but one, the author.  Without members, nothing is left out.
 _OPEN_HOLDERS: Final = """
@@ -90,6 +100,34 @@ WHERE holder.conversation_key = ? AND message_id IN
     order="ORDER BY place",
 )
 
+_OUTGOING: Final = """
+SELECT message_id, raw, state, attempts, next_send_ms, accepted, created_ms
+FROM outgoing WHERE conversation_key = ? {one} ORDER BY outgoing_key
+"""
+_INCOMING: Final = """
+SELECT message_id, sender_id, channel_id, lamport_timestamp, causal_history, bloom_filter,
+  repair_request, content, raw, instance_id, sequence, previous_id, replaces, retrieval_hint,
+  received_ms, shown
+FROM incoming WHERE conversation_key = ? {one} ORDER BY incoming_key
+"""
+_MISSING: Final = """
+SELECT message_id, retrieval_hint, sender_id, state, since_ms, online_ms, request_at_ms, requests,
+  before_lamport, before_message_id, stores_ms, stores_lacked, stores_silent, stores_kept_back
+FROM missing WHERE conversation_key = ? {one} ORDER BY missing_key
+"""
+_LOG_ENTRY: Final = """
+SELECT lamport_timestamp, participant_id, retrieval_hint, instance_id, sequence, previous_id, size
+FROM log_entry AS l CROSS JOIN participant ON participant_key = sender_key
+LEFT JOIN instance USING (instance_key)
+WHERE l.conversation_key = ? AND message_id = ?
+"""
+_FOLLOWING: Final = """
+SELECT lamport_timestamp, message_id, participant_id, raw_key
+FROM log_entry AS l CROSS JOIN participant ON participant_key = sender_key
+WHERE l.conversation_key = ? AND (lamport_timestamp, message_id) > (?, ?)
+ORDER BY lamport_timestamp, message_id LIMIT ?
+"""
+
 
 def read_channel_state(
     connection: sqlite3.Connection,
@@ -107,9 +145,9 @@ def read_channel_state(
     return ChannelState(
         lamport_timestamp=clock[0],
         log=log,
-        outgoing=_read_outgoing(connection, conversation),
-        incoming=_read_incoming(connection, conversation),
-        missing=_read_missing(connection, conversation),
+        outgoing=read_outgoing(connection, conversation),
+        incoming=read_incoming(connection, conversation),
+        missing=read_missing(connection, conversation),
         holders=tuple(
             _holder_of_row(row)
             for row in connection.execute(
@@ -135,13 +173,37 @@ def read_raw(
     return read_raw_of_key(connection, conversation, row[0]) if row else None
 
 
-def read_size(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> int:
-    """The size of a logged message's raw bytes; 0 for any other."""
-    row: tuple[int] | None = connection.execute(
-        "SELECT size FROM log_entry WHERE conversation_key = ? AND message_id = ?",
-        (conversation, stored_id(message_id)),
+def read_log_entry(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId
+) -> LogEntry | None:
+    row: _LogRow | None = connection.execute(
+        _LOG_ENTRY, (conversation, stored_id(message_id))
     ).fetchone()
-    return row[0] if row else 0
+    if row is None:
+        return None
+    lamport, sender_id, hint, instance_id, sequence, previous_id, size = row
+    return LogEntry(
+        position=Position(lamport_timestamp=lamport, message_id=message_id),
+        sender_id=ParticipantId(sender_id),
+        retrieval_hint=hint,
+        author=_author(instance_id, sequence),
+        previous_id=previous_id,
+        size=size,
+    )
+
+
+def read_following(
+    connection: sqlite3.Connection, conversation: int, after: Position, limit: int
+) -> list[LoggedRaw]:
+    """The next messages of the log, with their bytes."""
+    rows: list[tuple[int, StoredId, str, int]] = connection.execute(
+        _FOLLOWING, (conversation, *stored_place(after), limit)
+    ).fetchall()
+    raws = read_raws(connection, conversation, [key for *_, key in rows])
+    return [
+        LoggedRaw(position_of(lamport, stored), ParticipantId(sender_id), raws[key])
+        for lamport, stored, sender_id, key in rows
+    ]
 
 
 def read_kept_aside(
@@ -181,15 +243,17 @@ def _holder_of_row(row: HolderRow) -> HolderEntry:
     )
 
 
-def _read_outgoing(connection: sqlite3.Connection, conversation: int) -> tuple[OutgoingEntry, ...]:
+def read_outgoing(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId | None = None
+) -> tuple[OutgoingEntry, ...]:
+    """All, or only this one; so ``read_incoming`` and ``read_missing``, too."""
     cursor = connection.execute(
-        "SELECT message_id, raw, state, attempts, next_send_ms, accepted, created_ms "
-        "FROM outgoing WHERE conversation_key = ? ORDER BY outgoing_key",
-        (conversation,),
+        _only(_OUTGOING, message_id),
+        _whose(conversation, message_id),
     )
     return tuple(
         OutgoingEntry(
-            message_id=message_id,
+            message_id=own_id,
             raw=raw,
             state=OutgoingState(state),
             attempts=attempts,
@@ -197,17 +261,16 @@ def _read_outgoing(connection: sqlite3.Connection, conversation: int) -> tuple[O
             accepted=bool(accepted),
             created_ms=created_ms,
         )
-        for message_id, raw, state, attempts, next_send_ms, accepted, created_ms in cursor
+        for own_id, raw, state, attempts, next_send_ms, accepted, created_ms in cursor
     )
 
 
-def _read_incoming(connection: sqlite3.Connection, conversation: int) -> tuple[IncomingEntry, ...]:
+def read_incoming(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId | None = None
+) -> tuple[IncomingEntry, ...]:
     cursor = connection.execute(
-        "SELECT message_id, sender_id, channel_id, lamport_timestamp, causal_history, "
-        "bloom_filter, repair_request, content, raw, instance_id, sequence, previous_id, replaces, "
-        "retrieval_hint, received_ms, shown "
-        "FROM incoming WHERE conversation_key = ? ORDER BY incoming_key",
-        (conversation,),
+        _only(_INCOMING, message_id),
+        _whose(conversation, message_id),
     )
     return tuple(_incoming_of_row(row) for row in cursor)
 
@@ -238,17 +301,16 @@ def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:
     )
 
 
-def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[MissingEntry, ...]:
+def read_missing(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId | None = None
+) -> tuple[MissingEntry, ...]:
     cursor = connection.execute(
-        "SELECT message_id, retrieval_hint, sender_id, state, since_ms, online_ms, request_at_ms, "
-        "requests, before_lamport, before_message_id, stores_ms, stores_lacked, stores_silent, "
-        "stores_kept_back FROM missing "
-        "WHERE conversation_key = ? ORDER BY missing_key",
-        (conversation,),
+        _only(_MISSING, message_id),
+        _whose(conversation, message_id),
     )
     return tuple(
         MissingEntry(
-            entry=HistoryEntry(message_id=message_id, retrieval_hint=hint, sender_id=sender_id),
+            entry=HistoryEntry(missing_id, hint, sender_id),
             state=MissingState(state),
             since_ms=since_ms,
             online_ms=online_ms,
@@ -258,7 +320,7 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
             stores=_stores_said(stores_ms, lacked, silent, kept_back),
         )
         for (
-            message_id,
+            missing_id,
             hint,
             sender_id,
             state,
@@ -274,6 +336,14 @@ def _read_missing(connection: sqlite3.Connection, conversation: int) -> tuple[Mi
             kept_back,
         ) in cursor
     )
+
+
+def _only(sql: str, message_id: MessageId | None) -> str:
+    return sql.format(one="" if message_id is None else "AND message_id = ?")
+
+
+def _whose(conversation: int, message_id: MessageId | None) -> tuple[int | str, ...]:
+    return (conversation,) if message_id is None else (conversation, message_id)
 
 
 def _read_replaced(connection: sqlite3.Connection, conversation: int) -> tuple[Replacement, ...]:

@@ -35,6 +35,7 @@ _NEXT_KEY: Final = """
 SELECT max((SELECT coalesce(max(raw_key), 0) FROM log_raw),
            (SELECT coalesce(max(block_key), 0) FROM raw_block)) + 1
 """
+_PLAIN_OF_KEY: Final = "SELECT raw FROM log_raw WHERE raw_key = ?"
 _SIZE_OF_PLAIN: Final = "SELECT count(*), sum(size) FROM log_raw WHERE conversation_key = ?"
 _PLAIN: Final = "SELECT raw_key, raw FROM log_raw WHERE conversation_key = ? ORDER BY raw_key"
 _ADD_BLOCK: Final = "INSERT INTO raw_block (block_key, conversation_key, data) VALUES (?, ?, ?)"
@@ -67,13 +68,27 @@ def put_raw(connection: sqlite3.Connection, conversation: int, keyed: Sequence[K
 
 def read_raw_of_key(connection: sqlite3.Connection, conversation: int, key: int) -> bytes:
     """The bytes of a message that is in the log.  Raises StorageError if they are not there."""
-    plain: tuple[bytes] | None = connection.execute(
-        "SELECT raw FROM log_raw WHERE raw_key = ?", (key,)
-    ).fetchone()
+    plain: tuple[bytes] | None = connection.execute(_PLAIN_OF_KEY, (key,)).fetchone()
     if plain is not None:
         return plain[0]
     _, block = _read_block(connection, conversation, key)
     return block[key]
+
+
+def read_raws(
+    connection: sqlite3.Connection, conversation: int, keys: Sequence[int]
+) -> dict[int, bytes]:
+    """As ``read_raw_of_key`` of several; a block that many of them share is unpacked once."""
+    found: dict[int, bytes] = {}
+    for key in sorted(keys, reverse=True):
+        if key in found:
+            continue
+        plain: tuple[bytes] | None = connection.execute(_PLAIN_OF_KEY, (key,)).fetchone()
+        if plain is None:
+            found |= _read_block(connection, conversation, key)[1]
+        else:
+            found[key] = plain[0]
+    return found
 
 
 def remove_raw(connection: sqlite3.Connection, conversation: int, key: int) -> None:

@@ -92,6 +92,7 @@ from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.connection import transaction
 from engine.persistence.database import memory_database, open_database, open_readonly
 from engine.persistence.errors import DatabaseUnreadableError, translated
+from engine.persistence.inspection_store import SqliteInspection
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
 from engine.persistence.rules import (
@@ -140,6 +141,7 @@ class SqliteProfileStore:
         self._pending = PendingRows(connection)
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
         """Conversations that the transaction writes to."""
+        self.inspecting: Final = SqliteInspection(lambda: self._connection, self._doing)
         self.searching: Final = SqliteSearch(lambda: self._connection, self._doing, read_beside)
 
     @contextmanager
@@ -528,11 +530,6 @@ class SqliteProfileStore:
             if key is None:
                 return []
             return annotation_reads.reactors(self._connection, key, message_id)
-
-    def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
-        with self._doing("read a message"):
-            key = self._key(conversation_id)
-            return 0 if key is None else channel_reads.read_size(self._connection, key, message_id)
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         with self._doing("read messages"):

@@ -45,6 +45,8 @@ from engine.runtime.groups import Groups
 from engine.runtime.history.dependencies import HistoryDependencies
 from engine.runtime.history.service import HistoryService
 from engine.runtime.input_checks import require_usable_picture, usable_name
+from engine.runtime.inspection.copies import CopyNotes
+from engine.runtime.inspection.service import Inspection
 from engine.runtime.maintenance import Maintenance, connection_view
 from engine.runtime.mute_ends import MuteEnds
 from engine.runtime.open_channels import OpenChannels
@@ -150,6 +152,7 @@ class Engine:
             clock=self._clock,
             publish=self._publish,
             counters=self._counters,
+            copies=CopyNotes(self._clock.steady_ms),
             recorder=self._parts.recorder,
             mentions_when_muted=self._parts.mentions_when_muted,
             files=self._files,
@@ -276,6 +279,10 @@ class Engine:
     @property
     def search(self) -> Search:
         return self._started_services.search
+
+    @property
+    def inspection(self) -> Inspection:
+        return self._started_services.inspection
 
     # --- identity -----------------------------------------------------------------------------
 

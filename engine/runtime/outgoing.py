@@ -91,6 +91,7 @@ class Outgoing:
         self._last_written = receipt.written
         if self._context.recorder is not None:
             record_copy(self._context.recorder, self._record(), publish, receipt)
+        self._context.copies.handed_over(self._record().conversation_id, publish, receipt)
         if not publish.message_ids:
             return
         if receipt.taken is not None:  # Also without peers: one whose stream is opened may take it.
@@ -106,6 +107,7 @@ class Outgoing:
             self._accepted(publish, receipt)
 
     def _accepted(self, publish: Publish, receipt: Receipt) -> None:
+        self._context.copies.taken(self._record().conversation_id, publish, receipt)
         self._queue.taken(publish.message_ids)
         self._tell(publish, receipt, peers=max(1, receipt.peers))
 

@@ -213,7 +213,8 @@ class People:
         if delivery is None or delivery.state is not DeliveryState.FAILED:
             raise LocalProtocolError("this message needs no resending")
         shown_id = (message and message.shown_id) or message_id
-        await self._conversations.pair(conversation_id).do(ResendRequested(message_id=shown_id))
+        with self._context.copies.asking_again(conversation_id, shown_id):
+            await self._conversations.pair(conversation_id).do(ResendRequested(message_id=shown_id))
 
     async def tell_profile(self) -> None:
         """Send our name and picture to all contacts, including those an earlier crash left out."""

@@ -14,6 +14,7 @@ from engine.runtime.files.disk import FilesSettings
 from engine.runtime.files.service import Files
 from engine.runtime.groups import Groups
 from engine.runtime.history.service import HistoryService
+from engine.runtime.inspection.service import Inspection
 from engine.runtime.maintenance import Maintenance
 from engine.runtime.open_channels import OpenChannels
 from engine.runtime.people import People
@@ -52,6 +53,7 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
     files: Files
     history: HistoryService
     search: Search
+    inspection: Inspection
     inbox: RequestInbox
     context: RunnerContext
 
@@ -136,6 +138,7 @@ def make_profile_services(
         files=files,
         history=history,
         search=Search(context, conversations),
+        inspection=Inspection(context, conversations),
         inbox=RequestInbox(people, begin.identity, context.counters),
         context=context,
     )

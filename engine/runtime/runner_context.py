@@ -13,6 +13,7 @@ from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.files.book import FileBook
+from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.load_order import LoadOrder
 from engine.runtime.own_clock import OwnClock
 from engine.session.transitions import EchoHeard
@@ -28,6 +29,8 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     clock: OwnClock
     publish: Callable[[EngineEvent], None]
     counters: Counters
+    copies: CopyNotes
+    """Which copies were handed to the network, for whoever looks into a message."""
     load_order: LoadOrder = field(default_factory=LoadOrder)
     stores_reachable: Callable[[], bool] = lambda: False
     """Whether any Store can be asked."""

@@ -93,6 +93,7 @@ class Timeline:
         """``shows`` is told of the messages of each page."""
         self._shows = shows
         self._files = context.files
+        self._copies = context.copies
         self._store = context.store
         self._storage = context.storage
         self._load_order = context.load_order
@@ -212,7 +213,8 @@ class Timeline:
             return
         row = await self._storage.run(self._store.message, conversation_id, message_id)
         shown_id = (row and row.shown_id) or message_id
-        await self._runner(conversation_id).do(ResendRequested(message_id=shown_id))
+        with self._copies.asking_again(conversation_id, shown_id):
+            await self._runner(conversation_id).do(ResendRequested(message_id=shown_id))
 
     async def delete_locally(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         await self._runner(conversation_id).write(
@@ -348,7 +350,7 @@ class Timeline:
     async def info(self, conversation_id: ConversationId, message_id: MessageId) -> MessageInfo:
         runner, store = self._runner(conversation_id), self._store
         row = await self._shown(conversation_id, message_id)
-        size = await self._storage.run(store.logged_size, conversation_id, message_id)
+        entry = await self._storage.run(store.inspecting.log_entry, conversation_id, message_id)
         by, members = row.record.repaired_by, runner.members
         return MessageInfo(
             message=self._files.shown(message_view(row, members, self._own_id, runner.record)),
@@ -356,7 +358,7 @@ class Timeline:
             arrival=Arrival(row.record.arrival),
             repaired_by="" if by is None else name_of(by, members),
             holders=await self._holders_of(row, runner),
-            size=size,
+            size=entry.size if entry else 0,
         )
 
     async def _holders_of(
@@ -366,7 +368,8 @@ class Timeline:
         if row.record.is_own:
             return tuple(await self.holders(runner.conversation_id, message_id))
         claimed = runner.claimed_by(message_id)
-        return claimed_holder_views(row.record, claimed, runner.members, self._own_id)
+        author, repairer = row.record.sender_id, row.record.repaired_by
+        return claimed_holder_views(author, repairer, claimed, runner.members, self._own_id)
 
     # --- about it -----------------------------------------------------------------------------
 

@@ -37,7 +37,6 @@ from engine.core.records import (
     FileRecord,
     GroupRecord,
     MemberRecord,
-    MessageRecord,
     OpenChannelRecord,
     SpanRecord,
     TransferRecord,
@@ -516,15 +515,19 @@ def open_holder_views(entries: Sequence[HolderEntry]) -> tuple[HolderView, ...]:
 
 
 def claimed_holder_views(
-    record: MessageRecord,
+    author: ParticipantId,
+    repairer: ParticipantId | None,
     claimed: Collection[ParticipantId],
     members: Members,
     own_id: ParticipantId,
 ) -> tuple[HolderView, ...]:
-    """Who has somebody else's message: one entry for every other member but its author."""
+    """Who has somebody else's message: one entry for every other member but its author.
+
+    ``repairer``: who sent it again.
+    """
 
     def source_of(who: ParticipantId) -> str | None:
-        if who == record.repaired_by:
+        if who == repairer:
             return HolderSource.REPAIR
         return HolderSource.HOLDINGS if who in claimed else None
 
@@ -537,7 +540,7 @@ def claimed_holder_views(
             since_ms=None,
         )
         for who, member in members.items()
-        if who not in {own_id, record.sender_id} and member.left_ms is None
+        if who not in {own_id, author} and member.left_ms is None
     )
 
 

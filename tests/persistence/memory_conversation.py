@@ -91,9 +91,9 @@ class MemoryChannel:
         entry = self._store.log.get(message_id)
         return entry.position if entry else None
 
-    def size(self, message_id: MessageId) -> int:
-        entry = self._store.log.get(message_id)
-        return entry.size if entry else 0
+    @property
+    def tables(self) -> ChannelStore:
+        return self._store
 
     def log(self) -> Iterable[LogEntry]:
         """The log, unordered."""

@@ -82,6 +82,7 @@ from engine.persistence.rules import (
     require_kind,
 )
 from tests.persistence.memory_conversation import MemoryConversation
+from tests.persistence.memory_inspection import MemoryInspection
 from tests.persistence.memory_search import MemorySearch
 
 
@@ -95,6 +96,7 @@ class MemoryProfileStore:
         self._counters: dict[str, int] = {}
         self._stores: dict[str, StoreRecord] = {}
         self.searching = MemorySearch(self._visible_rows)
+        self.inspecting = MemoryInspection(self._conversations)
 
     def _visible_rows(self) -> Iterator[tuple[ConversationId, StoredMessage]]:
         for conversation_id, conversation in self._conversations.items():
@@ -451,10 +453,6 @@ class MemoryProfileStore:
     ) -> list[StoredReactor]:
         conversation = self._conversations.get(conversation_id)
         return conversation.reactors(message_id) if conversation else []
-
-    def logged_size(self, conversation_id: ConversationId, message_id: MessageId, /) -> int:
-        conversation = self._conversations.get(conversation_id)
-        return conversation.channel.size(message_id) if conversation else 0
 
     def latest_page(self, conversation_id: ConversationId, /, *, limit: int) -> StoredPage:
         conversation = self._conversations.get(conversation_id)

@@ -329,11 +329,15 @@ def story(
             store.reactors(conversation_id, MessageId(name)),
             sorted(store.targets(conversation_id, [MessageId(name)])),
             sorted(store.quoting(conversation_id, [MessageId(name)])),
-            store.logged_size(conversation_id, MessageId(name)),
+            store.inspecting.log_entry(conversation_id, MessageId(name)),
+            store.inspecting.incoming(conversation_id, MessageId(name)),
+            store.inspecting.outgoing(conversation_id, MessageId(name)),
+            store.inspecting.missing(conversation_id, [MessageId(name)]),
         )
         for name in (position.message_id, NAMES[0])
     ]
     return (
+        store.inspecting.following(conversation_id, position, limit=limit),
         store.groups(),
         store.contacts(),
         store.picture(),

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.core.counters import Counters
-from engine.core.ids import ContentTopic, MessageId, WakuHash
+from engine.core.ids import ContentTopic, ConversationId, MessageId, UnixMs, WakuHash
 from engine.core.sds.vocabulary import SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import MessageAdded
@@ -17,6 +17,7 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Receipt, Transport
 from engine.network.wrapped import WrappedTransport
 from engine.runtime import conversation_runner
+from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.job_queue import JobQueue
 from engine.runtime.outgoing import Outgoing
 from engine.session.inputs import CopiesAccepted
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from engine.runtime.runner_context import RunnerContext
     from engine.session.contract import ConversationRecord
 
+PLACE = ConversationId("place")
 OWN = (MessageId("own"),)
 HASH = WakuHash(bytes(32))
 
@@ -42,12 +44,13 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
 
     counters = Counters()
     network = SimpleNamespace(publish=publish)
-    context = SimpleNamespace(counters=counters, transport=network, recorder=None)
+    notes = CopyNotes(lambda: UnixMs(7))
+    context = SimpleNamespace(counters=counters, transport=network, recorder=None, copies=notes)
     jobs = JobQueue(counters)
     outgoing = Outgoing(
         cast("RunnerContext", context),
         jobs,
-        record=lambda: cast("ConversationRecord", None),
+        record=lambda: cast("ConversationRecord", SimpleNamespace(conversation_id=PLACE)),
         alone=lambda: False,
     )
     sending = asyncio.create_task(outgoing.send_all())
@@ -58,11 +61,14 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
     assert job is not None
     assert job.input_ == CopiesAccepted(message_ids=OWN, peers=0, waku_hash=HASH)
     assert len(jobs) == 0
+    (noted,) = notes.of(PLACE, OWN[0]).kept
+    assert (noted.peers, noted.size, noted.taken_ms) == (peers, len(message.payload), None)
     taken.set_result(None)
     await jobs.wait(PATIENCE_S)
     job = jobs.take()
     assert job is not None
     assert job.input_ == CopiesAccepted(message_ids=OWN, peers=max(peers, 1), waku_hash=HASH)
+    assert noted.taken_ms is not None
     sending.cancel()
 
 

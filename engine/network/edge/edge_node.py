@@ -145,7 +145,7 @@ class EdgeNode:
             if not peers:
                 up.subscriptions.note_kept(waku_hash)
         self._counters.add("edge.published" if peers else "edge.published_to_nobody")
-        return Receipt(waku_hash=waku_hash, peers=peers)
+        return Receipt(waku_hash=waku_hash, peers=peers, role=TransportRole.EDGE)
 
     def subscribe(
         self, content_topic: ContentTopic, handler: MessageHandler, /

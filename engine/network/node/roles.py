@@ -297,6 +297,7 @@ class RoleTransport:
             peers=sum(receipt.peers for receipt in receipts),
             taken=None if said else next((each.taken for each in receipts if each.taken), None),
             written=next((each.written for each in receipts if each.written), None),
+            role=receipts[0].role if len({each.role for each in receipts}) == 1 else None,
         )
 
     def _note_own(self, message: WakuMessage) -> None:

@@ -1,0 +1,75 @@
+"""Reads what a profile's database says of one message; see ``engine.core.inspection``.
+
+It uses the store's connection, on the storage thread, and nothing but look-ups by key.
+"""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+
+from engine.core.ids import ConversationId, MessageId, Position
+from engine.core.inspection import LoggedRaw
+from engine.core.sds.vocabulary import IncomingEntry, LogEntry, MissingEntry, OutgoingEntry
+from engine.persistence import channel_reads
+from engine.persistence.profile_tables import conversation_key
+from engine.persistence.search_store import Doing
+
+
+class SqliteInspection:
+    """``engine.core.inspection.InspectionStore``."""
+
+    def __init__(self, connection: Callable[[], sqlite3.Connection], doing: Doing) -> None:
+        self._connection = connection
+        self._doing = doing
+
+    def log_entry(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> LogEntry | None:
+        with self._doing("read a message"):
+            connection, key = self._find(conversation_id)
+            return (
+                None if key is None else channel_reads.read_log_entry(connection, key, message_id)
+            )
+
+    def incoming(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> IncomingEntry | None:
+        with self._doing("read a message"):
+            connection, key = self._find(conversation_id)
+            if key is None:
+                return None
+            return next(iter(channel_reads.read_incoming(connection, key, message_id)), None)
+
+    def outgoing(
+        self, conversation_id: ConversationId, message_id: MessageId, /
+    ) -> OutgoingEntry | None:
+        with self._doing("read a message"):
+            connection, key = self._find(conversation_id)
+            if key is None:
+                return None
+            return next(iter(channel_reads.read_outgoing(connection, key, message_id)), None)
+
+    def missing(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> dict[MessageId, MissingEntry]:
+        with self._doing("read what is missing"):
+            connection, key = self._find(conversation_id)
+            if key is None:
+                return {}
+            return {
+                message_id: entry
+                for message_id in message_ids
+                for entry in channel_reads.read_missing(connection, key, message_id)
+            }
+
+    def following(
+        self, conversation_id: ConversationId, after: Position, /, *, limit: int
+    ) -> list[LoggedRaw]:
+        with self._doing("read messages"):
+            connection, key = self._find(conversation_id)
+            return (
+                [] if key is None else channel_reads.read_following(connection, key, after, limit)
+            )
+
+    def _find(self, conversation_id: ConversationId) -> tuple[sqlite3.Connection, int | None]:
+        connection = self._connection()
+        return connection, conversation_key(connection, conversation_id)

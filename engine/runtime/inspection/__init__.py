@@ -1,0 +1,1 @@
+"""What this device knows of one message, put together for whoever looks into it."""

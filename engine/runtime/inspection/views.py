@@ -1,0 +1,314 @@
+"""Makes the read model of a message out of what was read of it; pure, but for the copies noted.
+
+Two kinds of conversation, two functions: SDS carries groups and open channels, MVDS carries pairs.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from engine.answers import Arrival, HolderView
+from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.mvds.vocabulary import RecordType
+from engine.core.ports import StoredMessage
+from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
+from engine.core.sds.vocabulary import MissingEntry, MissingState, OutgoingEntry, OutgoingState
+from engine.events import MessageView
+from engine.inspection_views import (
+    AgainView,
+    CopyView,
+    LinkView,
+    MessageInspection,
+    MvdsView,
+    Occasion,
+    PartView,
+    SentBy,
+    WantedView,
+    Whereabouts,
+)
+from engine.network.transport import TransportRole
+from engine.runtime.inspection.copies import FIRST_KEPT, Copy, CopyNotes
+from engine.runtime.inspection.message_bytes import sds_view
+from engine.runtime.inspection.reading import Linked, MvdsFacts, SdsFacts
+from engine.runtime.views import (
+    Members,
+    claimed_holder_views,
+    holder_views,
+    message_view,
+    name_of,
+    open_holder_views,
+    pair_holder_views,
+    sender_name,
+)
+from engine.session.contract import ConversationRecord
+from engine.session.pair.factory import PAIR_CONFIG
+
+_SENT_BY = {TransportRole.RELAY: SentBy.RELAY, TransportRole.EDGE: SentBy.LIGHTPUSH}
+
+
+class Looking(Struct, frozen=True, kw_only=True):
+    """What is needed beside the facts."""
+
+    message_id: MessageId
+    own_id: ParticipantId
+    members: Members
+    claimed: frozenset[ParticipantId]
+    """Members who said lately that they hold it."""
+    copies: CopyNotes
+    shown: Callable[[MessageView], MessageView]
+    """Completes a row by what is known of its file."""
+    looked_ms: UnixMs
+
+
+def channel_inspection(
+    looking: Looking, about: GroupRecord | OpenChannelRecord, facts: SdsFacts
+) -> MessageInspection:
+    row, members, message_id = facts.row, looking.members, looking.message_id
+    is_open = isinstance(about, OpenChannelRecord)
+    me = about.sender_id if isinstance(about, OpenChannelRecord) else looking.own_id
+    author = _author_of(facts)
+    is_own = row.record.is_own if row else author == me
+    saved_ms = _saved_ms(facts)
+    hint = facts.entry.retrieval_hint if facts.entry else None
+    copies, omitted = _copies(looking, about.conversation_id, saved_ms)
+    return MessageInspection(
+        conversation_id=about.conversation_id,
+        message_id=message_id,
+        whereabouts=_whereabouts(facts),
+        is_open=is_open,
+        looked_ms=looking.looked_ms,
+        message=_shown(row, looking, about),
+        sender_id=author,
+        sender_name=_name(row.record.sender_id if row else author, members, about),
+        is_own=is_own,
+        saved_ms=saved_ms,
+        arrival=Arrival(row.record.arrival) if row else Arrival.UNKNOWN,
+        repaired_by=_repairer(row, members),
+        copies=copies,
+        copies_omitted=omitted,
+        copies_since_ms=looking.copies.since_ms(saved_ms),
+        again=_again(facts.outgoing),
+        holders=open_holder_views(facts.holders)
+        if is_open
+        else _holders(looking, facts, author, is_own=is_own),
+        names=tuple(_link(each, members, about) for each in facts.names),
+        named_by=tuple(_link(each, members, about) for each in facts.named_by),
+        named_by_complete=facts.named_by_complete,
+        waits_for=_waits_for(facts),
+        wanted=None if facts.missing is None or facts.entry else _wanted(facts.missing),
+        sds=sds_view(facts.read, about, hint) if facts.read else None,
+        parts=facts.read.parts if facts.read else (),
+    )
+
+
+def pair_inspection(looking: Looking, about: ContactRecord, facts: MvdsFacts) -> MessageInspection:
+    row, members = facts.row, looking.members
+    is_own = row.record.is_own if row else facts.message is not None
+    saved_ms = row.record.received_ms if row else None
+    copies, omitted = _copies(looking, about.conversation_id, saved_ms)
+    author = looking.own_id if is_own else about.participant_id
+    body = facts.message
+    return MessageInspection(
+        conversation_id=about.conversation_id,
+        message_id=looking.message_id,
+        whereabouts=_whereabouts_in_pair(facts),
+        is_open=False,
+        looked_ms=looking.looked_ms,
+        message=_shown(row, looking, about),
+        sender_id=author,
+        sender_name=_name(author, members, about),
+        is_own=is_own,
+        saved_ms=saved_ms,
+        arrival=Arrival(row.record.arrival) if row else Arrival.UNKNOWN,
+        copies=copies,
+        copies_omitted=omitted,
+        copies_since_ms=looking.copies.since_ms(saved_ms),
+        again=_again_in_pair(facts) if is_own else None,
+        holders=pair_holder_views(row, members, looking.own_id) if is_own else (),
+        mvds=_mvds_view(looking.message_id, about, facts),
+        parts=(PartView(name="body", size=len(body.body)),) if body else (),
+    )
+
+
+def _mvds_view(message_id: MessageId, about: ContactRecord, facts: MvdsFacts) -> MvdsView:
+    record, body = facts.record, facts.message
+    return MvdsView(
+        message_id=message_id,
+        group_id=about.conversation_id,
+        record=record.type.value if record else "",
+        send_count=record.send_count if record else 0,
+        send_epoch=None if record is None or record.given_up else record.send_epoch,
+        timestamp=body.timestamp if body else None,
+        body_size=len(body.body) if body else None,
+    )
+
+
+def _holders(
+    looking: Looking, facts: SdsFacts, author: ParticipantId | None, *, is_own: bool
+) -> tuple[HolderView, ...]:
+    if is_own:
+        return holder_views(facts.holders, looking.members, looking.own_id)
+    if author is None:
+        return ()
+    repairer = facts.row.record.repaired_by if facts.row else None
+    return claimed_holder_views(author, repairer, looking.claimed, looking.members, looking.own_id)
+
+
+def _shown(
+    row: StoredMessage | None, looking: Looking, about: ConversationRecord
+) -> MessageView | None:
+    if row is None:
+        return None
+    return looking.shown(message_view(row, looking.members, looking.own_id, about))
+
+
+def _copies(
+    looking: Looking, conversation_id: ConversationId, saved_ms: UnixMs | None
+) -> tuple[tuple[CopyView, ...], int]:
+    noted = looking.copies.of(conversation_id, looking.message_id)
+    are_all = looking.copies.since_ms(saved_ms) is None
+    views = []
+    for place, copy in enumerate(noted.kept):
+        number = place + 1 + (noted.omitted if place >= FIRST_KEPT else 0)
+        is_first = place == 0 and are_all
+        views.append(_copy_view(copy, number, is_first=is_first, is_noted_first=place == 0))
+    return tuple(views), noted.omitted
+
+
+def _copy_view(copy: Copy, number: int, *, is_first: bool, is_noted_first: bool) -> CopyView:
+    return CopyView(
+        number=number,
+        at_ms=copy.at_ms,
+        occasion=_occasion(copy, is_first=is_first, is_noted_first=is_noted_first),
+        sent_by=None if copy.role is None else _SENT_BY[copy.role],
+        peers=copy.peers,
+        size=copy.size,
+        waku_hash=copy.waku_hash.hex(),
+        together_with=copy.together_with,
+        taken_ms=copy.taken_ms,
+    )
+
+
+def _occasion(copy: Copy, *, is_first: bool, is_noted_first: bool) -> Occasion:
+    if copy.is_repair:
+        return Occasion.REPAIR
+    if copy.was_asked_for:
+        return Occasion.ASKED_HERE
+    if is_first:
+        return Occasion.FIRST
+    if is_noted_first and not copy.is_retransmission:
+        return Occasion.NOT_NOTED  # Perhaps the first after all, perhaps of an earlier wish.
+    return Occasion.UNACKNOWLEDGED
+
+
+def _author_of(facts: SdsFacts) -> ParticipantId | None:
+    if facts.entry is not None:
+        return facts.entry.sender_id
+    if facts.incoming is not None:
+        return facts.incoming.message.sender_id
+    return facts.missing.entry.sender_id if facts.missing else None
+
+
+def _saved_ms(facts: SdsFacts) -> UnixMs | None:
+    if facts.row is not None:
+        return facts.row.record.received_ms
+    if facts.incoming is not None:
+        return facts.incoming.received_ms
+    return facts.outgoing.created_ms if facts.outgoing else None
+
+
+def _whereabouts(facts: SdsFacts) -> Whereabouts:
+    if facts.entry is not None:
+        return Whereabouts.LOGGED
+    if facts.incoming is not None:
+        return Whereabouts.WAITING
+    return _sought(facts.missing)
+
+
+def _sought(missing: MissingEntry | None) -> Whereabouts:
+    if missing is None:
+        return Whereabouts.UNKNOWN
+    is_lost = missing.state is MissingState.LOST
+    return Whereabouts.LOST if is_lost else Whereabouts.MISSING
+
+
+def _whereabouts_in_pair(facts: MvdsFacts) -> Whereabouts:
+    if facts.row is not None:
+        return Whereabouts.WAITING if facts.row.record.waiting else Whereabouts.LOGGED
+    is_asked = facts.record is not None and facts.record.type is RecordType.REQUEST
+    return Whereabouts.MISSING if is_asked else Whereabouts.LOGGED
+
+
+def _name(who: ParticipantId | None, members: Members, about: ConversationRecord) -> str:
+    return "" if who is None else sender_name(who, members, about)
+
+
+def _repairer(row: StoredMessage | None, members: Members) -> str:
+    who = row.record.repaired_by if row else None
+    return "" if who is None else name_of(who, members)
+
+
+def _link(link: Linked, members: Members, about: ConversationRecord) -> LinkView:
+    if link.position is not None:
+        whereabouts = Whereabouts.LOGGED
+    elif link.is_waiting:
+        whereabouts = Whereabouts.WAITING
+    else:
+        whereabouts = _sought(link.missing)
+    return LinkView(
+        message_id=link.message_id,
+        whereabouts=whereabouts,
+        sender_id=link.sender_id,
+        sender_name=_name(link.sender_id, members, about),
+        position=link.position,
+        is_shown=link.is_shown,
+        retrieval_hint=(link.retrieval_hint or b"").hex(),
+    )
+
+
+def _waits_for(facts: SdsFacts) -> tuple[WantedView, ...]:
+    """What a message that is here lacks; one in the log lacks nothing any more."""
+    if facts.incoming is None:
+        return ()
+    return tuple(_wanted(each.missing) for each in facts.names if each.missing is not None)
+
+
+def _wanted(missing: MissingEntry) -> WantedView:
+    said = missing.stores
+    is_lost = missing.state is MissingState.LOST
+    return WantedView(
+        message_id=missing.entry.message_id,
+        since_ms=missing.since_ms,
+        online_ms=missing.online_ms,
+        requests=missing.requests,
+        next_request_ms=None if is_lost else missing.request_at_ms,
+        stores_asked_ms=said.at_ms if said else None,
+        stores_lacked=said.lacked if said else 0,
+        stores_silent=len(said.silent) if said else 0,
+    )
+
+
+def _again(outgoing: OutgoingEntry | None) -> AgainView | None:
+    if outgoing is None:
+        return None
+    is_given_up = outgoing.state is OutgoingState.FAILED
+    return AgainView(
+        state=outgoing.state.value,
+        attempts=outgoing.attempts,
+        next_ms=None if is_given_up else outgoing.next_send_ms,
+        accepted=outgoing.accepted,
+    )
+
+
+def _again_in_pair(facts: MvdsFacts) -> AgainView | None:
+    record, row = facts.record, facts.row
+    if record is None:
+        return None
+    epoch_ms = PAIR_CONFIG.epoch_ms
+    delivery = row.delivery if row and row.shown_id is None else None
+    return AgainView(
+        state="given_up" if record.given_up else record.type.value,
+        attempts=record.send_count,
+        next_ms=None if record.given_up else UnixMs(record.send_epoch * epoch_ms),
+        accepted=delivery is not None and delivery.state is DeliveryState.SENT,
+    )
