@@ -57,6 +57,7 @@ from engine.file_views import FileView
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_files import ScriptedFiles
+from tests.ui.scripted_inspection import ScriptedInspection
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
 
@@ -123,6 +124,7 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         self.calls: list[tuple[str, object]] = []
         self._lamport = 0
         self.scripted_channels = ScriptedOpenChannels(self)
+        self.inspected = ScriptedInspection(self.rows)
 
     # --- the facets are all this one --------------------------------------------------------------
 
@@ -149,6 +151,10 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
     @property
     def history(self) -> History:
         return self
+
+    @property
+    def inspection(self) -> ScriptedInspection:
+        return self.inspected
 
     # --- what a test does -------------------------------------------------------------------------
 

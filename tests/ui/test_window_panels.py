@@ -20,7 +20,6 @@ from tests.ui.seeing import choose, seen_words, sheet_of, words_of
 from ui.controls import ElidedText
 from ui.dialogs.contact import Fingerprints, SafetyNumber
 from ui.dialogs.group import InviteLink
-from ui.dialogs.message_info import MessageInfoSheet
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.side.group import GroupPanel
 from ui.side.person import PersonPanel, Somebody
@@ -259,19 +258,19 @@ def test_ticks_and_beads_open_what_they_mean() -> None:
             assert isinstance(box, BubbleBox)
             at = box.meta.rect.center().toPoint() + QPoint(0, int(placed.y))
             QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
-            (await sheet_of(it.window, MessageInfoSheet)).reject()
-            await until(lambda: it.window.flows.sheet is None)
+            await until(lambda: it.window.inspector.panel is not None)
+            it.window.inspector.close()
             bead = QPoint(int(view.scene.geometry.thread_x), at.y())
             QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=bead)
-            (await sheet_of(it.window, MessageInfoSheet)).reject()
-            await until(lambda: it.window.flows.sheet is None)
+            await until(lambda: it.window.inspector.panel is not None)
+            it.window.inspector.close()
             strip = it.window.pane.header.beads
             strip.setFocus()
             it.press(Key.Key_Left)
             assert strip.accessibleName().startswith("You: Lovely")
             it.press(Key.Key_Return)
-            (await sheet_of(it.window, MessageInfoSheet)).reject()
-            await until(lambda: it.window.flows.sheet is None)
+            await until(lambda: it.window.inspector.panel is not None)
+            it.window.inspector.close()
             engine.set_gap(group, 2)
             await until(lambda: strip.accessibleName() == "Messages: 2 missing")
             QTest.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(strip.width() - 14, 16))

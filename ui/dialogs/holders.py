@@ -82,13 +82,16 @@ class Holders(Sheet):
 
 
 class HolderRow(QWidget):
-    def __init__(self, holder: HolderView, now: datetime, *, is_open: bool = False) -> None:
+    def __init__(
+        self, holder: HolderView, now: datetime, *, is_open: bool = False, sign: str = ""
+    ) -> None:
+        """``sign``: how we know, if more is known than the kind of sign."""
         super().__init__()
         name = one_line(holder.name, 60)
         avatar = Avatar(28, is_group=False)
         avatar.show_identity(holder.participant_id, name)
         mark, ink, fill = _mark(holder)
-        words = source_words(holder, is_open=is_open)
+        words = sign or source_words(holder, is_open=is_open)
         since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
         self.setAccessibleName(f"{name}: {mark}, {words} {since}".rstrip())
         texts = QVBoxLayout()

@@ -71,6 +71,7 @@ class SidePanel(Area):
         top.addWidget(self.back_button)
         top.addWidget(self.title, 1)
         top.addWidget(self.close_button)
+        self._top = top
         self.content = QWidget()
         self.body = QVBoxLayout(self.content)
         self.body.setContentsMargins(_EDGE, 4, _EDGE, _EDGE)
@@ -114,6 +115,10 @@ class SidePanel(Area):
 
     def reveal(self, widget: QWidget) -> None:
         self._area.ensureWidgetVisible(widget, 0, 24)
+
+    def add_to_head(self, button: QWidget) -> None:
+        """Before the button that closes."""
+        self._top.insertWidget(self._top.count() - 1, button)
 
     def add_section(self, title: str) -> Text:
         self.body.addSpacing(8)

@@ -133,7 +133,9 @@ class TimelineInteraction:
         elif hit.over_sender:
             self._requests.show_person(message.sender_id)
         elif hit.over_meta and self._abilities(message).info:
-            self._requests.show_info(message.message_id)
+            self._requests.inspect(message.message_id)
+        else:
+            self._requests.choose(message.message_id)
 
     def mouse_double_clicked(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton:
@@ -221,8 +223,7 @@ class TimelineInteraction:
             self._requests.reply(self.hover_bar.message)
 
     def _bar_react(self) -> None:
-        message = self.hover_bar.message
-        if message is not None:
+        if (message := self.hover_bar.message) is not None:
             place = self.hover_bar.react_place()
             self._open(QuickReactions(self._area, message, self._requests, place), place)
 
@@ -565,6 +566,13 @@ class TimelineInteraction:
         self._canvas.reveal(key)
         self._canvas.repaint()
         self._tell_focus()
+        if (message := message_in(row)) is not None:
+            self._requests.choose(message.message_id)
+
+    def chosen(self) -> MessageView | None:
+        """The message that keys are about, or else the newest one in view."""
+        in_view = (message_in(each.row) for each in self._scene.placed[::-1])
+        return self._focused_message() or next(filter(None, in_view), None)
 
     def _tell_focus(self) -> None:
         key = self._scene.focus_key

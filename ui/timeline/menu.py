@@ -111,6 +111,7 @@ class MessageMenu(Menu):
             self._with_key(
                 tr("Message info…"), Qt.Key.Key_I, lambda: requests.show_info(message_id)
             )
+            self.addAction(tr("Inspect"), lambda: requests.inspect(message_id))
         if self._about_sender:
             words = tr("About {name}").format(name=sender_words(message))
             self.addAction(literal(words), lambda: requests.show_person(message.sender_id))

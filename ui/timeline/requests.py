@@ -39,6 +39,9 @@ class TimelineRequests(Struct, frozen=True, kw_only=True):
     """Any emoji, chosen in a picker at this place on the screen."""
     show_reactions: Callable[[MessageId], None]
     show_info: Callable[[MessageId], None]
+    inspect: Callable[[MessageId], None]
+    choose: Callable[[MessageId], None]
+    """It was clicked, or the keys are about it now."""
     show_person: Callable[[ParticipantId], None]
     show_versions: Callable[[MessageId], None]
     fetch_quoted: Callable[[MessageId], None]

@@ -78,6 +78,9 @@ class TimelineView(QAbstractScrollArea):
     """Any emoji, chosen near this place on the screen."""
     reactionsRequested = Signal(str)
     infoRequested = Signal(str)
+    inspectRequested = Signal(str)
+    messageChosen = Signal(str)
+    """It was clicked, or the keys are about it now."""
     personRequested = Signal(str)
     """Who said it: a participant id."""
     versionsRequested = Signal(str)
@@ -153,6 +156,8 @@ class TimelineView(QAbstractScrollArea):
             pick_reaction=self.reactionPickRequested.emit,
             show_reactions=self.reactionsRequested.emit,
             show_info=self.infoRequested.emit,
+            inspect=self.inspectRequested.emit,
+            choose=self.messageChosen.emit,
             show_person=self.personRequested.emit,
             show_versions=self.versionsRequested.emit,
             fetch_quoted=self.quotedRequested.emit,
@@ -220,6 +225,10 @@ class TimelineView(QAbstractScrollArea):
     def last_own(self) -> MessageView | None:
         """Our newest message that can be edited, if it is loaded."""
         return self.interaction.last_editable()
+
+    def chosen(self) -> MessageView | None:
+        """The message that keys are about, or else the newest one in view."""
+        return self.interaction.chosen()
 
     def go_to(self, position: Position) -> None:
         """Show a message, wherever it is, and mark it for a moment."""

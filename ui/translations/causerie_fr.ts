@@ -432,6 +432,22 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n more copies, not recorded</source>
+        <comment>%n more copy, not recorded</comment>
+        <translation>
+            <numerusform>%n autre copie, non enregistrée</numerusform>
+            <numerusform>%n autres copies, non enregistrées</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n name it</source>
+        <comment>%n names it</comment>
+        <translation>
+            <numerusform>%n le nomme</numerusform>
+            <numerusform>%n le nomment</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n new messages</source>
         <comment>%n new message</comment>
         <translation>
@@ -728,6 +744,10 @@
         <translation>La phrase secrète de l’ancien profil ne protège pas celui-ci.</translation>
     </message>
     <message>
+        <source>A peer has read that copy</source>
+        <translation>Un pair a lu cette copie</translation>
+    </message>
+    <message>
         <source>A person&apos;s contact link. A click shows whose it is.</source>
         <translation>Le lien de contact d’une personne. Un clic montre de qui.</translation>
     </message>
@@ -868,6 +888,10 @@
         <translation>Toujours se connecter à, une adresse par ligne</translation>
     </message>
     <message>
+        <source>An acknowledgement from any of: {names}</source>
+        <translation>Un accusé de réception de l’un de : {names}</translation>
+    </message>
+    <message>
         <source>An invitation to a group. A click shows what it says.</source>
         <translation>Une invitation à un groupe. Un clic montre ce qu’elle dit.</translation>
     </message>
@@ -1006,6 +1030,10 @@
             <numerusform>Demandé %n fois</numerusform>
             <numerusform>Demandé %n fois</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Asked at {time}: {lack} do not have it, {silent} did not say.</source>
+        <translation>Interrogés à {time} : {lack} ne l’ont pas, {silent} n’ont pas répondu.</translation>
     </message>
     <message>
         <source>Asked once</source>
@@ -1164,6 +1192,18 @@
         <translation>Venu</translation>
     </message>
     <message>
+        <source>Came directly</source>
+        <translation>Arrivé directement</translation>
+    </message>
+    <message>
+        <source>Came from a Store</source>
+        <translation>Venu d’un Store</translation>
+    </message>
+    <message>
+        <source>Came here; by which way is not recorded</source>
+        <translation>Arrivé ici ; par quelle voie n’a pas été enregistré</translation>
+    </message>
+    <message>
         <source>Came over: {conversations}, {messages}, {people}, {files}, {others}.</source>
         <translation>Repris&#xa0;: {conversations}, {messages}, {people}, {files}, {others}.</translation>
     </message>
@@ -1186,6 +1226,10 @@
     <message>
         <source>Catching up…</source>
         <translation>Rattrapage…</translation>
+    </message>
+    <message>
+        <source>Causal history</source>
+        <translation>Historique causal</translation>
     </message>
     <message>
         <source>Causerie could not start</source>
@@ -1424,12 +1468,20 @@
         <translation>Copié</translation>
     </message>
     <message>
+        <source>Copies sent before this time are not recorded</source>
+        <translation>Les copies envoyées avant cette heure n’ont pas été enregistrées</translation>
+    </message>
+    <message>
         <source>Copy</source>
         <translation>Copier</translation>
     </message>
     <message>
         <source>Copy address</source>
         <translation>Copier l’adresse</translation>
+    </message>
+    <message>
+        <source>Copy as JSON, without the text</source>
+        <translation>Copier en JSON, sans le texte</translation>
     </message>
     <message>
         <source>Copy code</source>
@@ -1574,6 +1626,10 @@
     <message>
         <source>Delivered.</source>
         <translation>Remis.</translation>
+    </message>
+    <message>
+        <source>Delivery</source>
+        <translation>Livraison</translation>
     </message>
     <message>
         <source>Details</source>
@@ -1808,6 +1864,10 @@
         <translation>Numéros de champs des discussions en tête-à-tête</translation>
     </message>
     <message>
+        <source>Fields</source>
+        <translation>Champs</translation>
+    </message>
+    <message>
         <source>File {name}</source>
         <translation>Fichier {name}</translation>
     </message>
@@ -1834,6 +1894,10 @@
     <message>
         <source>Fingerprint of {name}: {fingerprint}</source>
         <translation>Empreinte de {name}&#xa0;: {fingerprint}</translation>
+    </message>
+    <message>
+        <source>First holder: {name}</source>
+        <translation>Premier détenteur : {name}</translation>
     </message>
     <message>
         <source>Flags</source>
@@ -1956,6 +2020,14 @@
         <translation>Donner le mien</translation>
     </message>
     <message>
+        <source>Given up: it is sent no more unless you ask</source>
+        <translation>Abandonné : il n’est plus envoyé, sauf si vous le demandez</translation>
+    </message>
+    <message>
+        <source>Given up; it still takes its place if it comes</source>
+        <translation>Abandonné ; il prendra tout de même sa place s’il arrive</translation>
+    </message>
+    <message>
         <source>Go</source>
         <translation>Aller</translation>
     </message>
@@ -2004,6 +2076,14 @@
         <translation>Groupes en commun</translation>
     </message>
     <message>
+        <source>Held by all</source>
+        <translation>Détenu par tous</translation>
+    </message>
+    <message>
+        <source>Held by all; when is not recorded</source>
+        <translation>Détenu par tous ; depuis quand n’a pas été enregistré</translation>
+    </message>
+    <message>
         <source>Held by {number} of {all} others, maybe {maybe} more.</source>
         <translation>Détenu par {number} des {all} autres, peut-être {maybe} de plus.</translation>
     </message>
@@ -2030,6 +2110,10 @@
     <message>
         <source>Held: {clocks}</source>
         <translation>Retenus&#xa0;: {clocks}</translation>
+    </message>
+    <message>
+        <source>Here, and acknowledged to its author</source>
+        <translation>Ici, et son auteur en a reçu l’accusé</translation>
     </message>
     <message>
         <source>Hide their messages</source>
@@ -2110,6 +2194,18 @@
     <message>
         <source>In the settings file &quot;{key}&quot; must be a section ({place}).</source>
         <translation>Dans le fichier de paramètres, «&#xa0;{key}&#xa0;» doit être une section ({place}).</translation>
+    </message>
+    <message>
+        <source>Inspect</source>
+        <translation>Inspecter</translation>
+    </message>
+    <message>
+        <source>Inspect a message, and close it</source>
+        <translation>Inspecter un message, et refermer</translation>
+    </message>
+    <message>
+        <source>Inspect it: its life, holders and fields</source>
+        <translation>L’inspecter : sa vie, ses détenteurs, ses champs</translation>
     </message>
     <message>
         <source>Into {folder}, once you give a passphrase on this device.</source>
@@ -2223,6 +2319,14 @@
         <source>It leaves Causerie and opens in another program, which tells that site your network address.</source>
         <translation>Elle sort de Causerie et s’ouvre dans un autre programme, qui révèle votre adresse réseau à ce site.</translation>
     </message>
+    <message numerus="yes">
+        <source>It names %n messages</source>
+        <comment>It names %n message</comment>
+        <translation>
+            <numerusform>Il nomme %n message</numerusform>
+            <numerusform>Il nomme %n messages</numerusform>
+        </translation>
+    </message>
     <message>
         <source>It needs a service node: nobody who could be asked is connected. Add a node that keeps files under &quot;Network&quot; in the menu, the same one as its sender.</source>
         <translation>Il faut un nœud de service&#xa0;: personne qui pourrait être interrogé n’est connecté. Ajoutez un nœud qui garde des fichiers sous «&#xa0;Réseau&#xa0;» dans le menu, le même que l’expéditeur.</translation>
@@ -2328,6 +2432,10 @@
         <translation>Raccourcis</translation>
     </message>
     <message>
+        <source>Known to be missing</source>
+        <translation>On sait qu’il manque</translation>
+    </message>
+    <message>
         <source>Label in your list</source>
         <translation>Étiquette dans votre liste</translation>
     </message>
@@ -2424,6 +2532,10 @@
         <translation>Permet aux pairs de joindre cet appareil directement. 0&#xa0;: le système en choisit un.</translation>
     </message>
     <message>
+        <source>Life</source>
+        <translation>Vie</translation>
+    </message>
+    <message>
         <source>Light</source>
         <translation>Clair</translation>
     </message>
@@ -2475,6 +2587,10 @@
         <source>Maybe held by {maybe} of {all}.</source>
         <translation>Peut-être détenu par {maybe} sur {all}.</translation>
     </message>
+    <message>
+        <source>Maybe held by {name}</source>
+        <translation>Peut-être détenu par {name}</translation>
+    </message>
     <message numerus="yes">
         <source>Maybe held under %n names; nobody here is proved.</source>
         <comment>Maybe held under %n name; nobody here is proved.</comment>
@@ -2506,6 +2622,18 @@
     <message>
         <source>Members</source>
         <translation>Membres</translation>
+    </message>
+    <message>
+        <source>Members are asked again</source>
+        <translation>Les membres sont interrogés de nouveau</translation>
+    </message>
+    <message numerus="yes">
+        <source>Members asked %n times</source>
+        <comment>Members asked %n time</comment>
+        <translation>
+            <numerusform>Membres interrogés %n fois</numerusform>
+            <numerusform>Membres interrogés %n fois</numerusform>
+        </translation>
     </message>
     <message>
         <source>Mention somebody</source>
@@ -2712,8 +2840,16 @@
         <translation>Aucun Store n’a répondu.</translation>
     </message>
     <message>
+        <source>No Store was asked for it by its hash yet.</source>
+        <translation>Aucun Store n’a encore été interrogé par son hachage.</translation>
+    </message>
+    <message>
         <source>No Store yet</source>
         <translation>Pas encore de Store</translation>
+    </message>
+    <message>
+        <source>No acknowledgement yet, sent again</source>
+        <translation>Pas encore d’accusé de réception, renvoyé</translation>
     </message>
     <message>
         <source>No address in it is contacted before you agree.</source>
@@ -2878,6 +3014,18 @@
     <message>
         <source>Not encrypted: anybody can read and write, under any name.</source>
         <translation>Non chiffré&#xa0;: n’importe qui peut lire et écrire, sous n’importe quel nom.</translation>
+    </message>
+    <message>
+        <source>Not here</source>
+        <translation>Pas ici</translation>
+    </message>
+    <message>
+        <source>Not here, and given up</source>
+        <translation>Pas ici, et abandonné</translation>
+    </message>
+    <message>
+        <source>Not here; it is looked for</source>
+        <translation>Pas ici ; il est recherché</translation>
     </message>
     <message>
         <source>Not saved: {why} Trying again by itself.</source>
@@ -3384,6 +3532,14 @@
         <translation>Renommer…</translation>
     </message>
     <message>
+        <source>Repaired: a member sent it again</source>
+        <translation>Réparé : un membre l’a renvoyé</translation>
+    </message>
+    <message>
+        <source>Repaired: {name} sent it again</source>
+        <translation>Réparé : {name} l’a renvoyé</translation>
+    </message>
+    <message>
         <source>Reply</source>
         <translation>Répondre</translation>
     </message>
@@ -3470,6 +3626,10 @@
     <message>
         <source>Saved in {path}. It holds no messages.</source>
         <translation>Enregistré dans {path}. Il ne contient aucun message.</translation>
+    </message>
+    <message>
+        <source>Saved on this device</source>
+        <translation>Enregistré sur cet appareil</translation>
     </message>
     <message>
         <source>Saved on this device, waiting for the network.</source>
@@ -3560,6 +3720,18 @@
         <translation>Envoyé</translation>
     </message>
     <message>
+        <source>Sent again for a member who lacked it</source>
+        <translation>Renvoyé à un membre à qui il manquait</translation>
+    </message>
+    <message>
+        <source>Sent again, as you asked</source>
+        <translation>Renvoyé à votre demande</translation>
+    </message>
+    <message>
+        <source>Sent again, unless somebody acknowledges it</source>
+        <translation>Renvoyé, sauf si quelqu’un en accuse réception</translation>
+    </message>
+    <message>
         <source>Sent and received since the start</source>
         <translation>Envoyé et reçu depuis le démarrage</translation>
     </message>
@@ -3582,6 +3754,10 @@
     <message>
         <source>Sent. Their device has not said yet that it has it.</source>
         <translation>Envoyé. L’autre appareil n’a pas encore dit qu’il l’a.</translation>
+    </message>
+    <message>
+        <source>Sent; why is not recorded</source>
+        <translation>Envoyé ; pourquoi n’a pas été enregistré</translation>
     </message>
     <message>
         <source>Service nodes</source>
@@ -3628,6 +3804,10 @@
         <translation>Afficher moins</translation>
     </message>
     <message>
+        <source>Show it in the conversation</source>
+        <translation>Le montrer dans la conversation</translation>
+    </message>
+    <message>
         <source>Show more</source>
         <translation>Afficher plus</translation>
     </message>
@@ -3648,8 +3828,20 @@
         <translation>Afficher…</translation>
     </message>
     <message>
+        <source>Signed</source>
+        <translation>Signé</translation>
+    </message>
+    <message>
+        <source>Signed for group key {number}</source>
+        <translation>Signé pour la clé de groupe {number}</translation>
+    </message>
+    <message>
         <source>Signed {time}</source>
         <translation>Signé&#xa0;: {time}</translation>
+    </message>
+    <message>
+        <source>Signed, by its author&apos;s clock</source>
+        <translation>Signé, à l’horloge de son auteur</translation>
     </message>
     <message>
         <source>Site: {host}</source>
@@ -3686,6 +3878,10 @@
     <message>
         <source>Some members hold it, or may hold it. The number counts who surely does.</source>
         <translation>Certains membres le détiennent, ou le détiennent peut-être. Le nombre compte ceux qui le détiennent à coup sûr.</translation>
+    </message>
+    <message>
+        <source>Somebody</source>
+        <translation>Quelqu’un</translation>
     </message>
     <message>
         <source>Somebody who left</source>
@@ -3762,6 +3958,10 @@
     <message>
         <source>Stores</source>
         <translation>Stores</translation>
+    </message>
+    <message>
+        <source>Stores asked: {lack} do not have it, {silent} did not say</source>
+        <translation>Stores interrogés : {lack} ne l’ont pas, {silent} n’ont pas répondu</translation>
     </message>
     <message>
         <source>Stores keep sealed messages for members who are away. They cannot read them.</source>
@@ -4568,6 +4768,10 @@
         <translation>Ce message n’est plus ici.</translation>
     </message>
     <message>
+        <source>This message is not on this device any more.</source>
+        <translation>Ce message n’est plus sur cet appareil.</translation>
+    </message>
+    <message>
         <source>This message was deleted.</source>
         <translation>Ce message a été supprimé.</translation>
     </message>
@@ -4819,6 +5023,26 @@
         <source>Waiting · {size}</source>
         <translation>En attente · {size}</translation>
     </message>
+    <message numerus="yes">
+        <source>Waits for %n earlier messages</source>
+        <comment>Waits for %n earlier message</comment>
+        <translation>
+            <numerusform>Attend %n message antérieur</numerusform>
+            <numerusform>Attend %n messages antérieurs</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Waits for an earlier message of its author</source>
+        <translation>Attend un message antérieur de son auteur</translation>
+    </message>
+    <message>
+        <source>Waits until somebody can be reached</source>
+        <translation>Attend que quelqu’un soit joignable</translation>
+    </message>
+    <message>
+        <source>Waits until the time that it bears</source>
+        <translation>Attend l’heure qu’il porte</translation>
+    </message>
     <message>
         <source>Waku cluster</source>
         <translation>Cluster Waku</translation>
@@ -4870,6 +5094,10 @@
     <message>
         <source>What is kept on this device, and for how long.</source>
         <translation>Ce qui est gardé sur cet appareil, et pour combien de temps.</translation>
+    </message>
+    <message>
+        <source>What it waits for</source>
+        <translation>Ce qu’il attend</translation>
     </message>
     <message>
         <source>What its button does</source>
@@ -4964,6 +5192,10 @@
         <translation>Où mettre la sauvegarde</translation>
     </message>
     <message>
+        <source>Which Stores keep it: {unknown}.</source>
+        <translation>Quels Stores le gardent : {unknown}.</translation>
+    </message>
+    <message>
         <source>Which are asked for what you missed, in which order, and how they answer.</source>
         <translation>Lesquels sont interrogés sur ce que vous avez manqué, dans quel ordre, et comment ils répondent.</translation>
     </message>
@@ -4974,6 +5206,10 @@
     <message>
         <source>While writing</source>
         <translation>En écrivant</translation>
+    </message>
+    <message>
+        <source>Who else holds it is not recorded</source>
+        <translation>Qui d’autre le détient n’a pas été enregistré</translation>
     </message>
     <message>
         <source>Who holds it</source>
@@ -5066,6 +5302,10 @@
     <message>
         <source>Written on this device</source>
         <translation>Écrit sur cet appareil</translation>
+    </message>
+    <message>
+        <source>Written, by its author&apos;s clock</source>
+        <translation>Écrit, à l’horloge de son auteur</translation>
     </message>
     <message>
         <source>Written: {what}. {folder}</source>
@@ -5444,6 +5684,14 @@
         <translation>tout ce qu’il y a</translation>
     </message>
     <message numerus="yes">
+        <source>and %n more</source>
+        <comment>and %n more</comment>
+        <translation>
+            <numerusform>et %n autre</numerusform>
+            <numerusform>et %n autres</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>and %n service nodes of the group</source>
         <comment>and %n service node of the group</comment>
         <translation>
@@ -5510,6 +5758,18 @@
     <message>
         <source>block the person</source>
         <translation>bloquer la personne</translation>
+    </message>
+    <message>
+        <source>by light push</source>
+        <translation>par light push</translation>
+    </message>
+    <message>
+        <source>by relay</source>
+        <translation>par relais</translation>
+    </message>
+    <message>
+        <source>by relay and light push</source>
+        <translation>par relais et light push</translation>
     </message>
     <message>
         <source>bytes</source>
@@ -5660,6 +5920,10 @@
         <translation>transférer le message</translation>
     </message>
     <message>
+        <source>given up</source>
+        <translation>abandonné</translation>
+    </message>
+    <message>
         <source>given up {moment}</source>
         <translation>abandonné&#xa0;: {moment}</translation>
     </message>
@@ -5686,6 +5950,10 @@
     <message>
         <source>held as a whole by {number} of {others}</source>
         <translation>détenu en entier par {number} sur {others}</translation>
+    </message>
+    <message>
+        <source>here</source>
+        <translation>ici</translation>
     </message>
     <message>
         <source>holds it</source>
@@ -5912,6 +6180,10 @@
         <translation>chercher des signes de deux versions</translation>
     </message>
     <message>
+        <source>look into the message</source>
+        <translation>inspecter le message</translation>
+    </message>
+    <message>
         <source>look who sends unusually much</source>
         <translation>voir qui envoie plus que d’ordinaire</translation>
     </message>
@@ -5956,6 +6228,10 @@
         <translation>les messages peuvent être envoyés mais pas reçus</translation>
     </message>
     <message>
+        <source>missing</source>
+        <translation>manquant</translation>
+    </message>
+    <message>
         <source>missing {since}</source>
         <translation>manque {since}</translation>
     </message>
@@ -5982,6 +6258,14 @@
     <message>
         <source>named it in a later message</source>
         <translation>l’a nommé dans un message ultérieur</translation>
+    </message>
+    <message>
+        <source>names it in {id}</source>
+        <translation>le nomme dans {id}</translation>
+    </message>
+    <message>
+        <source>never: given up</source>
+        <translation>jamais : abandonné</translation>
     </message>
     <message>
         <source>new request</source>
@@ -6032,12 +6316,36 @@
         <translation>personne ne l’a pris</translation>
     </message>
     <message>
+        <source>none</source>
+        <translation>aucun</translation>
+    </message>
+    <message>
+        <source>none is known</source>
+        <translation>aucun n’est connu</translation>
+    </message>
+    <message>
+        <source>none: nothing is left to send</source>
+        <translation>aucun : il ne reste rien à envoyer</translation>
+    </message>
+    <message>
         <source>none; Tor&apos;s is socks5://127.0.0.1:9050</source>
         <translation>aucun&#x202f;; celui de Tor est socks5://127.0.0.1:9050</translation>
     </message>
     <message>
+        <source>not here</source>
+        <translation>pas ici</translation>
+    </message>
+    <message>
+        <source>not kept any more</source>
+        <translation>n’est plus gardé</translation>
+    </message>
+    <message>
         <source>not on this device</source>
         <translation>pas sur cet appareil</translation>
+    </message>
+    <message>
+        <source>not recorded</source>
+        <translation>non enregistré</translation>
     </message>
     <message>
         <source>not sent</source>
@@ -6068,6 +6376,10 @@
         <translation>n’offre pas {services}</translation>
     </message>
     <message>
+        <source>on the wire</source>
+        <translation>sur le réseau</translation>
+    </message>
+    <message>
         <source>one is made when you begin to record</source>
         <translation>une clé est créée quand vous commencez à noter</translation>
     </message>
@@ -6078,6 +6390,10 @@
     <message>
         <source>only here so far</source>
         <translation>pour l’instant ici seulement</translation>
+    </message>
+    <message>
+        <source>only the messages just after it were looked at</source>
+        <translation>seuls les messages qui le suivent de près ont été examinés</translation>
     </message>
     <message>
         <source>open</source>
@@ -6408,6 +6724,10 @@
         <translation>l’hôte a refusé la connexion du proxy</translation>
     </message>
     <message>
+        <source>the nearest are drawn</source>
+        <translation>les plus proches sont dessinés</translation>
+    </message>
+    <message>
         <source>the network failed</source>
         <translation>le réseau a échoué</translation>
     </message>
@@ -6536,6 +6856,22 @@
         <translation>ce message ne peut pas être publié</translation>
     </message>
     <message>
+        <source>this, {id}</source>
+        <translation>celui-ci, {id}</translation>
+    </message>
+    <message numerus="yes">
+        <source>to %n peers</source>
+        <comment>to %n peer</comment>
+        <translation>
+            <numerusform>à %n pair</numerusform>
+            <numerusform>à %n pairs</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>together</source>
+        <translation>ensemble</translation>
+    </message>
+    <message>
         <source>told us so</source>
         <translation>nous l’a dit</translation>
     </message>
@@ -6584,6 +6920,10 @@
         <translation>identité vérifiée</translation>
     </message>
     <message>
+        <source>waiting</source>
+        <translation>en attente</translation>
+    </message>
+    <message>
         <source>waiting for earlier messages</source>
         <translation>en attente de messages antérieurs</translation>
     </message>
@@ -6622,6 +6962,10 @@
     <message>
         <source>{asked}, {next_try}</source>
         <translation>{asked}, {next_try}</translation>
+    </message>
+    <message>
+        <source>{came}, late</source>
+        <translation>{came}, en retard</translation>
     </message>
     <message>
         <source>{chance} it is wrong</source>
@@ -6683,6 +7027,14 @@
         <source>{hours} h {minutes} min</source>
         <translation>{hours}&#xa0;h {minutes}&#xa0;min</translation>
     </message>
+    <message numerus="yes">
+        <source>{id}, missing since {time}, asked for %n times</source>
+        <comment>{id}, missing since {time}, asked for %n time</comment>
+        <translation>
+            <numerusform>{id}, manquant depuis {time}, demandé %n fois</numerusform>
+            <numerusform>{id}, manquant depuis {time}, demandé %n fois</numerusform>
+        </translation>
+    </message>
     <message>
         <source>{last} Whoever loses this device goes on with a backup.</source>
         <translation>{last} Avec une sauvegarde, on continue même si l’on perd cet appareil.</translation>
@@ -6710,6 +7062,18 @@
     <message>
         <source>{message}. What is known of it</source>
         <translation>{message}. Ce qu’on en sait</translation>
+    </message>
+    <message>
+        <source>{message}: {where}. Look into it</source>
+        <translation>{message} : {where}. L’inspecter</translation>
+    </message>
+    <message>
+        <source>{missing}; given up</source>
+        <translation>{missing} ; abandonné</translation>
+    </message>
+    <message>
+        <source>{missing}; next {time}</source>
+        <translation>{missing} ; prochaine demande {time}</translation>
     </message>
     <message>
         <source>{most} or {last}</source>
@@ -7024,6 +7388,14 @@
         <translation>{sender} dans {conversation}</translation>
     </message>
     <message>
+        <source>{sent} {peers} {way}</source>
+        <translation>{sent} {peers} {way}</translation>
+    </message>
+    <message>
+        <source>{sent}: nobody was there</source>
+        <translation>{sent} : personne n’était là</translation>
+    </message>
+    <message>
         <source>{service} and no {other}</source>
         <translation>{service} et pas {other}</translation>
     </message>
@@ -7042,6 +7414,10 @@
     <message>
         <source>{size}, not fetched yet</source>
         <translation>{size}, pas encore récupéré</translation>
+    </message>
+    <message>
+        <source>{size}, {bits} bits, {fill} % set, about {ids} ids; wrong with a {chance}</source>
+        <translation>{size}, {bits} bits, {fill} % à 1, environ {ids} identifiants ; faux avec {chance}</translation>
     </message>
     <message>
         <source>{size}/s</source>

@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from ui.translate import tr
@@ -49,6 +50,7 @@ class Commands(QObject):
         menu.add_hidden(tr("Search this conversation"), ("Ctrl+F",), window.pane.finding.begin)
         menu.add_hidden(tr("Search the list"), ("Ctrl+Shift+F",), self._search_list)
         menu.add_hidden(tr("About the conversation"), ("Alt+Return",), window.side.toggle)
+        menu.add_hidden(tr("Inspect"), ("Ctrl+I", "Ctrl+Shift+I"), window.inspector.toggle)
         menu.add_hidden(tr("Next area"), ("F6",), self.next_area)
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self.back)
         window.panel.set_menu(menu)
@@ -104,8 +106,11 @@ class Commands(QObject):
         """The panel stands last in the round of Tab."""
         window = self._window
         before = header.more if (header := window.pane.header).isVisible() else window.panel.rows
-        after = window.panel.avatar if window.panel.isVisible() else window.side.areas()[0]
+        after = window.panel.avatar if window.panel.isVisible() else self._side_areas()[0]
         (after if forward else before).setFocus(Qt.FocusReason.TabFocusReason)
+
+    def _side_areas(self) -> tuple[QWidget, ...]:
+        return self._window.side.areas() or self._window.inspector.areas()
 
     def next_area(self) -> None:
         """List, timeline, the bar about a person, composer, side panel, and round again."""
@@ -113,7 +118,7 @@ class Commands(QObject):
         if window.settings.page is not None and window.settings.is_shown:
             window.settings.page.next_area()
             return
-        areas = [window.panel.rows, *window.pane.areas(), *window.side.areas()]
+        areas = [window.panel.rows, *window.pane.areas(), *self._side_areas()]
         usable = [area for area in areas if area.isVisible() and area.isEnabled()]
         if not usable:
             return

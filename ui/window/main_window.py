@@ -38,6 +38,7 @@ from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
 from ui.window.flows import Flows
 from ui.window.fork_notices import ForkNotices
+from ui.window.inspector_flows import InspectorFlows
 from ui.window.layout import Body, Mode, keep_place, restore_place
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
@@ -234,6 +235,16 @@ class MainWindow(QMainWindow):
             people=self.people,
             now=self._surroundings.now,
         )
+        self.inspector = InspectorFlows(
+            self._engine,
+            self.tasks,
+            self,
+            self.dock,
+            pane=self.pane,
+            side=self.side,
+            bridge=self.bridge,
+            now=self._surroundings.now,
+        )
         self.pages.addWidget(self.body)
         self.pages.addWidget(self.first_start)
         central = QWidget()
@@ -342,6 +353,7 @@ class MainWindow(QMainWindow):
         pane.muted_bar.members_requested.connect(side.show_open)
         side.open_requested.connect(self.open_conversation)
         side.left_by_key.connect(self.commands.leave_side)
+        self.inspector.left_by_key.connect(self.commands.leave_side)
         side.file_open_requested.connect(
             lambda message: self.about.open_file(message, self._surroundings.open_url)
         )
@@ -466,6 +478,7 @@ class MainWindow(QMainWindow):
             self.pane.header.show_typing(self.model.typing(conversation_id))
             self._settings.put("conversation", conversation_id)
             self._show_title()
+            self.inspector.conversation_opened()
             self.side.conversation_opened()
         self.marks.opened(conversation_id)
         self.panel.select(conversation_id)
@@ -494,6 +507,7 @@ class MainWindow(QMainWindow):
         self.open_conversation(self._wanted)
 
     def _show_nothing_open(self) -> None:
+        self.inspector.close()
         self.side.close()
         self.pane.leave()
         self.model.set_open(None)

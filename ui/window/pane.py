@@ -199,7 +199,6 @@ class ConversationPane(QWidget):
         self.writing.sent.connect(self.timeline.go_to_newest)
         self.header.mute_requested.connect(self._mute_open)
         self.muted_bar.show_requested.connect(self._unmute_member)
-        self.header.beads.message_chosen.connect(self.info_requested)
         self.header.beads.missing_chosen.connect(self._go_to_gap)
         self.header.focus_left.connect(self.composer.box.setFocus)
         self.header.unblock_requested.connect(lambda: self._answer(Answer.UNBLOCK))

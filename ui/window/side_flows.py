@@ -93,7 +93,7 @@ class SideFlows(QObject):
     @property
     def panel(self) -> SidePanel | None:
         side = self._dock.side
-        return side if isinstance(side, SidePanel) else None
+        return side if isinstance(side, GroupPanel | PersonPanel) else None
 
     def areas(self) -> tuple[QWidget, ...]:
         """What F6 leads to."""

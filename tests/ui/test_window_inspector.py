@@ -1,0 +1,309 @@
+"""The inspector beside a conversation: what it says, and how keys, clicks and events lead it."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+
+from engine.core.ids import ConversationId, MessageId
+from engine.events import ConversationRemoved, MessageRemoved, MessageView
+from engine.inspection_views import MessageInspection, Whereabouts
+from tests.ui.driving import Key, Stage, heard, stage, turn, until
+from tests.ui.driving import play as played
+from tests.ui.scripted_engine import ScriptedEngine, member
+from tests.ui.scripted_inspection import inspection
+from tests.ui.seeing import choose, seen_words
+from ui.inspector.panel import InspectorPanel
+from ui.languages import speak
+from ui.side.group import GroupPanel
+from ui.timeline.boxes import BubbleBox
+
+pytestmark = pytest.mark.usefixtures("qapp")
+CtrlShift = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+Ctrl = Qt.KeyboardModifier.ControlModifier
+TEXT = "Yes, it's charged"
+
+
+@asynccontextmanager
+async def looking(
+    *, size: tuple[int, int] = (1280, 820)
+) -> AsyncIterator[tuple[Stage, ScriptedEngine, ConversationId, MessageView]]:
+    """A group with three messages, the last of them ours."""
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge", ("Maya", "Luc"))
+    for minute, words in enumerate(("Lovely", "It talks!")):
+        engine.receive(group, "Maya", words, minute=minute)
+    own = engine.row(group, member("Ines", is_self=True), TEXT, 5)
+    engine.arrive(own, notify=False)
+    async with stage(engine, opening=group, size=size) as it:
+        timeline = it.window.pane.timeline
+        await until(lambda: timeline.scene.loaded.total == 3)
+        yield it, engine, group, own
+
+
+async def opened(it: Stage) -> InspectorPanel:
+    """As by Ctrl+Shift+I, once it is filled."""
+    shown = heard(it.window.inspector.shown)
+    it.window.inspector.toggle()
+    await shown
+    panel = it.window.inspector.panel
+    assert panel is not None
+    return panel
+
+
+def about_group(it: Stage) -> bool:
+    return isinstance(it.window.dock.side, GroupPanel)
+
+
+def words(panel: InspectorPanel) -> str:
+    return "\n".join(seen_words(panel)).replace("\u200b", "")
+
+
+def test_it_tells_the_life_the_holders_the_fields_and_the_size() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group, own):
+            said = words(await opened(it))
+            for expected in (
+                f"You: {TEXT}",
+                "Held by 1 of 3 others, maybe 1 more.",
+                "Saved on this device",
+                "Signed for group key 7",
+                "Sent to 6 peers by relay",
+                "No acknowledgement yet, sent again to 5 peers by relay",
+                "First holder: Luc",
+                "Maybe held by Jonas",
+                "Sent again, unless somebody acknowledges it",
+                "names it in e41a",
+                "0.1 % chance it is wrong",
+                "no sign",
+                "Which Stores keep it: not recorded.",
+                "An acknowledgement from any of: Jonas, Tomas",
+                "It names 2 messages; 1 names it.",
+                "lamport_timestamp",
+                "4171",
+                own.message_id,
+                "71 bytes",
+                "131 bytes",
+                "164 bytes",
+            ):
+                assert expected in said, expected
+
+    played(scenario)
+
+
+def test_keys_open_it_go_through_it_and_close_it() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, own):
+            timeline = it.window.pane.timeline
+            timeline.setFocus(Qt.FocusReason.TabFocusReason)
+            it.press(Key.Key_I, Ctrl)
+            await until(lambda: engine.inspected.asked == [own.message_id])
+            panel = it.window.inspector.panel
+            assert panel is not None
+            assert panel.close_button.hasFocus()
+            await until(lambda: bool(panel.graph.nodes))
+            stops = []
+            panel.copy_button.setFocus()
+            for _ in range(8):
+                focused = it.window.focusWidget()
+                assert focused is not None
+                stops.append(focused.accessibleName())
+                it.press(Key.Key_Tab)
+            assert "Priya priya…: here. Look into it" in stops
+            assert "Luc gone: missing. Look into it" in stops
+            panel.close_button.setFocus()
+            it.press(Key.Key_Escape)
+            assert it.window.inspector.panel is None
+            assert timeline.hasFocus()
+
+    played(scenario)
+
+
+def test_it_follows_the_message_that_is_chosen_and_the_links_of_the_graph() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, own):
+            panel = await opened(it)
+            timeline = it.window.pane.timeline
+            timeline.setFocus(Qt.FocusReason.TabFocusReason)
+            shown = heard(it.window.inspector.shown)
+            it.press(Key.Key_Up)
+            await shown
+            assert panel.found is not None
+            assert panel.found.message is not None
+            assert panel.found.message.text == "It talks!"
+            gone = replace(
+                inspection(own),
+                message_id=MessageId("gone"),
+                whereabouts=Whereabouts.MISSING,
+                message=None,
+                sds=None,
+                copies=(),
+                holders=(),
+            )
+            engine.inspected.unshown[MessageId("gone")] = gone
+            node = next(n for n in panel.graph.nodes if n.link.message_id == "gone")
+            shown = heard(it.window.inspector.shown)
+            node.setFocus()
+            it.press(Key.Key_Return)
+            await shown
+            assert panel.found.message_id == "gone"
+            assert "Not here; it is looked for" in words(panel)
+
+    played(scenario)
+
+
+def test_a_click_on_the_ticks_or_the_bead_opens_it() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, own):
+            view = it.window.pane.timeline
+            placed = view.scene.placed[-1]
+            box = view.scene.box(placed.row)
+            assert isinstance(box, BubbleBox)
+            at = box.meta.rect.center().toPoint() + QPoint(0, int(placed.y))
+            QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
+            await until(lambda: engine.inspected.asked == [own.message_id])
+            view.interaction.open_menu(own, QPoint(0, 0), link=None)
+            shown = heard(it.window.inspector.shown)
+            choose(view.interaction.menu, "Inspect")
+            await shown
+
+    played(scenario)
+
+
+def test_what_is_copied_is_json_without_what_anybody_wrote() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, group, own):
+            panel = await opened(it)
+            panel.copy_button.click()
+            text = QGuiApplication.clipboard().text()
+            assert TEXT not in text
+            copied = json.loads(text)
+            assert copied["message_id"] == own.message_id
+            assert copied["conversation_id"] == group
+            assert copied["sds"]["lamport_timestamp"] == 4171
+            assert copied["copies"][1]["occasion"] == "unacknowledged"
+            assert copied["holders"][1]["false_probability"] == 0.001
+            assert copied["row"]["kind"] == "text"
+
+    played(scenario)
+
+
+def test_names_and_ids_of_strangers_stay_on_their_line() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, _own):
+            evil = "\u202eLuc\n<b>bold</b> " + "x" * 500
+
+            def hostile(found: MessageInspection) -> MessageInspection:
+                holders = tuple(replace(each, name=evil) for each in found.holders)
+                links = tuple(replace(each, sender_name=evil) for each in found.named_by)
+                assert found.sds is not None
+                sds = replace(found.sds, channel_id=evil * 20)
+                return replace(found, holders=holders, named_by=links, sds=sds)
+
+            engine.inspected.change = hostile
+            panel = await opened(it)
+            for line in seen_words(panel):
+                assert "\u202e" not in line
+                assert len(line) < 400, line
+            for node in panel.graph.nodes:
+                assert "\n" not in node.accessibleName()
+                assert len(node.accessibleName()) < 120
+            assert panel.width() == it.window.dock.width() - it.window.pane.width()
+
+    played(scenario)
+
+
+def test_a_screen_reader_finds_steps_and_fields_as_words() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group, _own):
+            panel = await opened(it)
+            names = []
+            for widget in panel.findChildren(QWidget):
+                interface = QAccessible.queryAccessibleInterface(widget)
+                if widget.isVisible() and interface is not None:
+                    names.append(interface.text(QAccessible.Text.Name))
+            assert "Saved on this device" in names
+            assert "lamport_timestamp: 4171" in names
+            assert any(name.startswith("Held by 1 of 3") for name in names)
+            assert panel.accessibleName() == "Delivery"
+
+    played(scenario)
+
+
+def test_a_message_or_conversation_removed_meanwhile_is_said_or_closes_it() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, group, own):
+            panel = await opened(it)
+            del engine.rows[group][own.message_id]
+            shown = heard(it.window.inspector.shown)
+            engine.tell(MessageRemoved(conversation_id=group, message_id=own.message_id))
+            await shown
+            assert "This message is not on this device any more." in words(panel)
+            engine.tell(ConversationRemoved(conversation_id=group))
+            await until(lambda: it.window.inspector.panel is None)
+
+    played(scenario)
+
+
+def test_nothing_is_read_while_it_is_closed_and_little_while_it_is_open() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, group, _own):
+            for minute in range(6, 30):
+                engine.receive(group, "Maya", "more", minute=minute)
+            await turn()
+            assert engine.inspected.asked == []
+            await opened(it)
+            assert len(engine.inspected.asked) == 1
+            for minute in range(30, 60):
+                engine.receive(group, "Maya", "more", minute=minute)
+            await until(lambda: len(engine.inspected.asked) > 1)
+            assert len(engine.inspected.asked) == 2
+
+    played(scenario)
+
+
+def test_in_a_narrow_window_it_is_a_sheet_that_leads_back() -> None:
+    async def scenario() -> None:
+        async with looking(size=(480, 720)) as (it, _engine, _group, _own):
+            panel = await opened(it)
+            assert it.window.dock.covers
+            assert not it.window.pane.isVisible()
+            panel.go.click()
+            await until(it.window.pane.isVisible)
+            assert it.window.dock.side is None
+
+    played(scenario)
+
+
+def test_it_and_the_panel_about_the_group_take_turns() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group, _own):
+            it.window.side.toggle()
+            assert about_group(it)
+            await opened(it)
+            assert not about_group(it)
+            it.window.side.toggle()
+            assert about_group(it)
+            await turn()
+
+    played(scenario)
+
+
+def test_it_speaks_french() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group, _own):
+            speak("fr")
+            try:
+                said = words(await opened(it))
+            finally:
+                speak("en")
+            assert "Enregistré sur cet appareil" in said
+            assert "Saved on this device" not in said
+
+    played(scenario)

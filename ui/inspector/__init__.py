@@ -1,0 +1,1 @@
+"""The panel that shows what is known of one message (Ctrl+I)."""

@@ -1,0 +1,221 @@
+"""The life of a message as steps with a time and words, from what is known of it.
+
+A step is there because something on this device says so.  What nobody noted has a step of its own
+that says "not recorded", so that a short line is not taken for a short life.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from enum import Enum, auto
+
+from msgspec import Struct
+
+from engine.answers import Arrival, HolderView
+from engine.core.ids import UnixMs
+from engine.inspection_views import CopyView, MessageInspection, Occasion, SentBy, Whereabouts
+from ui.foreign_text import one_line
+from ui.regional import clock_with_seconds
+from ui.times import moment, short_date
+from ui.translate import tr
+
+_NAME = 40
+
+
+class Mark(Enum):
+    """How a step's bead is drawn: filled is certain, hollow is not."""
+
+    SURE = auto()
+    MAYBE = auto()
+    MISSING = auto()
+    LATE = auto()
+    FAILED = auto()
+    AHEAD = auto()
+    """It has not happened yet."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    mark: Mark
+    words: str
+    at_ms: UnixMs | None = None
+    """None: nobody noted when."""
+
+
+def precise_time(at_ms: int, today: datetime) -> str:
+    """With seconds and thousandths, and the day unless it is today."""
+    at = moment(at_ms).astimezone(today.tzinfo)
+    time = f"{clock_with_seconds(at)}.{at_ms % 1000:03}"
+    if at.date() == today.date():
+        return time
+    return tr("{date}, {time}").format(date=short_date(at.date(), today.date()), time=time)
+
+
+def life_of(found: MessageInspection) -> tuple[Step, ...]:
+    """In the order of their times; those without one last."""
+    steps = [*_beginning(found), *_copies(found), *_holders(found), *_search(found), *_end(found)]
+    return tuple(sorted(steps, key=lambda step: (step.at_ms is None, step.at_ms or 0)))
+
+
+def _beginning(found: MessageInspection) -> Iterator[Step]:
+    sds = found.sds
+    if found.is_own:
+        if found.saved_ms is not None:
+            yield Step(mark=Mark.SURE, words=tr("Saved on this device"), at_ms=found.saved_ms)
+        if sds is not None and sds.signed_ms is not None:
+            yield Step(mark=Mark.SURE, words=_signed(sds.group_key), at_ms=sds.signed_ms)
+        return
+    if sds is not None and sds.signed_ms is not None:
+        words = tr("Signed, by its author's clock")
+        yield Step(mark=Mark.SURE, words=words, at_ms=sds.signed_ms)
+    elif found.message is not None:
+        words = tr("Written, by its author's clock")
+        yield Step(mark=Mark.MAYBE, words=words, at_ms=found.message.sent_ms)
+    if found.saved_ms is not None:
+        is_late = found.message is not None and found.message.late
+        mark = Mark.LATE if is_late else Mark.SURE
+        yield Step(mark=mark, words=_came(found, is_late=is_late), at_ms=found.saved_ms)
+
+
+def _signed(group_key: int | None) -> str:
+    if group_key is None:
+        return tr("Signed")
+    return tr("Signed for group key {number}").format(number=group_key)
+
+
+def _came(found: MessageInspection, *, is_late: bool) -> str:
+    words = _arrival_words(found)
+    return tr("{came}, late").format(came=words) if is_late else words
+
+
+def _arrival_words(found: MessageInspection) -> str:
+    match found.arrival:
+        case Arrival.LIVE | Arrival.WRITTEN_HERE:
+            return tr("Came directly")
+        case Arrival.STORE:
+            return tr("Came from a Store")
+        case Arrival.REPAIR if found.repaired_by:
+            name = one_line(found.repaired_by, _NAME)
+            return tr("Repaired: {name} sent it again").format(name=name)
+        case Arrival.REPAIR:
+            return tr("Repaired: a member sent it again")
+        case Arrival.UNKNOWN:
+            return tr("Came here; by which way is not recorded")
+
+
+def _copies(found: MessageInspection) -> Iterator[Step]:
+    if found.is_own and found.copies_since_ms is not None:
+        words = tr("Copies sent before this time are not recorded")
+        yield Step(mark=Mark.MAYBE, words=words, at_ms=found.copies_since_ms)
+    for copy in found.copies:
+        mark = Mark.SURE if copy.occasion is Occasion.FIRST and copy.peers else Mark.MAYBE
+        yield Step(mark=mark, words=copy_words(copy), at_ms=copy.at_ms)
+        if copy.taken_ms is not None and copy.taken_ms > copy.at_ms:
+            words = tr("A peer has read that copy")
+            yield Step(mark=Mark.SURE, words=words, at_ms=copy.taken_ms)
+    if found.copies_omitted:
+        words = tr(
+            "%n more copies, not recorded", "%n more copy, not recorded", found.copies_omitted
+        )
+        yield Step(mark=Mark.MAYBE, words=words)
+
+
+def copy_words(copy: CopyView) -> str:
+    """Why it went out, to how many, and by which way."""
+    words = _occasion_words(copy.occasion)
+    if not copy.peers:
+        return tr("{sent}: nobody was there").format(sent=words)
+    peers = tr("to %n peers", "to %n peer", copy.peers)
+    way = _way_words(copy.sent_by)
+    return tr("{sent} {peers} {way}").format(sent=words, peers=peers, way=way)
+
+
+def _occasion_words(occasion: Occasion) -> str:
+    match occasion:
+        case Occasion.FIRST:
+            return tr("Sent")
+        case Occasion.UNACKNOWLEDGED:
+            return tr("No acknowledgement yet, sent again")
+        case Occasion.ASKED_HERE:
+            return tr("Sent again, as you asked")
+        case Occasion.REPAIR:
+            return tr("Sent again for a member who lacked it")
+        case Occasion.NOT_NOTED:
+            return tr("Sent; why is not recorded")
+
+
+def _way_words(sent_by: SentBy | None) -> str:
+    match sent_by:
+        case SentBy.RELAY:
+            return tr("by relay")
+        case SentBy.LIGHTPUSH:
+            return tr("by light push")
+        case None:
+            return tr("by relay and light push")
+
+
+def _holders(found: MessageInspection) -> Iterator[Step]:
+    certain = [each for each in found.holders if each.certain]
+    timed = sorted((each for each in certain if each.since_ms), key=_since)
+    maybe = sorted(
+        (each for each in found.holders if not each.certain and each.since_ms), key=_since
+    )
+    if timed:
+        words = tr("First holder: {name}").format(name=one_line(timed[0].name, _NAME))
+        yield Step(mark=Mark.SURE, words=words, at_ms=timed[0].since_ms)
+    if maybe:
+        words = tr("Maybe held by {name}").format(name=one_line(maybe[0].name, _NAME))
+        yield Step(mark=Mark.MAYBE, words=words, at_ms=maybe[0].since_ms)
+    if found.is_own and found.holders and len(certain) == len(found.holders):
+        last = timed[-1].since_ms if len(timed) == len(certain) else None
+        if len(certain) > 1 or last is None:
+            words = tr("Held by all") if last else tr("Held by all; when is not recorded")
+            yield Step(mark=Mark.SURE, words=words, at_ms=last)
+
+
+def _since(holder: HolderView) -> int:
+    return holder.since_ms or 0
+
+
+def _search(found: MessageInspection) -> Iterator[Step]:
+    wanted = found.wanted
+    if wanted is None:
+        return
+    words = tr("Known to be missing")
+    yield Step(mark=Mark.MISSING, words=words, at_ms=wanted.since_ms)
+    if wanted.stores_asked_ms is not None:
+        words = tr("Stores asked: {lack} do not have it, {silent} did not say")
+        words = words.format(lack=wanted.stores_lacked, silent=wanted.stores_silent)
+        yield Step(mark=Mark.MISSING, words=words, at_ms=wanted.stores_asked_ms)
+    if wanted.requests:
+        words = tr("Members asked %n times", "Members asked %n time", wanted.requests)
+        yield Step(mark=Mark.MISSING, words=words)
+    if found.whereabouts is Whereabouts.LOST:
+        yield Step(mark=Mark.FAILED, words=tr("Given up; it still takes its place if it comes"))
+    elif wanted.next_request_ms is not None:
+        words = tr("Members are asked again")
+        yield Step(mark=Mark.AHEAD, words=words, at_ms=wanted.next_request_ms)
+
+
+def _end(found: MessageInspection) -> Iterator[Step]:
+    if found.again is None:
+        if found.whereabouts is Whereabouts.WAITING:
+            yield Step(mark=Mark.MISSING, words=waiting_words(found))
+        return
+    if found.again.next_ms is None:
+        yield Step(mark=Mark.FAILED, words=tr("Given up: it is sent no more unless you ask"))
+    elif found.again.attempts:
+        words = tr("Sent again, unless somebody acknowledges it")
+        yield Step(mark=Mark.AHEAD, words=words, at_ms=found.again.next_ms)
+    else:
+        yield Step(mark=Mark.MAYBE, words=tr("Waits until somebody can be reached"))
+
+
+def waiting_words(found: MessageInspection) -> str:
+    """Why a message that is here has no place yet."""
+    if found.waits_for:
+        return tr(
+            "Waits for %n earlier messages", "Waits for %n earlier message", len(found.waits_for)
+        )
+    lamport = None if found.sds is None else found.sds.lamport_timestamp
+    if lamport is not None and lamport > found.looked_ms:
+        return tr("Waits until the time that it bears")
+    return tr("Waits for an earlier message of its author")

@@ -1,0 +1,282 @@
+"""The inspector: everything that is known of one message, beside the conversation.
+
+Each section is built anew only if what it shows has changed, so that a busy conversation costs
+little and the keys stay where they are.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from engine.answers import HolderView
+from engine.core.ids import HolderSource
+from engine.inspection_views import LinkView, MessageInspection, WantedView, Whereabouts
+from ui.controls import Button, ElidedText, IconButton, Text
+from ui.conversation_words import kind_words, sender_words
+from ui.dialogs.holders import HolderRow, held_words
+from ui.foreign_text import one_line
+from ui.inspector.fields import not_recorded, part_fields, raw_fields
+from ui.inspector.json_copy import as_json
+from ui.inspector.life import Step, life_of, precise_time, waiting_words
+from ui.inspector.parts import (
+    SHOWN_LINKS,
+    BeadMark,
+    CausalGraph,
+    FieldTable,
+    HeldBar,
+    StepRow,
+    short_id,
+)
+from ui.side.panel import SidePanel
+from ui.speaking import announce
+from ui.translate import tr
+
+MOST_HOLDERS = 40
+_EXCERPT = 120
+
+
+class InspectorPanel(SidePanel):
+    link_chosen = Signal(LinkView)
+    go_requested = Signal()
+    """To the message itself, in the conversation."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__(tr("Delivery"))
+        self._now = now
+        self.found: MessageInspection | None = None
+        self.copy_button = IconButton("copy", tr("Copy as JSON, without the text"))
+        self.copy_button.clicked.connect(lambda _checked=False: self._copy())
+        self.add_to_head(self.copy_button)
+        self.excerpt = ElidedText(face="label", colour="ink2")
+        self.body.addWidget(self.excerpt)
+        self.state = Text(face="label", strong=True, wrap=True)
+        self.bar = HeldBar()
+        held = QHBoxLayout()
+        held.setSpacing(10)
+        held.addWidget(self.bar)
+        held.addWidget(self.state, 1)
+        self.body.addLayout(held)
+        self.go = Button(tr("Show it in the conversation"), kind="ghost", size="small")
+        self.go.clicked.connect(lambda _checked=False: self.go_requested.emit())
+        self.body.addWidget(self.go)
+        self.add_section(tr("Life"))
+        self._steps: tuple[Step, ...] = ()
+        self.life = _Rows(spacing=0)
+        self.body.addWidget(self.life)
+        self._holders_title = self.add_section(tr("Who holds it"))
+        self._shown_holders: object = ()
+        self.holders = _Rows(spacing=8)
+        self.body.addWidget(self.holders)
+        self._waits_title = self.add_section(tr("What it waits for"))
+        self.waits = Text(face="label", wrap=True)
+        self.body.addWidget(self.waits)
+        self.add_section(tr("Stores"))
+        self.stores = Text(face="label", wrap=True)
+        self.body.addWidget(self.stores)
+        self._graph_title = self.add_section(tr("Causal history"))
+        self.graph = CausalGraph()
+        self.graph.chosen.connect(self.link_chosen)
+        self.body.addWidget(self.graph)
+        self.graph_words = Text(face="caption", colour="ink2", wrap=True)
+        self.body.addWidget(self.graph_words)
+        self.add_section(tr("Fields"))
+        self.fields = FieldTable()
+        self.body.addWidget(self.fields)
+        self.add_section(tr("Size"))
+        self.sizes = FieldTable()
+        self.body.addWidget(self.sizes)
+        self.body.addStretch(1)
+
+    def show_message(self, found: MessageInspection) -> None:
+        before, self.found = self.found, found
+        self.excerpt.setText(_excerpt(found))
+        self.go.setVisible(found.message is not None)
+        self.copy_button.setEnabled(True)
+        self._show_holders(found)
+        self._show_life(found)
+        self._show_waiting(found)
+        self.stores.setText(_store_words(found, self._now()))
+        if before is None or _linked(before) != _linked(found):
+            self._show_graph(found)
+        self.fields.show_fields(raw_fields(found))
+        self.sizes.show_fields(part_fields(found))
+
+    def show_gone(self) -> None:
+        """It was deleted here; what was seen of it stays until one leaves."""
+        self.state.setText(tr("This message is not on this device any more."))
+        self.bar.hide()
+        self.go.hide()
+
+    # --- sections ---------------------------------------------------------------------------------
+
+    def _show_holders(self, found: MessageInspection) -> None:
+        holders = sorted(
+            found.holders,
+            key=lambda each: (each.source is None, not each.certain, each.since_ms or 0),
+        )
+        self.state.setText(_state_words(found))
+        self.bar.show_holders(holders)
+        self._holders_title.setVisible(bool(holders))
+        self.holders.setVisible(bool(holders))
+        shown = [(each, _sign(each, found)) for each in holders]
+        if shown == self._shown_holders:
+            return
+        self._shown_holders = shown
+        rows: list[QWidget] = [
+            HolderRow(each, self._now(), is_open=found.is_open, sign=_sign(each, found))
+            for each in holders[:MOST_HOLDERS]
+        ]
+        if len(holders) > MOST_HOLDERS:
+            more = tr("and %n more", "and %n more", len(holders) - MOST_HOLDERS)
+            rows.append(Text(more, face="caption", colour="ink2"))
+        self.holders.fill(rows)
+
+    def _show_life(self, found: MessageInspection) -> None:
+        steps = life_of(found)
+        if steps == self._steps:
+            return
+        self._steps, today = steps, self._now()
+        times = ["" if step.at_ms is None else precise_time(step.at_ms, today) for step in steps]
+        stacked = any("," in time or " " in time for time in times)
+        last = len(steps) - 1
+        self.life.fill(
+            [
+                StepRow(
+                    BeadMark(step.mark, is_first=place == 0, is_last=place == last),
+                    step.words,
+                    time,
+                    stacked=stacked,
+                )
+                for place, (step, time) in enumerate(zip(steps, times, strict=True))
+            ]
+        )
+
+    def _show_waiting(self, found: MessageInspection) -> None:
+        words = _waits_words(found, self._now())
+        self._waits_title.setVisible(bool(words))
+        self.waits.setVisible(bool(words))
+        self.waits.setText(words)
+
+    def _show_graph(self, found: MessageInspection) -> None:
+        has_graph = found.sds is not None or bool(found.named_by)
+        for part in (self._graph_title, self.graph, self.graph_words):
+            part.setVisible(has_graph)
+        self.graph.show_links(found)
+        self.graph_words.setText(_graph_words(found))
+
+    def _copy(self) -> None:
+        if self.found is not None:
+            QGuiApplication.clipboard().setText(as_json(self.found))
+            announce(self.copy_button, tr("Copied"))
+
+
+class _Rows(QWidget):
+    """Rows that are put there anew."""
+
+    def __init__(self, *, spacing: int) -> None:
+        super().__init__()
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(spacing)
+
+    def fill(self, rows: Sequence[QWidget]) -> None:
+        while (item := self._column.takeAt(0)) is not None:
+            if (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        for row in rows:
+            self._column.addWidget(row)
+
+
+def _sign(holder: HolderView, found: MessageInspection) -> str:
+    """The message by which a member showed that it has this one; "" if that is not to be seen."""
+    if holder.source != HolderSource.CAUSAL or found.is_open:
+        return ""
+    for link in found.named_by:
+        if link.sender_id == holder.participant_id:
+            return tr("names it in {id}").format(id=short_id(link.message_id))
+    return ""
+
+
+def _linked(found: MessageInspection) -> object:
+    return found.message_id, found.names, found.named_by, found.named_by_complete
+
+
+def _excerpt(found: MessageInspection) -> str:
+    if found.message is None:
+        name = one_line(found.sender_name, 40)
+        id_ = short_id(found.message_id)
+        return f"{name}, {id_}" if name else id_
+    message = found.message
+    return one_line(f"{sender_words(message)}: {kind_words(message)}", _EXCERPT)
+
+
+def _state_words(found: MessageInspection) -> str:
+    elsewhere = {
+        Whereabouts.MISSING: tr("Not here; it is looked for"),
+        Whereabouts.LOST: tr("Not here, and given up"),
+        Whereabouts.UNKNOWN: tr("Not here"),
+    }
+    if found.whereabouts in elsewhere:
+        return elsewhere[found.whereabouts]
+    if found.whereabouts is Whereabouts.WAITING:
+        return waiting_words(found)
+    if found.mvds is not None and not found.is_own:
+        return tr("Here, and acknowledged to its author")
+    if not found.holders and not found.is_own:
+        return tr("Who else holds it is not recorded")
+    return held_words(found.holders, is_open=found.is_open)
+
+
+def _waits_words(found: MessageInspection, today: datetime) -> str:
+    lines = [_wanted_words(each, today) for each in found.waits_for]
+    if found.whereabouts is Whereabouts.WAITING and not lines:
+        lines.append(waiting_words(found))
+    lacking = [one_line(each.name, 40) for each in found.holders if not each.certain]
+    if found.is_own and found.again is not None and lacking and not found.is_open:
+        named = ", ".join(lacking[:8]) + (" …" if len(lacking) > 8 else "")  # noqa: PLR2004
+        lines.append(tr("An acknowledgement from any of: {names}").format(names=named))
+    return "\n".join(lines)
+
+
+def _wanted_words(wanted: WantedView, today: datetime) -> str:
+    words = tr(
+        "{id}, missing since {time}, asked for %n times",
+        "{id}, missing since {time}, asked for %n time",
+        wanted.requests,
+    )
+    words = words.format(id=short_id(wanted.message_id), time=precise_time(wanted.since_ms, today))
+    if wanted.next_request_ms is None:
+        return tr("{missing}; given up").format(missing=words)
+    return tr("{missing}; next {time}").format(
+        missing=words, time=precise_time(wanted.next_request_ms, today)
+    )
+
+
+def _store_words(found: MessageInspection, today: datetime) -> str:
+    wanted = found.wanted
+    if wanted is not None:
+        if wanted.stores_asked_ms is None:
+            return tr("No Store was asked for it by its hash yet.")
+        return tr("Asked at {time}: {lack} do not have it, {silent} did not say.").format(
+            time=precise_time(wanted.stores_asked_ms, today),
+            lack=wanted.stores_lacked,
+            silent=wanted.stores_silent,
+        )
+    return tr("Which Stores keep it: {unknown}.").format(unknown=not_recorded())
+
+
+def _graph_words(found: MessageInspection) -> str:
+    names, by = len(found.names), len(found.named_by)
+    words = [
+        tr("It names %n messages", "It names %n message", names),
+        tr("%n name it", "%n names it", by),
+    ]
+    if not found.named_by_complete:
+        words.append(tr("only the messages just after it were looked at"))
+    if max(names, by) > SHOWN_LINKS:
+        words.append(tr("the nearest are drawn"))
+    return "; ".join(words) + "."
