@@ -53,7 +53,9 @@ def _without_link(given: Sequence[str]) -> tuple[list[str], str]:
     return [word for word in given if not word.startswith(OWN_SCHEME)], link
 
 
-def _dispatch(asked: argparse.Namespace, link: str) -> int:  # noqa: PLR0911 - a table of commands
+def _dispatch(  # noqa: C901, PLR0911 - a table of commands
+    asked: argparse.Namespace, link: str
+) -> int:
     """Import late: a window takes Qt, the headless commands should not wait for it."""
     # ruff: noqa: PLC0415
     from chat_app.paths import profile_paths
@@ -69,6 +71,10 @@ def _dispatch(asked: argparse.Namespace, link: str) -> int:  # noqa: PLR0911 - a
                 as_json=asked.json,
                 passphrase=passphrase_source(asked),
             )
+        case "watch":
+            from chat_app.watch import watch
+
+            return watch(profile_paths(asked.profile, asked.profile_dir), as_json=asked.json)
         case "backup":
             from chat_app.backing_up import back_up
 
@@ -224,6 +230,9 @@ def _parser() -> _Parser:
     _add_profile(doctor)
     add_passphrase_options(doctor, default=argparse.SUPPRESS)
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
+    watch = commands.add_parser("watch", help="how delivery goes in a profile that is open")
+    _add_profile(watch)
+    watch.add_argument("--json", action="store_true", help="print one JSON object per line")
     node = commands.add_parser("node", help="run the node alone, until interrupted")
     _add_profile(node)
     _add_port(node)

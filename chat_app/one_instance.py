@@ -1,10 +1,13 @@
 """One window per profile: a second start hands its link to the window that is open, and ends.
 
+``causerie watch`` asks at the same place for figures, one answer for each call.
+
 The profile's lock says that somebody has it open; this says to whom to speak.  Both sides meet at a
 local socket in the profile's directory, which is the user's alone, or where its path would be too
 long in the session's (Windows: a pipe that only the user may open, and whose maker is looked at).
-The second says one line of JSON, the first answers one word and comes to the front.  A line of a
-version that is not known is worth the coming only.
+The second says one line of JSON, the first answers one word and comes to the front, or answers a
+line of figures and stays where it is.  A line of a version that is not known is worth the coming
+only.
 """
 
 import hashlib
@@ -26,6 +29,8 @@ MAX_LINE_BYTES: Final = 12 * MAX_LINK_CHARACTERS + 1024
 _ANSWER: Final = b"here\n"
 _MAX_CALLERS: Final = 8
 CALLER_MS: Final = 5_000
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+_FIGURES: Final = "figures"
 _CALL_MS: Final = 1_000
 _LONGEST_PATH: Final = 100
 """macOS allows 103 bytes, Linux 107."""
@@ -62,8 +67,16 @@ class InstanceServer(QObject):
     called = Signal(str)
     """A second start: its link, or "" if it had none."""
 
-    def __init__(self, directory: Path, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        parent: QObject | None = None,
+        *,
+        figures: Callable[[Callable[[bytes], None]], None] | None = None,
+    ) -> None:
+        """``figures``: makes a line of figures and then calls what it is given."""
         super().__init__(parent)
+        self._figures = figures
         self._callers: set[QLocalSocket] = set()
         self._server = QLocalServer(self)
         if os.name == "nt":  # Elsewhere the directory is private.
@@ -95,24 +108,43 @@ class InstanceServer(QObject):
     def _read(self, caller: QLocalSocket) -> None:
         if caller.canReadLine():
             line = bytes(caller.readLine(MAX_LINE_BYTES).data())
+            said = _said_in(line)
+            if said.get("ask") == _FIGURES:
+                self._answer_figures(caller)
+                return
             caller.write(_ANSWER)
             caller.disconnectFromServer()
-            self.called.emit(_link_in(line))
+            self.called.emit(_link_in(said))
         elif caller.bytesAvailable() >= MAX_LINE_BYTES:
             caller.abort()
+
+    def _answer_figures(self, caller: QLocalSocket) -> None:
+        if self._figures is None:
+            caller.abort()
+            return
+
+        def answer(line: bytes) -> None:
+            if caller in self._callers and len(line) < MAX_ANSWER_BYTES:
+                caller.write(line + b"\n")
+                caller.disconnectFromServer()
+
+        self._figures(answer)
 
     def _forget(self, caller: QLocalSocket) -> None:
         self._callers.discard(caller)
         caller.deleteLater()
 
 
-def _link_in(line: bytes) -> str:
+def _said_in(line: bytes) -> dict[str, object]:
+    """Nothing, if it is not of this version."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
-        return ""
-    if not isinstance(said, dict) or said.get("version") != VERSION:
-        return ""
+        return {}
+    return said if isinstance(said, dict) and said.get("version") == VERSION else {}
+
+
+def _link_in(said: dict[str, object]) -> str:
     link = said.get("link")
     return link if isinstance(link, str) and len(link) <= MAX_LINK_CHARACTERS + 1 else ""
 
@@ -127,7 +159,23 @@ def hand_over(directory: Path, link: str, *, is_ours: Callable[[int], bool] | No
     if name is None:
         return False
     line = json.dumps({"version": VERSION, "link": link}).encode("ascii") + b"\n"
-    return _call(name, line, is_ours or _is_ours)
+    return _call(name, line, is_ours or _is_ours, most=len(_ANSWER)) == _ANSWER
+
+
+def ask_figures(
+    directory: Path, *, is_ours: Callable[[int], bool] | None = None
+) -> dict[str, object] | None:
+    """What the window that has this profile open says of it; None: there is none, or it is busy."""
+    name = server_name(directory)
+    if name is None:
+        return None
+    line = json.dumps({"version": VERSION, "ask": _FIGURES}).encode("ascii") + b"\n"
+    answer = _call(name, line, is_ours or _is_ours, most=MAX_ANSWER_BYTES)
+    try:
+        figures = json.loads(answer)
+    except (ValueError, RecursionError):
+        return None
+    return figures if isinstance(figures, dict) else None
 
 
 def _is_ours(handle: int) -> bool:
@@ -140,18 +188,19 @@ def _is_ours(handle: int) -> bool:
     return True
 
 
-def _call(name: str, line: bytes, is_ours: Callable[[int], bool]) -> bool:
+def _call(name: str, line: bytes, is_ours: Callable[[int], bool], *, most: int) -> bytes:
+    """The line that is answered, of at most ``most`` bytes; empty if there is none."""
     socket = QLocalSocket()
     socket.connectToServer(name)
     try:
         if not socket.waitForConnected(_CALL_MS):
-            return False
+            return b""
         if not is_ours(int(socket.socketDescriptor())):
-            return False
+            return b""
         socket.write(line)
         while not socket.canReadLine():
-            if not socket.waitForReadyRead(_CALL_MS):
-                return False
-        return bytes(socket.readLine(len(_ANSWER) + 1).data()) == _ANSWER
+            if socket.bytesAvailable() > most or not socket.waitForReadyRead(_CALL_MS):
+                return b""
+        return bytes(socket.readLine(most + 1).data())
     finally:
         socket.abort()

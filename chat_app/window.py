@@ -6,15 +6,18 @@ status 2, and a window of its own where that can be seen.
 """
 
 import asyncio
+import contextlib
 import importlib.metadata
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject
@@ -418,14 +421,15 @@ async def show_until_closed(
         figures = _start_figures(painted, ready_ns, options.measure_start_ns)
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
-        await _show_on_desktop(window, options, interrupts, closed, directory)
+        await _show_on_desktop(window, engine, options, interrupts, closed, directory)
         return
     await window.shutdown()
     window.deleteLater()
 
 
-async def _show_on_desktop(
+async def _show_on_desktop(  # noqa: PLR0913, PLR0917 - what a window on a desktop goes by
     window: MainWindow,
+    engine: Engine,
     options: WindowOptions,
     interrupts: Interrupts,
     closed: asyncio.Event,
@@ -433,7 +437,7 @@ async def _show_on_desktop(
 ) -> None:
     """Only now what no first paint waits for: links, later starts, notifications, the tray."""
     window.outside_links.open(options.link)
-    server = None if directory is None else _listen(directory, window)
+    server = None if directory is None else _listen(directory, window, engine)
     session = DesktopSession(window)
     beginning = asyncio.create_task(session.begin(minimised=options.minimised))
     await closed_or_interrupted(closed, interrupts)
@@ -453,10 +457,20 @@ def _autostart(command: tuple[str, ...]) -> "AutostartPort | None":
     return autostart_here(command) if command else None
 
 
-def _listen(directory: Path, window: MainWindow) -> "InstanceServer":
+def _listen(directory: Path, window: MainWindow, engine: Engine) -> "InstanceServer":
     from chat_app.one_instance import InstanceServer  # noqa: PLC0415 - not before the first paint
 
-    server = InstanceServer(directory, window)
+    def tell_figures(answer: Callable[[bytes], None]) -> None:
+        async def work() -> None:
+            with contextlib.suppress(ChatError):  # Whoever asked tries again.
+                answer(msgspec.json.encode(await engine.inspection.figures()))
+
+        if engine.identity() is None:
+            answer(b"{}")
+        else:
+            window.tasks.spawn(work, purpose="figures", retry=False)
+
+    server = InstanceServer(directory, window, figures=tell_figures)
     server.called.connect(window.come_to_front)
     window.closed.connect(server.close)  # A link that comes now is for the next window.
     return server

@@ -40,7 +40,7 @@ from engine.events import (
     SearchIndexed,
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
-from engine.inspection_views import MessageInspection
+from engine.inspection_views import Figures, MessageInspection
 
 MAX_TEXT_BYTES = content.MAX_TEXT_BYTES
 MAX_FILE_BYTES = content.MAX_FILE_BYTES
@@ -509,6 +509,9 @@ class Inspection(Protocol):
 
         Raises CommandError if it knows nothing of it.
         """
+
+    async def figures(self) -> Figures:
+        """How delivery goes in the most recent conversations, from their newest messages."""
 
 
 class ChatEngine(Protocol):

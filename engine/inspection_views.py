@@ -6,12 +6,17 @@ say so: nothing is made up.
 """
 
 from enum import StrEnum
+from typing import Final
 
 from msgspec import Struct
 
 from engine.answers import Arrival, HolderView
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
-from engine.events import MessageView
+from engine.events import ConnectionLevel, ConnectionRole, MessageView
+from engine.history_views import StoreHealth
+
+RATE_MS: Final = 600_000
+"""The time for which ``Figures`` count messages: ten minutes."""
 
 
 class Whereabouts(StrEnum):
@@ -206,3 +211,62 @@ class MessageInspection(Struct, frozen=True, kw_only=True):
     mvds: MvdsView | None = None
     parts: tuple[PartView, ...] = ()
     """What its kept bytes consist of; together they are all of them."""
+
+
+class ConversationFigures(Struct, frozen=True, kw_only=True):
+    """How delivery goes in one conversation, from its newest messages."""
+
+    conversation_id: ConversationId
+    name: str
+    looked_at: int
+    """Messages at its end that the figures are made from."""
+    received: int
+    """How many of them were written down here within ``RATE_MS``."""
+    is_all: bool
+    """False: there were more within that time than were looked at."""
+    own: int
+    """Ours among those looked at."""
+    held_by_all: int
+    """Of ours: those that every other member surely holds."""
+    held_p50_ms: int | None
+    """From "saved" until the last member was known to hold it; None: of none the time is known."""
+    held_p95_ms: int | None
+    waiting: int
+    """Here, and waiting for what they depend on: the incoming buffer."""
+    missing: int
+    lost: int
+    waiting_to_send: int
+    """Ours that nobody has taken yet."""
+    failed: int
+
+
+class ConnectionFigures(Struct, frozen=True, kw_only=True):
+    level: ConnectionLevel
+    role: ConnectionRole
+    peers: int
+    bytes_in: int
+    bytes_out: int
+
+
+class StoreFigures(Struct, frozen=True, kw_only=True):
+    """As ``engine.history_views.StoreView`` has them."""
+
+    multiaddr: str
+    enabled: bool
+    health: StoreHealth
+    queries: int
+    complete: int
+    messages: int
+    omitted: int
+
+
+class Figures(Struct, frozen=True, kw_only=True):
+    """How the whole profile does at a moment."""
+
+    at_ms: UnixMs
+    connection: ConnectionFigures
+    conversations: tuple[ConversationFigures, ...]
+    more_conversations: int
+    """Those beyond the most recent ones, which are not looked at."""
+    stores: tuple[StoreFigures, ...]
+    counters: dict[str, int]

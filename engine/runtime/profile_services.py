@@ -1,6 +1,7 @@
 """The services of a profile that has an identity: its conversations, timeline pages and inbox."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -138,7 +139,12 @@ def make_profile_services(
         files=files,
         history=history,
         search=Search(context, conversations),
-        inspection=Inspection(context, conversations),
+        inspection=Inspection(
+            context,
+            conversations,
+            stores=history.stores,
+            counters=partial(maintenance.all_counters, context.transport),
+        ),
         inbox=RequestInbox(people, begin.identity, context.counters),
         context=context,
     )

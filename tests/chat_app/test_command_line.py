@@ -38,6 +38,7 @@ BAD: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
     (["demo", "--json"], ["--json", "--headless"]),
     (["node", "--listen", "foo"], ["--listen", "'foo'", "127.0.0.1"]),
     (["doctor", "more"], ["more"]),
+    (["watch", "--profile-dir", "/nowhere"], ["watch: no window", "start causerie first"]),
     (["causerie:join/a", "causerie:join/b"], ["one link"]),
     (["doctor", "causerie:join/a"], ["doctor", "opens no link"]),
 )

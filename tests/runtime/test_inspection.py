@@ -28,6 +28,7 @@ from engine.inspection_views import MessageInspection, Occasion, SentBy, Whereab
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Receipt, TransportRole
 from engine.runtime.inspection.copies import FIRST_KEPT, LAST_KEPT, MOST_MESSAGES, CopyNotes
+from engine.runtime.inspection.figures import connection_figures, percentile
 from engine.runtime.inspection.message_bytes import causal_history, filter_view
 from engine.session.transitions import Publish
 from tests.runtime.conftest import MakePerson, Person
@@ -261,3 +262,45 @@ def test_a_filter_tells_about_how_many_ids_it_has(number: int) -> None:
     assert abs(view.about_ids - number) <= 0.02 * number + 1
     assert view.false_probability <= 0.001
     assert filter_view(b"\xff" * 8).about_ids == 0
+
+
+# --- figures ------------------------------------------------------------------------------------
+
+
+async def test_figures_tell_what_is_held_by_all_and_what_waits(person: MakePerson) -> None:
+    alice, bob, group = await together(person)
+    first = await alice.engine.timeline.send_text(group, "does it talk?")
+    await bob.until(lambda e: isinstance(e, MessageAdded) and e.message.message_id == first)
+    await bob.engine.timeline.send_text(group, "it does")
+    await alice.until(lambda e: is_held(e, first))
+    bob.transport.set_online(False)
+    await alice.engine.timeline.send_text(group, "are you there?")
+    figures = await alice.engine.inspection.figures()
+    (tide,) = figures.conversations
+    page = (await alice.engine.timeline.latest_page(group)).messages
+    assert (tide.name, tide.looked_at, tide.received) == ("Tide", len(page), len(page))
+    assert tide.own == sum(row.is_own for row in page)
+    held = [
+        row
+        for row in page
+        if row.is_own
+        and all(each.certain for each in await alice.engine.timeline.holders(group, row.message_id))
+    ]
+    assert tide.held_by_all == len(held) < tide.own
+    assert tide.held_p50_ms is not None
+    assert tide.held_p95_ms is not None
+    assert 0 <= tide.held_p50_ms <= tide.held_p95_ms
+    assert figures.connection == connection_figures(alice.engine.connection())
+    assert figures.counters.keys() >= {"node.published"}
+
+
+@given(st.lists(st.integers(0, 10**6), max_size=40).map(sorted), st.integers(1, 100))
+def test_a_percentile_is_one_of_them_and_enough_are_not_above_it(
+    ascending: list[int], percent: int
+) -> None:
+    found = percentile(ascending, percent)
+    if found is None:
+        assert not ascending
+        return
+    assert found in ascending
+    assert sum(each <= found for each in ascending) * 100 >= percent * len(ascending)

@@ -18,6 +18,7 @@ from engine.events import MessageView
 from engine.inspection_views import (
     AgainView,
     CopyView,
+    Figures,
     FilterView,
     LinkView,
     MessageInspection,
@@ -138,3 +139,6 @@ class ScriptedInspection:
         if message_id in self.unshown:
             return self.unshown[message_id]
         raise CommandError(CommandRefusal.NO_MESSAGE)
+
+    async def figures(self) -> Figures:
+        raise NotImplementedError

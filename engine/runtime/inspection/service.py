@@ -1,26 +1,47 @@
-"""Says what is known of a message.  Implements ``engine.api.Inspection``.
+"""Says what is known of a message, and how delivery goes.  Implements ``engine.api.Inspection``.
 
 A look reads a few rows by their keys, on the storage thread; nothing is kept up for it, and nothing
 is read while nobody looks.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+
 from engine.core.errors import CommandError, CommandRefusal
 from engine.core.ids import ConversationId, MessageId
+from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord
-from engine.inspection_views import MessageInspection
+from engine.history_views import StoreView
+from engine.inspection_views import Figures, MessageInspection
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
+from engine.runtime.inspection.figures import (
+    LOOKED_AT,
+    MOST_CONVERSATIONS,
+    connection_figures,
+    figures_of,
+    store_figures,
+)
 from engine.runtime.inspection.reading import read_mvds, read_sds
 from engine.runtime.inspection.views import Looking, channel_inspection, pair_inspection
+from engine.runtime.maintenance import connection_view
 from engine.runtime.runner_context import RunnerContext
 
 
 class Inspection:
     """``engine.api.Inspection``."""
 
-    def __init__(self, context: RunnerContext, conversations: Conversations) -> None:
+    def __init__(
+        self,
+        context: RunnerContext,
+        conversations: Conversations,
+        *,
+        stores: Callable[[], Sequence[StoreView]],
+        counters: Callable[[], Mapping[str, int]],
+    ) -> None:
         self._context = context
         self._conversations = conversations
+        self._stores = stores
+        self._counters = counters
 
     async def message(
         self, conversation_id: ConversationId, message_id: MessageId
@@ -36,6 +57,28 @@ class Inspection:
             if found is not None:
                 return channel_inspection(self._looking(runner, message_id), about, found)
         raise CommandError(CommandRefusal.NO_MESSAGE)
+
+    async def figures(self) -> Figures:
+        views = await self._conversations.views()
+        now_ms = self._context.clock.steady_ms()
+        found = []
+        for view in views[:MOST_CONVERSATIONS]:
+            if view.conversation_id in self._conversations:  # It may have been removed meanwhile.
+                rows = await self._newest(view.conversation_id)
+                gap = self._conversations.runner(view.conversation_id).gap()
+                found.append(figures_of(view, rows, gap, now_ms=now_ms))
+        return Figures(
+            at_ms=now_ms,
+            connection=connection_figures(connection_view(self._context.transport.status())),
+            conversations=tuple(found),
+            more_conversations=max(len(views) - MOST_CONVERSATIONS, 0),
+            stores=tuple(map(store_figures, self._stores())),
+            counters=dict(self._counters()),
+        )
+
+    async def _newest(self, conversation_id: ConversationId) -> Sequence[StoredMessage]:
+        run, store = self._context.storage.run, self._context.store
+        return (await run(store.latest_page, conversation_id, limit=LOOKED_AT)).messages
 
     def _looking(self, runner: ConversationRunner, message_id: MessageId) -> Looking:
         context = self._context
