@@ -65,7 +65,10 @@ class RationedNode:
         self.archive.give_out(UNLIMITED)
 
     async def kill_after_some(self, more: int, link: str = "", page: int = PAGE) -> None:
-        """Somebody is killed who was told something; so many more came since."""
+        """Somebody is killed who was told something; so many more came since.
+
+        Nothing is given out afterwards: whoever looks at the profile then may find the Store, too.
+        """
         self.archive.give_out(page)
         victim = await self._victim(link, page)
         assert victim.stdout is not None
@@ -76,12 +79,11 @@ class RationedNode:
                 await asyncio.wait([told, used_up], return_when=asyncio.FIRST_COMPLETED)
                 used_up.cancel()
                 self.archive.give_out(page)
+            assert await told == b"some came\n", "it ended by itself"
             self.archive.give_out(more)
             await self.archive.used_up.wait()
-        assert await told == b"some came\n"
         victim.kill()
         await victim.wait()
-        self.archive.give_out(UNLIMITED)
 
     async def _victim(self, link: str, page: int) -> asyncio.subprocess.Process:
         arguments = [str(self._place), self.node.address, link, str(page)]
@@ -110,6 +112,7 @@ async def test_killed_in_the_middle_it_goes_on_with_nothing_twice_and_nothing_mi
     store.archive.give_out(UNLIMITED)
     past = await say_in_a_group(tmp_path, MANY, store.node)
     await store.kill_after_some(MANY // 2, past.link)
+    store.archive.give_out(UNLIMITED)
     bob = await Person("Bob", tmp_path, peers=(address,)).start()
     before = await get_the_rest(bob, past)
     assert 0 < before < MANY, "killed in the middle"
@@ -224,6 +227,7 @@ async def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_on
         await bob.stop()
     assert sorted({*come}) == come, "further each time"
     assert come[-1] < MANY_IN_A_PAIR, "killed in the middle"
+    store.archive.give_out(UNLIMITED)
     bob = await Person("Bob", tmp_path, peers=(address,)).start()
     await bob.until_told(pair, MANY_IN_A_PAIR - come[-1])
     assert await bob.engine.timeline.gap(pair) is None
