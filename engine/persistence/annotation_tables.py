@@ -19,7 +19,13 @@ from engine.persistence.file_tables import forget_file
 from engine.persistence.many_rows import Value, by_the_dozen, with_ids
 from engine.persistence.reaction_counts import count_again
 from engine.persistence.short_keys import participant_keys
-from engine.persistence.stored_ids import StoredId, stored_id, stored_ids, stored_place
+from engine.persistence.stored_ids import (
+    StoredId,
+    message_id_of,
+    stored_id,
+    stored_ids,
+    stored_place,
+)
 from engine.persistence.stored_spans import spans_text
 
 _OF_CONVERSATION: Final = (
@@ -231,14 +237,20 @@ def _put_version(
 
 def rows_came(
     connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
-) -> None:
-    """These rows were written with their own texts: apply what speaks of them."""
+) -> list[MessageId]:
+    """These rows were written with their own texts: apply what speaks of them.
+
+    Returns the ids of those of which something does.
+    """
     stored = stored_ids(message_ids)
-    for target in _spoken_of(connection, REACTED_TO, conversation, stored):
+    reacted = _spoken_of(connection, REACTED_TO, conversation, stored)
+    for target in reacted:
         connection.execute(_MARK_REACTED, (conversation, target))
-    for target in _spoken_of(connection, _CHANGED, conversation, stored):
+    changed = _spoken_of(connection, _CHANGED, conversation, stored)
+    for target in changed:
         connection.execute(_FORGET_ORIGINAL, (conversation, target))
         _show(connection, conversation, target)
+    return [message_id_of(target) for target in (*reacted, *changed)]
 
 
 def row_goes(connection: sqlite3.Connection, conversation: int, message_id: MessageId) -> None:

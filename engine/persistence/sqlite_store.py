@@ -484,7 +484,7 @@ class SqliteProfileStore:
     ) -> Mapping[MessageId, StoredMessage]:
         with self._doing("read messages"):
             timeline = self._timeline(conversation_id)
-            return {} if timeline is None else timeline.messages(message_ids)
+            return {} if timeline is None else self._pending.read(timeline, message_ids)
 
     def targets(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /

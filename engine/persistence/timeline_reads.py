@@ -128,7 +128,7 @@ class TimelineReader:
     ) -> None:
         self._connection = connection
         self._conversation = conversation
-        self._conversation_id = conversation_id
+        self.conversation_id = conversation_id
 
     def messages(self, message_ids: Sequence[MessageId]) -> dict[MessageId, StoredMessage]:
         found: dict[MessageId, StoredMessage] = {}
@@ -276,7 +276,7 @@ class TimelineReader:
             retracted, reacted, state, attempts, failure,
         ) = row  # fmt: skip
         record = MessageRecord(
-            conversation_id=self._conversation_id,
+            conversation_id=self.conversation_id,
             position=position_of(lamport, stored_as),
             sender_id=ParticipantId(sender_id),
             is_own=bool(is_own),

@@ -99,8 +99,12 @@ Change: TypeAlias = tuple[CountedRow | None, CountedRow | None]
 
 def put_messages(
     connection: sqlite3.Connection, conversation: int, writes: Sequence[PutMessage]
-) -> None:
-    """Write the rows in order; an existing one is replaced, and what speaks of it applied."""
+) -> dict[MessageId, MessageRecord]:
+    """Write the rows in order; an existing one is replaced, and what speaks of it applied.
+
+    Returns those that are now read as they were written: new, visible, and with nothing in other
+    tables, as nearly all that a backfill brings.
+    """
     records = [write.message for write in writes]
     before = _counted_rows(connection, conversation, [one.position.message_id for one in records])
     muted = read_muted_members(connection, conversation)
@@ -124,9 +128,21 @@ def put_messages(
             position, record.waiting, hidden, record.is_own, record.kind
         )
     _put_files(connection, conversation, before, writes)
-    rows_came(connection, conversation, list(after))
+    spoken_of = rows_came(connection, conversation, list(after))
     changes = [(before.get(message_id), row) for message_id, row in after.items()]
     recount(connection, conversation, [change for change in changes if change[0] != change[1]])
+    has_more = {*before, *spoken_of}
+    last = {record.position.message_id: record for record in records}
+    return {
+        message_id: record
+        for message_id, record in last.items()
+        if message_id not in has_more and not after[message_id].hidden and _is_all(record)
+    }
+
+
+def _is_all(record: MessageRecord) -> bool:
+    """Whether no other table has anything to show with a new row."""
+    return not record.is_own and record.reply_to is None and record.kind != FILE_KIND
 
 
 def _put_files(
