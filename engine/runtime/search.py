@@ -1,9 +1,10 @@
 """Finds messages, and keeps the index of the search up while the profile runs.
 
 Implements ``engine.api.Search``.  Searches read on a thread of their own, beside the storage
-thread, so they delay no write.  What came is indexed a second later, or before the next search;
-messages of an old profile in slices with pauses between them.  A damaged index is made again, which
-the window says.
+thread, so they delay no write.  What came is indexed a second later, or before the next search; a
+backfill once it is over, since both use the storage thread and somebody waits for its messages.
+Messages of an old profile are indexed in slices with pauses between them.  A damaged index is made
+again, which the window says.
 """
 
 import asyncio
@@ -37,6 +38,8 @@ from engine.runtime.views import sender_name, shown_name
 
 SETTLE_S: Final = 1.0
 """Messages that come within this time are indexed together."""
+LONGEST_SETTLE_S: Final = 30.0
+"""If messages keep coming for this long, they are indexed nevertheless."""
 BREATHE_S: Final = 0.05
 """Pause between two slices, so that other writes come first."""
 MOST_SLICES: Final = 16
@@ -195,7 +198,15 @@ class Search:
                 await asyncio.sleep(BREATHE_S)
             else:
                 await self._due.wait()
-                await asyncio.sleep(SETTLE_S)
+            await self._settle()
+
+    async def _settle(self) -> None:
+        """If something came, wait until nothing has come for a while."""
+        now_s = asyncio.get_running_loop().time
+        until_s = now_s() + LONGEST_SETTLE_S
+        while self._due.is_set() and now_s() < until_s:
+            self._due.clear()
+            await asyncio.sleep(SETTLE_S)
 
     async def _index_some(self) -> bool:
         """Whether to go on at once.  After a failure of the disk the next change tries again."""

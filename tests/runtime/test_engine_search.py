@@ -10,13 +10,20 @@ import pytest
 
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId
 from engine.core.records import ChannelName
-from engine.core.search import FoundMessage, SearchQuery
-from engine.events import MessageAdded, MessageChanged, NoticeRaised, SearchIndexed, SearchMadeAgain
+from engine.core.search import FoundMessage, Indexed, SearchQuery
+from engine.events import (
+    MessageAdded,
+    MessageChanged,
+    NoticeRaised,
+    SearchIndexed,
+    SearchMadeAgain,
+    TimelineChanged,
+)
 from engine.network.memory import MemoryNetwork
 from engine.persistence import search_index
 from engine.persistence.database import open_database, open_readonly
 from engine.persistence.errors import DatabaseUnreadableError, translated
-from engine.persistence.search_store import SqliteSearchReader
+from engine.persistence.search_store import SqliteSearch, SqliteSearchReader
 from engine.runtime import search
 from tests.patience import PATIENCE_S
 from tests.persistence.store_examples import row as stored_row
@@ -172,6 +179,31 @@ async def test_a_damaged_index_is_said_and_made_again(talk: Talk) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while await texts(alice, "word") != ["word"]:  # noqa: ASYNC110 - it is asked, not told
             await asyncio.sleep(0)
+
+
+async def test_a_backfill_is_indexed_once_nothing_more_comes(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would take the storage thread from the messages that somebody waits for."""
+    alice, _, group = talk
+    loop, indexed, times = asyncio.get_running_loop(), asyncio.Event(), 0
+    index_some = SqliteSearch.index_some
+
+    def watched(searching: SqliteSearch, *, old: bool) -> Indexed:
+        nonlocal times
+        times += 1
+        loop.call_soon_threadsafe(indexed.set)
+        return index_some(searching, old=old)
+
+    monkeypatch.setattr(search, "SETTLE_S", 0.0)
+    monkeypatch.setattr(SqliteSearch, "index_some", watched)
+    for _ in range(500):
+        alice.engine.search.hear(TimelineChanged(conversation_id=group))
+        await asyncio.sleep(0)
+    assert times <= 1, "one may have begun before"
+    indexed.clear()
+    async with asyncio.timeout(PATIENCE_S):
+        await indexed.wait()
 
 
 async def test_an_old_profile_is_indexed_after_a_start_and_can_wait(
