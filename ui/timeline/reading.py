@@ -295,7 +295,7 @@ class ReadTracker(QObject):
         """Count a message that arrived: unread, or late if it stands above what one reads."""
         key = message_key(message.message_id)
         index, placed = self._scene.loaded.row_index(key), self._scene.placed
-        in_view = self._scene.rect(key) is not None
+        in_view = index is not None and self._scene.rect(key) is not None
         above = index is not None and bool(placed) and index < placed[0].index
         if placement is Placement.APPENDED or self.state.is_ahead(message.position):
             above = False  # It was never passed, however far the view has come by now.
