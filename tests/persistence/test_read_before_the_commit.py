@@ -109,4 +109,3 @@ def test_before_the_commit_rows_are_read_as_they_are_after_it(
             store.apply(batch, lambda: before.append(every_row(store)))  # noqa: B023
             assert before == [every_row(store)]
     store.close()
-
