@@ -11,9 +11,9 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from engine.core.ids import ConversationId, MessageId
-from engine.events import ConversationRemoved, MessageRemoved, MessageView
-from engine.inspection_views import MessageInspection, Whereabouts
+from engine.core.ids import ConversationId, DeliveryState, MessageId
+from engine.events import ConversationRemoved, DeliveryView, MessageRemoved, MessageView
+from engine.inspection_views import MessageInspection, MvdsView, Whereabouts
 from tests.ui.driving import Key, Stage, heard, stage, turn, until
 from tests.ui.driving import play as played
 from tests.ui.scripted_engine import ScriptedEngine, member
@@ -190,6 +190,42 @@ def test_what_is_copied_is_json_without_what_anybody_wrote() -> None:
             assert copied["copies"][1]["occasion"] == "unacknowledged"
             assert copied["holders"][1]["false_probability"] == 0.001
             assert copied["row"]["kind"] == "text"
+
+    played(scenario)
+
+
+def test_between_two_nobody_is_counted_and_the_record_is_shown() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        pair = engine.add_person("Maya")
+        sent = DeliveryView(state=DeliveryState.SENT, of=1)
+        row = engine.row(pair, member("Ines", is_self=True), TEXT, 5)
+        own = replace(row, delivery=sent)
+        engine.rows[pair][own.message_id] = own
+
+        def between_two(found: MessageInspection) -> MessageInspection:
+            mvds = MvdsView(
+                message_id=own.message_id,
+                group_id=pair,
+                record="message",
+                send_count=2,
+                send_epoch=1_795_000_004,
+                timestamp=1_795_000_000,
+                body_size=71,
+            )
+            alone = (replace(found.holders[2], name="Maya"),)
+            return replace(found, sds=None, mvds=mvds, holders=alone, names=(), named_by=())
+
+        engine.inspected.change = between_two
+        async with stage(engine, opening=pair) as it:
+            await until(lambda: it.window.pane.timeline.scene.loaded.total == 1)
+            panel = await opened(it)
+            said = words(panel)
+            assert "Sent. Their device has not said yet that it has it." in said
+            assert "of 1 other" not in said
+            for expected in ("MESSAGE", "send_count", "1795000004", "71 bytes"):
+                assert expected in said, expected
+            assert not panel.graph.isVisible()
 
     played(scenario)
 

@@ -18,6 +18,7 @@ from ui.controls import Button, ElidedText, IconButton, Text
 from ui.conversation_words import kind_words, sender_words
 from ui.dialogs.holders import HolderRow, held_words
 from ui.foreign_text import one_line
+from ui.glyphs import pair_delivery_words
 from ui.inspector.fields import not_recorded, part_fields, raw_fields
 from ui.inspector.json_copy import as_json
 from ui.inspector.life import Step, life_of, precise_time, waiting_words
@@ -224,11 +225,19 @@ def _state_words(found: MessageInspection) -> str:
         return elsewhere[found.whereabouts]
     if found.whereabouts is Whereabouts.WAITING:
         return waiting_words(found)
-    if found.mvds is not None and not found.is_own:
-        return tr("Here, and acknowledged to its author")
+    if found.mvds is not None:
+        return _pair_words(found)
     if not found.holders and not found.is_own:
         return tr("Who else holds it is not recorded")
     return held_words(found.holders, is_open=found.is_open)
+
+
+def _pair_words(found: MessageInspection) -> str:
+    """Of two, the other one has it or not: nobody is counted."""
+    if not found.is_own:
+        return tr("Here, and acknowledged to its author")
+    delivery = None if found.message is None else found.message.delivery
+    return pair_delivery_words(delivery) if delivery else not_recorded()
 
 
 def _waits_words(found: MessageInspection, today: datetime) -> str:
