@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.counters import Counters
+from engine.runtime.history.opening_process import OpeningProcess
+from tests.runtime.history.test_opening_process import a_page, once_it_runs
+
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.long
 LARGEST_DEB_MIB = 60
@@ -59,6 +63,15 @@ def test_the_engine_works_in_the_package(program: Path) -> None:
     done = run(program, "demo", "--headless", "--json", "--participants", "3", "--messages", "20")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["converged"] is True
+
+
+async def test_history_is_opened_by_a_second_process_of_the_package(program: Path) -> None:
+    group, messages = a_page()
+    process = OpeningProcess([str(program), "open-history"], Counters())
+    opened = await once_it_runs(process, group, messages)
+    assert None not in opened
+    assert len(opened) == len(messages)
+    await process.stop()
 
 
 def started_window(program: Path, profile: Path) -> str:
