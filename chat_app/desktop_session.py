@@ -33,6 +33,7 @@ class DesktopSession:
         self._port: DBusNotifications | None = None
         self._task: asyncio.Task[None] | None = None
         self._motion: asyncio.Task[None] | None = None
+        self._screen: asyncio.Task[None] | None = None
 
     async def begin(self, *, minimised: bool = False, panel_s: float = PANEL_S) -> None:
         """The window is shown already, unless ``minimised``."""
@@ -53,6 +54,8 @@ class DesktopSession:
             begin_motion(self._window.looks.motion, address), name="motion"
         )
         self._task = asyncio.create_task(self._port.run(), name="notifications")
+        if self._window.lock.is_offered:
+            self._screen = asyncio.create_task(self._watch_screen(address), name="screen lock")
         if minimised and not await has_panel(address, 0):
             self._window.showMinimized()
             await has_panel(address, panel_s)
@@ -64,8 +67,19 @@ class DesktopSession:
         elif self._window.isMinimized() and desktop.has_tray():
             desktop.hide()
 
+    async def _watch_screen(self, address: str) -> None:
+        """Once there is a passphrase to lock with."""
+        from chat_app.screen_lock import ScreenLock, system_address  # noqa: PLC0415 - likewise
+
+        lock = self._window.lock
+        await lock.usable.wait()
+        await ScreenLock(lock.screen_locked, session=address, system=system_address()).run()
+
     async def end(self) -> None:
         """What is shown is withdrawn, if the server answers."""
+        if self._screen is not None:
+            self._screen.cancel()
+            await asyncio.wait([self._screen])
         if self._motion is not None:
             self._motion.cancel()
             await asyncio.wait([self._motion])

@@ -45,6 +45,8 @@ PROTECTIVE: Final = frozenset(
         ("privacy", "presence"),
         ("privacy", "confirm_links"),
         ("privacy", "fetch_pictures_below_mb"),
+        ("privacy", "lock_after"),
+        ("privacy", "lock_with_screen"),
         ("storage", "keep_days"),
     }
 )
@@ -236,6 +238,18 @@ class PrivacySettings:
         Whole(0, 10),
         "Pictures of at most so many megabytes are fetched by themselves. Whoever has them learns"
         " that you are there. 0: fetch none before you say so.",
+    )
+    lock_after: str = _setting(
+        "off",
+        Choice("off", "5", "15", "60"),
+        "Lock the window after so many minutes without a key or the mouse in it. Only with a"
+        " passphrase, which is set in the window.",
+    )
+    lock_with_screen: bool = _setting(
+        True,
+        Flag(),
+        "Lock the window when the desktop locks its screen, where it tells (Linux). Only with a"
+        " passphrase.",
     )
 
 

@@ -40,6 +40,8 @@ AT_ONCE: Final = frozenset(
         ("privacy", "presence"),
         ("privacy", "confirm_links"),
         ("privacy", "fetch_pictures_below_mb"),
+        ("privacy", "lock_after"),
+        ("privacy", "lock_with_screen"),
         ("backup", "folder"),
         ("backup", "keep_daily"),
         ("backup", "keep_weekly"),

@@ -27,6 +27,7 @@ KEPT_HERE: Final = frozenset(
         "marked_unread",
         "quiet_until",
         "closing_explained",
+        "locked",
     }
 )
 MAX_FILE_BYTES: Final = 1024 * 1024

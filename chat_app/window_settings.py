@@ -29,6 +29,8 @@ _NAMES: Final[Mapping[str, SettingName]] = {
     "tell_presence": ("privacy", "presence"),
     "confirm_links": ("privacy", "confirm_links"),
     "fetch_pictures_below_mb": ("privacy", "fetch_pictures_below_mb"),
+    "lock_after": ("privacy", "lock_after"),
+    "lock_with_screen": ("privacy", "lock_with_screen"),
     "record_deliveries": ("delivery", "record"),
     "delivery_key": ("delivery", "key"),
 }

@@ -186,6 +186,17 @@ class UiSettings:
         return int(stored) if stored.isdecimal() else PICTURES_BELOW_MB
 
     @property
+    def lock_after_minutes(self) -> int:
+        """Without input in the window it is locked after so many; 0: never by itself."""
+        stored = self.get("lock_after") or ""
+        return int(stored) if stored.isdecimal() else 0
+
+    @property
+    def lock_with_screen(self) -> bool:
+        """Whether it is locked when the desktop locks its screen."""
+        return self.get("lock_with_screen") != "no"
+
+    @property
     def show_message_text(self) -> bool:
         """Whether a desktop notification may carry what was written."""
         return self.get("show_message_text") != "no"

@@ -19,6 +19,8 @@ from ui.unlock_form import UnlockForm
 _WIDTH = 440
 _EDGE, _GAP = 24, 12
 _FRAME = 40
+_SAID = 72
+"""What may be said below the field."""
 
 
 class UnlockWindow(Area):
@@ -84,7 +86,7 @@ class UnlockWindow(Area):
         whole.addWidget(self.area)
         room = self.screen().availableGeometry().size()
         width = min(current_theme().metrics.scaled(_WIDTH), room.width())
-        height = column.totalHeightForWidth(width) + _GAP
+        height = column.totalHeightForWidth(width) + current_theme().metrics.scaled(_SAID)
         self.resize(width, min(height, room.height() - _FRAME))
 
     def _ask_for_restore(self) -> None:

@@ -85,6 +85,8 @@ typing = false
 presence = false
 confirm_links = false
 fetch_pictures_below_mb = 0
+lock_after = "15"
+lock_with_screen = false
 [storage]
 key = "file"
 keep_days = 7
@@ -187,6 +189,7 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("node", "blobs_mb = 0", "a whole number from 1 to 100000"),
         ("node", "blob_days = 0", "a whole number from 1 to 3650"),
         ("privacy", "fetch_pictures_below_mb = 11", "a whole number from 0 to 10"),
+        ("privacy", "lock_after = 15", '"off", "5", "15" or "60"'),
         ("storage", "files_megabytes = 9", "a whole number from 100 to 1000000"),
         ("privacy", "confirm_links = 0", "true or false"),
         ("privacy", "typing = 1", "true or false"),
@@ -333,6 +336,8 @@ def test_a_wrong_line_counts_as_if_it_were_not_there_and_is_said(tmp_path: Path)
         "[notifications]\npreveiw = false\n",
         '[notifications]\nmentions_when_muted = "no"\n',
         '[privacy]\nfetch_pictures_below_mb = "0"\n',
+        "[privacy]\nlock_after = 15\n",
+        '[privacy]\nlock_with_screen = "yes"\n',
         "[privacy]\nPRESENCE = false\n",
         "[PRIVACY]\npresence = false\n",
         "[security]\npresence = false\n",

@@ -194,6 +194,9 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert window.fetch_pictures_below_mb == 2
     window.put("fetch_pictures_below_mb", "0")
     assert kept.settings.privacy.fetch_pictures_below_mb == 0
+    assert (window.lock_after_minutes, window.lock_with_screen) == (0, True)
+    window.put("lock_after", "15")
+    window.put("lock_with_screen", "no")
 
     settings = load_settings(path)
     assert settings.appearance.theme == "high-contrast"
@@ -206,6 +209,7 @@ def test_what_the_window_changes_is_there_at_the_next_start(tmp_path: Path) -> N
     assert not window.tell_typing
     assert not settings.privacy.presence
     assert window.fetch_pictures_below_mb == 0
+    assert (window.lock_after_minutes, window.lock_with_screen) == (15, False)
 
 
 def test_a_window_change_that_cannot_be_kept_does_not_disturb_it(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from ui.desktop.port import (
     Opened,
     Replied,
 )
+from ui.icons import app_icon
 from ui.people import avatar_id, cannot_write_words, is_blocked, picture_of
 from ui.translate import tr
 
@@ -112,10 +113,12 @@ class Notifications(QObject):
         parent: QObject | None = None,
         *,
         is_quiet: Callable[[], bool] = lambda: False,
+        is_locked: Callable[[], bool] = lambda: False,
         pace_ms: int = PACE_MS,
     ) -> None:
         super().__init__(parent)
         self._is_quiet = is_quiet
+        self._is_locked = is_locked
         self._port: NotificationPort = NoNotifications()
         self._told: dict[str, Told] = {}
         self._due: set[str] = set()
@@ -199,6 +202,12 @@ class Notifications(QObject):
                 if told.is_shown:
                     self._show(key)
 
+    def conceal(self) -> None:
+        """The window is locked: what is shown says no more than that something came."""
+        for key, told in self._told.items():
+            if told.is_shown:
+                self._show(key)
+
     def close(self) -> None:
         self._pause.stop()
         self._told.clear()
@@ -238,8 +247,10 @@ class Notifications(QObject):
     def _show(self, key: str) -> None:
         told = self._told[key]
         conversation = told.conversation
+        wanted = _without_content(key, told) if self._is_locked() else None
         self._port.show(
-            DesktopNotification(
+            wanted
+            or DesktopNotification(
                 key=key,
                 title=title_words(conversation, told.messages),
                 body=body_words(
@@ -279,6 +290,21 @@ class Notifications(QObject):
                 self._due.discard(key)
             case _:
                 assert_never(answer)
+
+
+def _without_content(key: str, told: Told) -> DesktopNotification:
+    """Of which one learns neither who wrote nor where; it leads to the page that unlocks."""
+    number = max(told.messages, 1)
+    return DesktopNotification(
+        key=key,
+        title="Causerie",
+        body=tr("%n new messages", "%n new message", number),
+        picture=app_icon().pixmap(_AVATAR, _AVATAR).toImage(),
+        labels=ActionLabels(open=tr("Open"), reply=tr("Reply"), mark_read=tr("Mark as read")),
+        can_reply=False,
+        can_mark_read=False,
+        is_update=told.is_shown,
+    )
 
 
 def _face(conversation: ConversationView) -> QImage:

@@ -37,6 +37,7 @@ def _anywhere() -> Rows:
         (("Ctrl+J",), tr("Join with an invitation")),
         (("Ctrl+O",), tr("Open channel")),
         (("Ctrl+,",), tr("Settings")),
+        (("Ctrl+L",), tr("Lock the window")),
         (("Ctrl++", "Ctrl+-", "Ctrl+0"), tr("Larger, smaller, normal text")),
         (("F1",), tr("How it works")),
         (("Ctrl+/",), tr("These keys")),

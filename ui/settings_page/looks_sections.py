@@ -1,6 +1,6 @@
 """The sections about what one sees and hears of Causerie, and what others learn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QWidget
 
@@ -170,7 +170,8 @@ def notifications_section(
     return section
 
 
-def privacy_section(bound: Bound) -> SettingsSection:
+def privacy_section(bound: Bound, lock_rows: Sequence[SettingRow] = ()) -> SettingsSection:
+    """``lock_rows``: about the passphrase, if there can be one."""
     section = SettingsSection(
         "privacy", "lock", tr("Privacy"), tr("What others learn besides your messages.")
     )
@@ -208,4 +209,6 @@ def privacy_section(bound: Bound) -> SettingsSection:
             ),
         ),
     )
+    if lock_rows:
+        section.add_rows(*lock_rows, heading=tr("Passphrase and lock"))
     return section

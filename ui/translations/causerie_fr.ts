@@ -843,6 +843,14 @@
         <source>Advanced</source>
         <translation>Avancé</translation>
     </message>
+    <message numerus="yes">
+        <source>After %n minutes</source>
+        <comment>After %n minute</comment>
+        <translation>
+            <numerusform>Après %n&#xa0;minute</numerusform>
+            <numerusform>Après %n&#xa0;minutes</numerusform>
+        </translation>
+    </message>
     <message>
         <source>All</source>
         <translation>Tout</translation>
@@ -889,7 +897,7 @@
     </message>
     <message>
         <source>An acknowledgement from any of: {names}</source>
-        <translation>Un accusé de réception de l’un de : {names}</translation>
+        <translation>Un accusé de réception de l’un de&#xa0;: {names}</translation>
     </message>
     <message>
         <source>An invitation to a group. A click shows what it says.</source>
@@ -1016,6 +1024,10 @@
         <translation>Demander avant d’ouvrir une adresse</translation>
     </message>
     <message>
+        <source>Ask for it at every start</source>
+        <translation>La demander à chaque démarrage</translation>
+    </message>
+    <message>
         <source>Ask me</source>
         <translation>Me demander</translation>
     </message>
@@ -1032,8 +1044,12 @@
         </translation>
     </message>
     <message>
+        <source>Asked at every start, and when the window is locked.</source>
+        <translation>Demandée à chaque démarrage, et quand la fenêtre est verrouillée.</translation>
+    </message>
+    <message>
         <source>Asked at {time}: {lack} do not have it, {silent} did not say.</source>
-        <translation>Interrogés à {time} : {lack} ne l’ont pas, {silent} n’ont pas répondu.</translation>
+        <translation>Interrogés à {time}&#xa0;: {lack} ne l’ont pas, {silent} n’ont pas répondu.</translation>
     </message>
     <message>
         <source>Asked once</source>
@@ -1042,6 +1058,14 @@
     <message>
         <source>Asked twice</source>
         <translation>Demandé deux fois</translation>
+    </message>
+    <message>
+        <source>Asked when the window is locked; the key file opens the profile at a start.</source>
+        <translation>Demandée quand la fenêtre est verrouillée&#x202f;; le fichier de clé ouvre le profil au démarrage.</translation>
+    </message>
+    <message>
+        <source>Asked when the window is locked; the system keyring opens the profile at a start.</source>
+        <translation>Demandée quand la fenêtre est verrouillée&#x202f;; le trousseau du système ouvre le profil au démarrage.</translation>
     </message>
     <message>
         <source>Asking Stores for what is missing, {number} new</source>
@@ -1201,7 +1225,7 @@
     </message>
     <message>
         <source>Came here; by which way is not recorded</source>
-        <translation>Arrivé ici ; par quelle voie n’a pas été enregistré</translation>
+        <translation>Arrivé ici&#x202f;; par quelle voie n’a pas été enregistré</translation>
     </message>
     <message>
         <source>Came over: {conversations}, {messages}, {people}, {files}, {others}.</source>
@@ -1240,6 +1264,10 @@
         <translation>Causerie ne va chercher aucune image sur le web. Copiez-la et collez-la ici.</translation>
     </message>
     <message>
+        <source>Causerie is locked</source>
+        <translation>Causerie est verrouillée</translation>
+    </message>
+    <message>
         <source>Causerie opens web addresses (https and http) and mail addresses only.</source>
         <translation>Causerie n’ouvre que les adresses web (https et http) et les adresses e-mail.</translation>
     </message>
@@ -1262,6 +1290,14 @@
             <numerusform>Causerie&#xa0;: %n non lu</numerusform>
             <numerusform>Causerie&#xa0;: %n non lus</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Change</source>
+        <translation>Changer</translation>
+    </message>
+    <message>
+        <source>Change the passphrase</source>
+        <translation>Changer la phrase secrète</translation>
     </message>
     <message>
         <source>Change…</source>
@@ -1897,7 +1933,7 @@
     </message>
     <message>
         <source>First holder: {name}</source>
-        <translation>Premier détenteur : {name}</translation>
+        <translation>Premier détenteur&#xa0;: {name}</translation>
     </message>
     <message>
         <source>Flags</source>
@@ -2021,11 +2057,11 @@
     </message>
     <message>
         <source>Given up: it is sent no more unless you ask</source>
-        <translation>Abandonné : il n’est plus envoyé, sauf si vous le demandez</translation>
+        <translation>Abandonné&#xa0;: il n’est plus envoyé, sauf si vous le demandez</translation>
     </message>
     <message>
         <source>Given up; it still takes its place if it comes</source>
-        <translation>Abandonné ; il prendra tout de même sa place s’il arrive</translation>
+        <translation>Abandonné&#x202f;; il prendra tout de même sa place s’il arrive</translation>
     </message>
     <message>
         <source>Go</source>
@@ -2081,7 +2117,7 @@
     </message>
     <message>
         <source>Held by all; when is not recorded</source>
-        <translation>Détenu par tous ; depuis quand n’a pas été enregistré</translation>
+        <translation>Détenu par tous&#x202f;; depuis quand n’a pas été enregistré</translation>
     </message>
     <message>
         <source>Held by {number} of {all} others, maybe {maybe} more.</source>
@@ -2205,7 +2241,7 @@
     </message>
     <message>
         <source>Inspect it: its life, holders and fields</source>
-        <translation>L’inspecter : sa vie, ses détenteurs, ses champs</translation>
+        <translation>L’inspecter&#xa0;: sa vie, ses détenteurs, ses champs</translation>
     </message>
     <message>
         <source>Into {folder}, once you give a passphrase on this device.</source>
@@ -2342,6 +2378,10 @@
     <message>
         <source>It takes its place on {moment}, or when the clocks agree.</source>
         <translation>Il prend sa place le {moment}, ou quand les horloges s’accordent.</translation>
+    </message>
+    <message>
+        <source>It unlocks the window, and opens your messages on this device. Write it down: nobody can find it out, nor can we.</source>
+        <translation>Elle déverrouille la fenêtre et ouvre vos messages sur cet appareil. Notez-la&#xa0;: personne ne peut la retrouver, nous non plus.</translation>
     </message>
     <message>
         <source>It was given up. It is safe on this device and can be sent again.</source>
@@ -2552,6 +2592,26 @@
         <translation>Port d’écoute</translation>
     </message>
     <message>
+        <source>Lock</source>
+        <translation>Verrouiller</translation>
+    </message>
+    <message>
+        <source>Lock the window</source>
+        <translation>Verrouiller la fenêtre</translation>
+    </message>
+    <message>
+        <source>Lock when unused</source>
+        <translation>Verrouiller sans activité</translation>
+    </message>
+    <message>
+        <source>Lock with the screen</source>
+        <translation>Verrouiller avec l’écran</translation>
+    </message>
+    <message>
+        <source>Locks the window, and protects your messages if this device is lost.</source>
+        <translation>Verrouille la fenêtre, et protège vos messages si cet appareil est perdu.</translation>
+    </message>
+    <message>
         <source>Log</source>
         <translation>Journal</translation>
     </message>
@@ -2715,6 +2775,10 @@
             <numerusform>Les messages portent des numéros, et ceux-ci ne sont jamais venus.</numerusform>
         </translation>
     </message>
+    <message>
+        <source>Messages go on coming in. Your passphrase shows them.</source>
+        <translation>Les messages continuent d’arriver. Votre phrase secrète les montre.</translation>
+    </message>
     <message numerus="yes">
         <source>Messages that arrived refer to them, but this device never received them. Noticed on {moment}.</source>
         <comment>Messages that arrived refer to it, but this device never received it. Noticed on {moment}.</comment>
@@ -2820,6 +2884,10 @@
         <translation>De nouveaux messages la remplissent avant que le fichier ne grandisse.</translation>
     </message>
     <message>
+        <source>New passphrase</source>
+        <translation>Nouvelle phrase secrète</translation>
+    </message>
+    <message>
         <source>New reaction from {sender}</source>
         <translation>Nouvelle réaction de {sender}</translation>
     </message>
@@ -2870,6 +2938,10 @@
     <message>
         <source>No emoji is called so.</source>
         <translation>Aucun emoji ne s’appelle ainsi.</translation>
+    </message>
+    <message>
+        <source>No key and no mouse in this window. Needs a passphrase.</source>
+        <translation>Ni clavier ni souris dans cette fenêtre. Demande une phrase secrète.</translation>
     </message>
     <message numerus="yes">
         <source>No member and no Store has them any more</source>
@@ -3025,7 +3097,7 @@
     </message>
     <message>
         <source>Not here; it is looked for</source>
-        <translation>Pas ici ; il est recherché</translation>
+        <translation>Pas ici&#x202f;; il est recherché</translation>
     </message>
     <message>
         <source>Not saved: {why} Trying again by itself.</source>
@@ -3066,6 +3138,10 @@
     <message>
         <source>Not yet: {names}.</source>
         <translation>Pas encore&#xa0;: {names}.</translation>
+    </message>
+    <message>
+        <source>Nothing else on this device opens your messages any more.</source>
+        <translation>Rien d’autre sur cet appareil n’ouvre plus vos messages.</translation>
     </message>
     <message>
         <source>Nothing found</source>
@@ -3300,6 +3376,10 @@
         <translation>Phrase secrète</translation>
     </message>
     <message>
+        <source>Passphrase and lock</source>
+        <translation>Phrase secrète et verrouillage</translation>
+    </message>
+    <message>
         <source>Paste a contact link: it starts with {prefix}</source>
         <translation>Collez un lien de contact&#xa0;: il commence par {prefix}</translation>
     </message>
@@ -3420,6 +3500,10 @@
         <translation>Texte brut</translation>
     </message>
     <message>
+        <source>Present passphrase</source>
+        <translation>Phrase secrète actuelle</translation>
+    </message>
+    <message>
         <source>Privacy</source>
         <translation>Confidentialité</translation>
     </message>
@@ -3512,6 +3596,10 @@
         <translation>Retirer l’image</translation>
     </message>
     <message>
+        <source>Remove the passphrase</source>
+        <translation>Supprimer la phrase secrète</translation>
+    </message>
+    <message>
         <source>Remove {name}?</source>
         <translation>Retirer {name}&#x202f;?</translation>
     </message>
@@ -3533,11 +3621,11 @@
     </message>
     <message>
         <source>Repaired: a member sent it again</source>
-        <translation>Réparé : un membre l’a renvoyé</translation>
+        <translation>Réparé&#xa0;: un membre l’a renvoyé</translation>
     </message>
     <message>
         <source>Repaired: {name} sent it again</source>
-        <translation>Réparé : {name} l’a renvoyé</translation>
+        <translation>Réparé&#xa0;: {name} l’a renvoyé</translation>
     </message>
     <message>
         <source>Reply</source>
@@ -3757,7 +3845,7 @@
     </message>
     <message>
         <source>Sent; why is not recorded</source>
-        <translation>Envoyé ; pourquoi n’a pas été enregistré</translation>
+        <translation>Envoyé&#x202f;; pourquoi n’a pas été enregistré</translation>
     </message>
     <message>
         <source>Service nodes</source>
@@ -3766,6 +3854,14 @@
     <message>
         <source>Service nodes, one address on each line</source>
         <translation>Nœuds de service, une adresse par ligne</translation>
+    </message>
+    <message>
+        <source>Set</source>
+        <translation>Définir</translation>
+    </message>
+    <message>
+        <source>Set a passphrase</source>
+        <translation>Définir une phrase secrète</translation>
     </message>
     <message>
         <source>Set label</source>
@@ -3782,6 +3878,10 @@
     <message>
         <source>Settings file</source>
         <translation>Fichier de paramètres</translation>
+    </message>
+    <message>
+        <source>Set…</source>
+        <translation>Définir…</translation>
     </message>
     <message>
         <source>Shard</source>
@@ -3961,7 +4061,7 @@
     </message>
     <message>
         <source>Stores asked: {lack} do not have it, {silent} did not say</source>
-        <translation>Stores interrogés : {lack} ne l’ont pas, {silent} n’ont pas répondu</translation>
+        <translation>Stores interrogés&#xa0;: {lack} ne l’ont pas, {silent} n’ont pas répondu</translation>
     </message>
     <message>
         <source>Stores keep sealed messages for members who are away. They cannot read them.</source>
@@ -4160,6 +4260,10 @@
         <translation>Le dossier n’est plus là&#xa0;: {detail}. S’il est sur un autre disque ou une clé, branchez-les.</translation>
     </message>
     <message>
+        <source>The key beside your messages opens them at a start, too, so whoever has the profile&apos;s folder reads them.</source>
+        <translation>La clé à côté de vos messages les ouvre aussi au démarrage&#xa0;: quiconque a le dossier du profil les lit.</translation>
+    </message>
+    <message>
         <source>The key header of this profile and its copy are damaged ({detail}), so its messages cannot be opened. Put a copy of the file back, or restore a backup. Nothing was changed.</source>
         <translation>L’en-tête de clé de ce profil et sa copie sont endommagés ({detail}), ses messages ne peuvent donc pas être ouverts. Remettez une copie du fichier, ou restaurez une sauvegarde. Rien n’a été changé.</translation>
     </message>
@@ -4230,6 +4334,10 @@
     <message>
         <source>The others are told if they can be reached. Its messages are removed from this device and you need a new invitation to come back.</source>
         <translation>Les autres en sont informés s’ils peuvent être joints. Ses messages sont retirés de cet appareil, et il vous faut une nouvelle invitation pour revenir.</translation>
+    </message>
+    <message>
+        <source>The passphrase is set, but what opened the profile before could not be removed from the system keyring. The next start tries again.</source>
+        <translation>La phrase secrète est définie, mais ce qui ouvrait le profil avant n’a pas pu être supprimé du trousseau du système. Le prochain démarrage réessaie.</translation>
     </message>
     <message>
         <source>The picture cannot be made small enough.</source>
@@ -4312,6 +4420,10 @@
         <translation>Le fichier de paramètres est trop volumineux ({place}).</translation>
     </message>
     <message>
+        <source>The system keyring opens them at a start, too.</source>
+        <translation>Le trousseau du système les ouvre aussi au démarrage.</translation>
+    </message>
+    <message>
         <source>The time of this device was set, so Causerie goes by it again.</source>
         <translation>L’heure de cet appareil a été réglée&#xa0;: Causerie la suit de nouveau.</translation>
     </message>
@@ -4330,6 +4442,10 @@
     <message>
         <source>The whole address is shown first, in a form in which look-alike letters give themselves away. The site learns your network address.</source>
         <translation>L’adresse entière est d’abord montrée, sous une forme où les lettres trompeuses se trahissent. Le site apprend votre adresse réseau.</translation>
+    </message>
+    <message>
+        <source>The window cannot be locked any more, and your messages open without being asked: by the system keyring, or by a key in a file beside them where there is none.</source>
+        <translation>La fenêtre ne peut plus être verrouillée, et vos messages s’ouvrent sans rien demander&#xa0;: par le trousseau du système ou, s’il n’y en a pas, par une clé dans un fichier à côté d’eux.</translation>
     </message>
     <message>
         <source>Their contact link</source>
@@ -5160,6 +5276,10 @@
         <translation>Quand chaque message a été envoyé, est arrivé, manquait et a été confirmé.</translation>
     </message>
     <message>
+        <source>When the desktop locks its own. Needs a passphrase.</source>
+        <translation>Quand le bureau verrouille le sien. Demande une phrase secrète.</translation>
+    </message>
+    <message>
         <source>When the last backup is older than 30 days.</source>
         <translation>Quand la dernière sauvegarde a plus de 30 jours.</translation>
     </message>
@@ -5193,7 +5313,7 @@
     </message>
     <message>
         <source>Which Stores keep it: {unknown}.</source>
-        <translation>Quels Stores le gardent : {unknown}.</translation>
+        <translation>Quels Stores le gardent&#xa0;: {unknown}.</translation>
     </message>
     <message>
         <source>Which are asked for what you missed, in which order, and how they answer.</source>
@@ -5564,6 +5684,10 @@
         <translation>Votre réponse n’a pas été envoyée, car la conversation n’est plus ici&#xa0;: {text}</translation>
     </message>
     <message>
+        <source>Your reply was not sent, because the window was locked. It waits.</source>
+        <translation>Votre réponse n’a pas été envoyée, car la fenêtre était verrouillée. Elle attend.</translation>
+    </message>
+    <message>
         <source>Your request did not reach {name}</source>
         <translation>Votre demande n’a pas atteint {name}</translation>
     </message>
@@ -5790,6 +5914,10 @@
     <message>
         <source>change a setting</source>
         <translation>changer un paramètre</translation>
+    </message>
+    <message>
+        <source>change the passphrase</source>
+        <translation>changer la phrase secrète</translation>
     </message>
     <message>
         <source>check the clock</source>
@@ -6265,7 +6393,7 @@
     </message>
     <message>
         <source>never: given up</source>
-        <translation>jamais : abandonné</translation>
+        <translation>jamais&#xa0;: abandonné</translation>
     </message>
     <message>
         <source>new request</source>
@@ -6325,7 +6453,7 @@
     </message>
     <message>
         <source>none: nothing is left to send</source>
-        <translation>aucun : il ne reste rien à envoyer</translation>
+        <translation>aucun&#xa0;: il ne reste rien à envoyer</translation>
     </message>
     <message>
         <source>none; Tor&apos;s is socks5://127.0.0.1:9050</source>
@@ -6500,6 +6628,10 @@
         <translation>retirer le Store</translation>
     </message>
     <message>
+        <source>remove the passphrase</source>
+        <translation>supprimer la phrase secrète</translation>
+    </message>
+    <message>
         <source>remove the person</source>
         <translation>retirer la personne</translation>
     </message>
@@ -6570,6 +6702,10 @@
     <message>
         <source>set the clock</source>
         <translation>régler l’horloge</translation>
+    </message>
+    <message>
+        <source>set the passphrase</source>
+        <translation>définir la phrase secrète</translation>
     </message>
     <message>
         <source>set up daily backups</source>
@@ -7065,15 +7201,15 @@
     </message>
     <message>
         <source>{message}: {where}. Look into it</source>
-        <translation>{message} : {where}. L’inspecter</translation>
+        <translation>{message}&#xa0;: {where}. L’inspecter</translation>
     </message>
     <message>
         <source>{missing}; given up</source>
-        <translation>{missing} ; abandonné</translation>
+        <translation>{missing}&#x202f;; abandonné</translation>
     </message>
     <message>
         <source>{missing}; next {time}</source>
-        <translation>{missing} ; prochaine demande {time}</translation>
+        <translation>{missing}&#x202f;; prochaine demande {time}</translation>
     </message>
     <message>
         <source>{most} or {last}</source>
@@ -7393,7 +7529,7 @@
     </message>
     <message>
         <source>{sent}: nobody was there</source>
-        <translation>{sent} : personne n’était là</translation>
+        <translation>{sent}&#xa0;: personne n’était là</translation>
     </message>
     <message>
         <source>{service} and no {other}</source>
@@ -7417,7 +7553,7 @@
     </message>
     <message>
         <source>{size}, {bits} bits, {fill} % set, about {ids} ids; wrong with a {chance}</source>
-        <translation>{size}, {bits} bits, {fill} % à 1, environ {ids} identifiants ; faux avec {chance}</translation>
+        <translation>{size}, {bits} bits, {fill}&#x202f;% à 1, environ {ids} identifiants&#x202f;; faux avec {chance}</translation>
     </message>
     <message>
         <source>{size}/s</source>

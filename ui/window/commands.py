@@ -33,6 +33,7 @@ class Commands(QObject):
         if window.settings.is_offered:
             menu.add(tr("Settings"), ("Ctrl+,",), window.settings.open, icon_name="settings")
         window.backups.offer(menu, window.first_start)
+        window.lock_flows.offer(menu)
         menu.add_quiet(window.desktop)
         menu.addSeparator()
         menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")

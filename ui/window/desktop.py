@@ -61,7 +61,9 @@ class Desktop(QObject):
         self._window = window
         self.tray: Tray | None = None
         self.quiet = DoNotDisturb(parts.settings, parts.context.now, self)
-        self.notifications = Notifications(self, is_quiet=self.quiet.is_on)
+        self.notifications = Notifications(
+            self, is_quiet=self.quiet.is_on, is_locked=lambda: window.lock.is_locked
+        )
         self.quiet_menus: list[Menu] = []
         self._hidden = QTimer(self)
         self._hidden.setInterval(_LOOK_MS)
@@ -71,6 +73,7 @@ class Desktop(QObject):
         self.notifications.replied.connect(self._replied)
         self.notifications.marked_read.connect(self._mark_read)
         self.quiet.changed.connect(self._show_quiet)
+        window.lock.changed.connect(self._lock_changed)
         parts.model.totals_changed.connect(self._show_unread)
         if isinstance(app := QApplication.instance(), QApplication):
             app.focusWindowChanged.connect(self.look)
@@ -83,6 +86,7 @@ class Desktop(QObject):
         menu = Menu(self._window)
         menu.addAction(tr("Open Causerie")).triggered.connect(self._come)
         self.add_quiet_menu(menu)
+        self._add_lock(menu)
         menu.addSeparator()
         menu.addAction(tr("Quit")).triggered.connect(self._window.quit)
         self.tray = make_tray(menu, self)
@@ -96,6 +100,25 @@ class Desktop(QObject):
         self._hidden.stop()
         if self.tray is not None:
             self.tray.hide()
+
+    def _add_lock(self, menu: Menu) -> None:
+        lock = self._window.lock
+        action = menu.addAction(tr("Lock"))
+        action.triggered.connect(lock.lock)
+
+        def show() -> None:
+            action.setVisible(lock.can_lock and not lock.is_locked)
+
+        lock.changed.connect(show)
+        lock.ways_changed.connect(show)
+        show()
+
+    def _lock_changed(self) -> None:
+        if self._window.lock.is_locked:
+            self.notifications.conceal()
+        else:
+            self._window.outside_links.show_next()
+            self.look()
 
     # --- the window goes away, and comes back -----------------------------------------------------
 
@@ -127,6 +150,8 @@ class Desktop(QObject):
         settings = self._parts.settings
         explains = self._parts.context.explains_closing
         meaning = what_closing_means(settings, has_tray=self.has_tray(), explains=explains)
+        if self._window.lock.is_locked and meaning is not Closing.HIDE:
+            return False  # Nothing is asked over the page that locks it.
         match meaning:
             case Closing.END:
                 return False
@@ -205,6 +230,9 @@ class Desktop(QObject):
 
     def _opened(self, conversation_id: ConversationId, position: Position | None) -> None:
         self._come()
+        self._window.lock.when_open(lambda: self._go(conversation_id, position))
+
+    def _go(self, conversation_id: ConversationId, position: Position | None) -> None:
         if self._known(conversation_id) is None:
             self._say(tr("The conversation of that notification is not here any more."))
         else:
@@ -214,7 +242,8 @@ class Desktop(QObject):
             self.opened.emit(conversation_id, position)
 
     def _mark_read(self, conversation_id: ConversationId, position: Position | None) -> None:
-        if self._known(conversation_id) is None or position is None:
+        is_there = self._known(conversation_id) is not None and position is not None
+        if not is_there or position is None or self._window.lock.is_locked:
             return
 
         async def work() -> None:
@@ -236,12 +265,21 @@ class Desktop(QObject):
 
         outbox, draft = self._parts.outbox, view.draft
 
+        def keep() -> None:
+            """It stands before what was being written there."""
+            outbox.save_draft(conversation_id, outbox.draft(conversation_id, draft))
+            outbox.returned.emit(conversation_id, Unsent(text=text))
+
+        if self._window.lock.is_locked:
+            keep()
+            self._say(tr("Your reply was not sent, because the window was locked. It waits."))
+            return
+
         async def work() -> None:
             try:
                 await self._parts.engine.timeline.send_text(conversation_id, text)
-            except ChatError:  # It stands before what was being written there.
-                outbox.save_draft(conversation_id, outbox.draft(conversation_id, draft))
-                outbox.returned.emit(conversation_id, Unsent(text=text))
+            except ChatError:
+                keep()
                 raise
 
         self._parts.tasks.spawn(work, purpose=tr("send the reply"), retry=False)

@@ -40,6 +40,8 @@ from ui.window.flows import Flows
 from ui.window.fork_notices import ForkNotices
 from ui.window.inspector_flows import InspectorFlows
 from ui.window.layout import Body, Mode, keep_place, restore_place
+from ui.window.lock_flows import LockFlows
+from ui.window.locking import Lock
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
 from ui.window.message_flows import MessageFlows
@@ -81,6 +83,7 @@ class MainWindow(QMainWindow):
         self.tasks = Tasks(self)
         self.bridge = EngineBridge(engine, self)
         self.outbox = UnsentTexts(engine, self.tasks, self)
+        self.lock = Lock(surroundings.passphrase, self.tasks, settings, self)
         one_sheet = OneSheet(self.tasks, self)
         self.flows = Flows(
             engine,
@@ -127,6 +130,7 @@ class MainWindow(QMainWindow):
             conversations=self.model.conversations,
             now=surroundings.now,
         )
+        self.lock_flows = LockFlows(self.lock, self.tasks, one_sheet, self.notices)
         self.strip = StatusStrip()
         self.clock = ClockNotice(
             engine,
@@ -185,6 +189,7 @@ class MainWindow(QMainWindow):
                 pages=self.pages,
                 show_profile=self.commands.profile,
                 show_stores=self.flows.stores,
+                lock_flows=self.lock_flows,
                 backups=self.backups,
                 data=self.data,
             ),
@@ -212,6 +217,7 @@ class MainWindow(QMainWindow):
         self._connect_parts()
         self.resize(*_SIZE)
         restore_place(self, self.body, settings)
+        self.lock.begin()
 
     # --- building ---------------------------------------------------------------------------------
 
@@ -427,7 +433,7 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         waiting = sum(view.waiting_to_send for view in self.model.conversations())
-        if waiting and not self._leaving:
+        if waiting and not (self._leaving or self.lock.is_locked):
             event.ignore()
             self.come_to_front()
             self.flows.quit(waiting)
@@ -567,7 +573,7 @@ class MainWindow(QMainWindow):
             self.show_body()  # Somebody was quicker, and waits for an answer.
 
     def _show_title(self) -> None:
-        shown = self.pane.conversation
+        shown = None if self.lock.is_locked else self.pane.conversation
         view = None if shown is None else self.model.conversation(shown.conversation_id)
         self.setWindowTitle(
             tr("{name} — Causerie").format(name=one_line(view.name, 60)) if view else "Causerie"

@@ -4,7 +4,7 @@ Asking for another while one is open brings the open one to the front instead.  
 about quitting does not wait: the open sheet is dismissed for it.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 
 from PySide6.QtWidgets import QWidget
 
@@ -12,6 +12,10 @@ from ui.dialogs.sheet import Sheet
 from ui.tasks import Tasks
 
 Flow = Callable[[], Coroutine[object, object, None]]
+
+
+async def _at_once() -> None:
+    """Nothing covers the window."""
 
 
 class OneSheet:
@@ -24,6 +28,8 @@ class OneSheet:
         self._next: tuple[str, Flow] | None = None
         self.sheet: Sheet | None = None
         """The one that is open."""
+        self.uncovered: Callable[[], Awaitable[None]] = _at_once
+        """Waited for before a sheet is shown: the window may be locked."""
         self.when_free: Callable[[], None] = lambda: None
         """Called when another may be asked for."""
 
@@ -70,6 +76,7 @@ class OneSheet:
             self.sheet.reject()
 
     async def ask(self, sheet: Sheet) -> bool:
+        await self.uncovered()
         self.sheet = sheet
         try:
             return await sheet.answered()

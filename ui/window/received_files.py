@@ -118,8 +118,8 @@ class ReceivedFiles(QObject):
         async def work() -> None:
             data = await self._data(message)
             image, plays = await asyncio.to_thread(_large, data)
-            if image is None:
-                return
+            if image is None or not self._window.isVisible():
+                return  # The window may have been locked meanwhile.
             viewer = self._open_viewer()
             shown = self._shown_pictures()
             at = next((i for i, one in enumerate(shown) if _is(one, message)), 0)

@@ -4,6 +4,7 @@ What a changed setting does to the window happens here, wherever it was changed:
 key, or in the file.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,12 +24,16 @@ from ui.translate import tr
 from ui.window.backup_flows import BackupFlows
 from ui.window.data_flows import DataFlows
 from ui.window.desktop import Desktop
+from ui.window.lock_flows import LockFlows
 from ui.window.looks import Looks
 from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
     from ui.settings_page.page import SettingsPage
+
+
+_TELLS_OF_SCREEN = sys.platform not in {"win32", "darwin"}
 
 
 class SettingsParts(Struct, frozen=True, kw_only=True):
@@ -45,6 +50,7 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
     """Of which the page is one."""
     show_profile: Callable[[], None]
     show_stores: Callable[[], None]
+    lock_flows: LockFlows
     backups: BackupFlows
     data: DataFlows
 
@@ -101,11 +107,17 @@ class SettingsFlows(QObject):
         # Seldom wanted, so not at the start.
         from ui.settings_page import data_sections as data  # noqa: PLC0415
         from ui.settings_page import looks_sections as looks  # noqa: PLC0415
+        from ui.settings_page.lock_rows import lock_rows  # noqa: PLC0415
         from ui.settings_page.network_section import network_section  # noqa: PLC0415
         from ui.settings_page.page import SettingsPage  # noqa: PLC0415
         from ui.settings_page.rows import Bound  # noqa: PLC0415
 
         parts, bound = self._parts, Bound(port, self._parts.tasks)
+        rows_about_lock = (
+            tuple(lock_rows(bound, parts.lock_flows, told_by_screen=_TELLS_OF_SCREEN))
+            if parts.lock_flows.lock.is_offered
+            else ()
+        )
         page = SettingsPage(
             port,
             (
@@ -114,7 +126,7 @@ class SettingsFlows(QObject):
                 looks.notifications_section(
                     bound, parts.desktop.make_quiet_menu, parts.context.autostart
                 ),
-                looks.privacy_section(bound),
+                looks.privacy_section(bound, rows_about_lock),
                 network_section(
                     bound,
                     connection=parts.engine.connection,
@@ -171,6 +183,8 @@ class SettingsFlows(QObject):
                 notifications.withdraw_all()
             case ("notifications", "preview") if not settings.show_message_text:
                 notifications.hide_texts()
+            case ("privacy", "lock_after"):
+                self._parts.lock_flows.lock.reread()
             case ("delivery", "record") if settings.record_deliveries:
                 self._show_recording_key()
             case _:
