@@ -15,6 +15,7 @@ from array import array
 from base64 import urlsafe_b64decode
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from heapq import nlargest
 from itertools import filterfalse
 
@@ -452,6 +453,7 @@ class LogIndex:
         return nlargest(count, authors, key=lambda key: self._table.place(authors[key].newest))
 
 
+@lru_cache(maxsize=1_024)  # Each claim names the newest message of every author, again and again.
 def head_of(message_id: MessageId) -> bytes:
     """The first 8 of the 16 bytes of which the id is the base64url."""
     return urlsafe_b64decode(message_id[:11] + "=")
