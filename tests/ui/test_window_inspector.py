@@ -11,15 +11,22 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
-from engine.core.ids import ConversationId, DeliveryState, MessageId
-from engine.events import ConversationRemoved, DeliveryView, MessageRemoved, MessageView
+from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId
+from engine.events import (
+    ConversationRemoved,
+    DeliveryView,
+    MessageChanged,
+    MessageRemoved,
+    MessageView,
+)
 from engine.inspection_views import MessageInspection, MvdsView, Whereabouts
 from tests.ui.driving import Key, Stage, heard, stage, turn, until
 from tests.ui.driving import play as played
 from tests.ui.scripted_engine import ScriptedEngine, member
-from tests.ui.scripted_inspection import inspection
+from tests.ui.scripted_inspection import inspection, link
 from tests.ui.seeing import choose, seen_words
 from ui.inspector.panel import InspectorPanel
+from ui.inspector.parts import StepRow
 from ui.languages import speak
 from ui.side.group import GroupPanel
 from ui.timeline.boxes import BubbleBox
@@ -300,6 +307,38 @@ def test_nothing_is_read_while_it_is_closed_and_little_while_it_is_open() -> Non
                 engine.receive(group, "Maya", "more", minute=minute)
             await until(lambda: len(engine.inspected.asked) > 1)
             assert len(engine.inspected.asked) == 2
+
+    played(scenario)
+
+
+def test_the_keys_stay_on_what_they_are_on_while_more_becomes_known() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, own):
+            panel = await opened(it)
+            node = next(n for n in panel.graph.nodes if n.link.message_id == "e41a")
+            steps = panel.life.findChildren(StepRow)
+            node.setFocus()
+
+            def more(found: MessageInspection) -> MessageInspection:
+                named_by = (*found.named_by, link("Jonas", "90c7", sender="jonas"))
+                jonas = replace(found.holders[1], source=HolderSource.CAUSAL, certain=True)
+                return replace(
+                    found,
+                    named_by=named_by,
+                    holders=(found.holders[0], jonas, found.holders[2]),
+                )
+
+            engine.inspected.change = more
+            shown = heard(it.window.inspector.shown)
+            engine.tell(MessageChanged(message=own))
+            await shown
+            assert node.hasFocus()
+            assert [n.link.message_id for n in panel.graph.nodes][-2:] == ["e41a", "90c7"]
+            assert "Held by 2 of 3 others." in words(panel)
+            assert "names it in 90c7" in words(panel)
+            assert "Maybe held by Jonas" not in words(panel)
+            kept = [row for row in panel.life.findChildren(StepRow) if row in steps]
+            assert len(kept) > 1
 
     played(scenario)
 

@@ -1,11 +1,12 @@
 """The inspector: everything that is known of one message, beside the conversation.
 
-Each section is built anew only if what it shows has changed, so that a busy conversation costs
-little and the keys stay where they are.
+Only rows whose words have changed are built anew, so that a busy conversation costs little and the
+keys stay where they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
+from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
@@ -21,10 +22,9 @@ from ui.foreign_text import one_line
 from ui.glyphs import pair_delivery_words
 from ui.inspector.fields import not_recorded, part_fields, raw_fields
 from ui.inspector.json_copy import as_json
-from ui.inspector.life import Step, life_of, precise_time, waiting_words
+from ui.inspector.life import life_of, precise_time, waiting_words
 from ui.inspector.parts import (
     SHOWN_LINKS,
-    BeadMark,
     CausalGraph,
     FieldTable,
     HeldBar,
@@ -64,11 +64,9 @@ class InspectorPanel(SidePanel):
         self.go.clicked.connect(lambda _checked=False: self.go_requested.emit())
         self.body.addWidget(self.go)
         self.add_section(tr("Life"))
-        self._steps: tuple[Step, ...] = ()
         self.life = _Rows(spacing=0)
         self.body.addWidget(self.life)
         self._holders_title = self.add_section(tr("Who holds it"))
-        self._shown_holders: object = ()
         self.holders = _Rows(spacing=8)
         self.body.addWidget(self.holders)
         self._waits_title = self.add_section(tr("What it waits for"))
@@ -122,38 +120,27 @@ class InspectorPanel(SidePanel):
         self.bar.show_holders(holders)
         self._holders_title.setVisible(bool(holders))
         self.holders.setVisible(bool(holders))
-        shown = [(each, _sign(each, found)) for each in holders]
-        if shown == self._shown_holders:
-            return
-        self._shown_holders = shown
-        rows: list[QWidget] = [
-            HolderRow(each, self._now(), is_open=found.is_open, sign=_sign(each, found))
-            for each in holders[:MOST_HOLDERS]
-        ]
+        rows: list[tuple[Hashable, Callable[[], QWidget]]] = []
+        for each in holders[:MOST_HOLDERS]:
+            sign, is_open = _sign(each, found), found.is_open
+            make = partial(HolderRow, each, self._now(), is_open=is_open, sign=sign)
+            rows.append(((each, sign, is_open), make))
         if len(holders) > MOST_HOLDERS:
             more = tr("and %n more", "and %n more", len(holders) - MOST_HOLDERS)
-            rows.append(Text(more, face="caption", colour="ink2"))
-        self.holders.fill(rows)
+            rows.append((more, partial(Text, more, face="caption", colour="ink2")))
+        self.holders.show_rows(rows)
 
     def _show_life(self, found: MessageInspection) -> None:
-        steps = life_of(found)
-        if steps == self._steps:
-            return
-        self._steps, today = steps, self._now()
+        steps, today = life_of(found), self._now()
         times = ["" if step.at_ms is None else precise_time(step.at_ms, today) for step in steps]
         stacked = any("," in time or " " in time for time in times)
         last = len(steps) - 1
-        self.life.fill(
-            [
-                StepRow(
-                    BeadMark(step.mark, is_first=place == 0, is_last=place == last),
-                    step.words,
-                    time,
-                    stacked=stacked,
-                )
-                for place, (step, time) in enumerate(zip(steps, times, strict=True))
-            ]
-        )
+        rows: list[tuple[Hashable, Callable[[], QWidget]]] = []
+        for place, (step, time) in enumerate(zip(steps, times, strict=True)):
+            ends = place == 0, place == last
+            make = partial(StepRow, step, time, ends=ends, stacked=stacked)
+            rows.append(((step, steps[:place].count(step), ends, stacked), make))
+        self.life.show_rows(rows)
 
     def _show_waiting(self, found: MessageInspection) -> None:
         words = _waits_words(found, self._now())
@@ -175,21 +162,26 @@ class InspectorPanel(SidePanel):
 
 
 class _Rows(QWidget):
-    """Rows that are put there anew."""
+    """Rows that stay as long as what they show."""
 
     def __init__(self, *, spacing: int) -> None:
         super().__init__()
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(spacing)
+        self._rows: dict[Hashable, QWidget] = {}
 
-    def fill(self, rows: Sequence[QWidget]) -> None:
-        while (item := self._column.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
-        for row in rows:
-            self._column.addWidget(row)
+    def show_rows(self, wanted: Sequence[tuple[Hashable, Callable[[], QWidget]]]) -> None:
+        """All that a row shows, each but once, and how it is made."""
+        before, self._rows = self._rows, {}
+        for place, (shown, make) in enumerate(wanted):
+            row = self._rows[shown] = before.pop(shown) if shown in before else make()
+            if self._column.indexOf(row) != place:
+                self._column.insertWidget(place, row)
+        for row in before.values():
+            self._column.removeWidget(row)
+            row.hide()
+            row.deleteLater()
 
 
 def _sign(holder: HolderView, found: MessageInspection) -> str:

@@ -21,7 +21,7 @@ from engine.answers import HolderView
 from engine.inspection_views import LinkView, MessageInspection, Whereabouts
 from ui.controls import Text, plain_tip, pressed_by_enter
 from ui.foreign_text import one_line
-from ui.inspector.life import Mark
+from ui.inspector.life import Mark, Step
 from ui.mirrored import draw_text, mirror_widget
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -79,8 +79,11 @@ class BeadMark(QWidget):
 class StepRow(QWidget):
     """A bead, words, and a time beside them, or below if there is no room."""
 
-    def __init__(self, bead: BeadMark, words: str, time: str, *, stacked: bool) -> None:
+    def __init__(self, step: Step, time: str, *, ends: tuple[bool, bool], stacked: bool) -> None:
+        """``ends``: whether it is the first, and the last."""
         super().__init__()
+        words, (is_first, is_last) = step.words, ends
+        bead = BeadMark(step.mark, is_first=is_first, is_last=is_last)
         self.setAccessibleName(f"{words}, {time}" if time else words)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
@@ -240,11 +243,16 @@ class CausalGraph(QWidget):
         theme_changed.connect(self._place)
 
     def show_links(self, found: MessageInspection) -> None:
-        for node in self.nodes:
-            node.deleteLater()
-        self._left = [self._node(link) for link in found.names[-SHOWN_LINKS:]]
-        self._right = [self._node(link) for link in found.named_by[:SHOWN_LINKS]]
+        before = {node.link: node for node in self.nodes}
+        left, right = found.names[-SHOWN_LINKS:], found.named_by[:SHOWN_LINKS]
+        self._left, self._right = (
+            [before.pop(link) if link in before else self._node(link) for link in links]
+            for links in (left, right)
+        )
         self.nodes = [*self._left, *self._right]
+        for node in before.values():
+            node.hide()
+            node.deleteLater()
         self._own_words = tr("this, {id}").format(id=short_id(found.message_id))
         self._sender = found.sender_id or ""
         rows = max(1, len(self._left), len(self._right))
