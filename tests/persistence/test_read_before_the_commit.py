@@ -96,6 +96,12 @@ def every_row(store: ProfileStore) -> dict[ConversationId, dict[MessageId, Store
 @example([[row(1, "m0"), annotation(2, "m1", "m0", kind="edit", sender_id=ALICE)]])
 @example([[annotation(2, "m1", "m0", kind="reaction")], [row(1, "m0")]])
 @example([[row(1, "m0"), HideMessage(conversation_id=GROUP, message_id=MessageId("m0"))]])
+@example(
+    [
+        [SaveMemberMuted(conversation_id=GROUP, participant_id=ALICE, muted=True)],
+        [row(1, "m0", sender_id=ALICE)],
+    ]
+)
 @given(batches=st.lists(st.lists(writes, min_size=1, max_size=12), min_size=1, max_size=4))
 @settings(deadline=None)
 def test_before_the_commit_rows_are_read_as_they_are_after_it(
