@@ -116,10 +116,10 @@ class AnnotatedWorld:
                 UnixMs(fetching.between(START_MS, at_ms)), self._fetching(name, fetching)
             )
         for name in names:
-            # A crash forgets what was claimed: a device says it again at its start.  Alone it may
-            # be lost, but not what one says next, and the claim is in that.
-            self.network.at(UnixMs(at_ms + 61_000), self._claiming(name))
-            self.network.at(UnixMs(at_ms + 62_000), self._saying_goodbye(name))
+            # A crash forgets what was claimed: a device says it again at its start.  Nothing else
+            # is said by then, so a claim that is lost must come again by itself.
+            self.network.at(UnixMs(at_ms + 61_000), self._saying_goodbye(name))
+            self.network.at(UnixMs(at_ms + 20 * 60_000), self._claiming(name))
         return at_ms
 
     def _fetching(self, name: str, random: SeededRandom) -> Callable[[SimNetwork], None]:

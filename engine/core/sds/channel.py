@@ -136,8 +136,7 @@ class SdsChannel:
             case ConnectivityChanged(online=online):
                 self._connectivity_changed(online, step)
             case ClaimChanged():
-                if parts.clock.online:
-                    self._introduce(now_ms)
+                self._state_claim(now_ms)
             case ClockSet(offset_ms=offset_ms):
                 parts.clock_offset_ms = offset_ms
                 parts.put_clock_right(now_ms)
@@ -186,6 +185,10 @@ class SdsChannel:
             if not parts.timer.for_repairs and not parts.alone:
                 deadlines.append(parts.missing.next_request())
         return min((at_ms for at_ms in deadlines if at_ms is not None), default=None)
+
+    @property
+    def is_online(self) -> bool:
+        return self._parts.clock.online
 
     def knows(self, message_id: MessageId) -> bool:
         """Whether it is in the log, or waits for its place there."""
@@ -446,6 +449,14 @@ class SdsChannel:
             parts.timer.woke()
         multiplier = parts.config.sync_multiplier_start
         parts.timer.hasten(multiplier, now_ms, small_group=parts.small_group)
+
+    def _state_claim(self, now_ms: UnixMs) -> None:
+        """Say soon what we claim, although no message asks for it."""
+        parts = self._parts
+        if parts.clock.online and not parts.alone:
+            parts.timer.claim_changed()
+            multiplier = parts.config.sync_multiplier_start
+            parts.timer.hasten(multiplier, now_ms, small_group=parts.small_group)
 
     def _resend(self, message_id: MessageId, step: Step) -> None:
         parts = self._parts

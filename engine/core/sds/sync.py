@@ -98,6 +98,10 @@ class SyncTimer:
         self._asked = True
         self._silent_rounds = self._repeats = 0
 
+    def claim_changed(self) -> None:
+        """We claim something that the others have not heard, or may have missed."""
+        self._asked = True
+
     def heard_level_sync(self, now_ms: UnixMs) -> None:
         """Another member just stated what we would state: restart the random wait."""
         self._spoken_for = True

@@ -140,8 +140,10 @@ class GroupSession:
         self._clock = SessionClock(clock_offset_ms)
         self._echoes = ClockEchoes()
         self._wire = GroupWire(seed.group, seed.identity, entropy.random_bytes)
-        self._files = WholeFiles(seed.group.conversation_id, self.has_logged)
         self._people = GroupPeople(seed, counters)
+        self._files = WholeFiles(
+            seed.group.conversation_id, self.has_logged, self.membership.member_ids
+        )
         self._typing = TypingBoard()
         own_id = seed.identity.participant_id
         self._said_again = {
@@ -201,7 +203,7 @@ class GroupSession:
             case DeadlineReached():
                 self._advance(builder, now_ms=now_ms)
             case HoldsFiles():
-                if self._files.hold(input_.message_ids):
+                if self._files.hold(input_.message_ids, now_ms):
                     self._feed(ClaimChanged(), builder, now_ms=now_ms)
             case CopiesAccepted():
                 for message_id in input_.message_ids:
@@ -322,6 +324,8 @@ class GroupSession:
         """Do what is due."""
         if self._typing.expire(now_ms):
             builder.notes.append(TypingNoted())
+        if self._channel.is_online and self._files.repeat_due(now_ms):
+            self._feed(ClaimChanged(), builder, now_ms=now_ms)
         self._feed(DeadlineReached(), builder, now_ms=now_ms)
         self._aside.go_on(builder, now_ms=now_ms)
         name = self._people.name_to_tell(self._clock.at(now_ms))
@@ -401,6 +405,7 @@ class GroupSession:
             self._typing.next_deadline(),
             self._people.tell_name_ms(),
             self._aside.next_deadline(),
+            self._files.repeat_at_ms if self._channel.is_online else None,
         )
         return min((d for d in deadlines if d is not None), default=None)
 
