@@ -15,10 +15,11 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from enum import Enum, auto
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QDeadlineTimer, QObject, QTimer, Signal
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from engine.core.invite import MAX_LINK_CHARACTERS
@@ -32,8 +33,20 @@ CALLER_MS: Final = 5_000
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 _FIGURES: Final = "figures"
 _CALL_MS: Final = 1_000
+ANSWER_MS: Final = 3_000
+"""A window that is busy for longer still reads what it was told, so it is told only once."""
 _LONGEST_PATH: Final = 100
 """macOS allows 103 bytes, Linux 107."""
+
+
+class HandOver(Enum):
+    """What came of telling a window of this start."""
+
+    TAKEN = auto()
+    NOT_TOLD = auto()
+    """Nobody listens there, or not any more: another try does no harm."""
+    UNANSWERED = auto()
+    """It was told, and reads that once it can, but did not answer in time."""
 
 
 def server_name(directory: Path) -> str | None:
@@ -149,17 +162,22 @@ def _link_in(said: dict[str, object]) -> str:
     return link if isinstance(link, str) and len(link) <= MAX_LINK_CHARACTERS + 1 else ""
 
 
-def hand_over(directory: Path, link: str, *, is_ours: Callable[[int], bool] | None = None) -> bool:
-    """Whether the window that has this profile open took the link, and came to the front.
+def hand_over(
+    directory: Path, link: str, *, is_ours: Callable[[int], bool] | None = None
+) -> HandOver:
+    """Give the link to the window that has this profile open, which comes to the front.
 
     ``is_ours``: whether a process of this user is at the other end of a handle; else it hears
     nothing.  None: what the system needs, which is a look at the owner on Windows only.
     """
     name = server_name(directory)
     if name is None:
-        return False
+        return HandOver.NOT_TOLD
     line = json.dumps({"version": VERSION, "link": link}).encode("ascii") + b"\n"
-    return _call(name, line, is_ours or _is_ours, most=len(_ANSWER)) == _ANSWER
+    answer = _call(name, line, is_ours or _is_ours, most=len(_ANSWER))
+    if answer is None:
+        return HandOver.UNANSWERED
+    return HandOver.TAKEN if answer == _ANSWER else HandOver.NOT_TOLD
 
 
 def ask_figures(
@@ -172,7 +190,7 @@ def ask_figures(
     line = json.dumps({"version": VERSION, "ask": _FIGURES}).encode("ascii") + b"\n"
     answer = _call(name, line, is_ours or _is_ours, most=MAX_ANSWER_BYTES)
     try:
-        figures = json.loads(answer)
+        figures = json.loads(answer or b"")
     except (ValueError, RecursionError):
         return None
     return figures if isinstance(figures, dict) else None
@@ -188,8 +206,11 @@ def _is_ours(handle: int) -> bool:
     return True
 
 
-def _call(name: str, line: bytes, is_ours: Callable[[int], bool], *, most: int) -> bytes:
-    """The line that is answered, of at most ``most`` bytes; empty if there is none."""
+def _call(name: str, line: bytes, is_ours: Callable[[int], bool], *, most: int) -> bytes | None:
+    """The line that is answered, of at most ``most`` bytes; empty if there is none.
+
+    None: it was told, and reads that once it can, but did not answer in time.
+    """
     socket = QLocalSocket()
     socket.connectToServer(name)
     try:
@@ -198,9 +219,18 @@ def _call(name: str, line: bytes, is_ours: Callable[[int], bool], *, most: int) 
         if not is_ours(int(socket.socketDescriptor())):
             return b""
         socket.write(line)
+        until = QDeadlineTimer(ANSWER_MS)
         while not socket.canReadLine():
-            if socket.bytesAvailable() > most or not socket.waitForReadyRead(_CALL_MS):
+            if socket.bytesAvailable() > most:
                 return b""
+            if not socket.waitForReadyRead(max(1, until.remainingTime())):
+                return None if _is_told(socket) else b""
         return bytes(socket.readLine(most + 1).data())
     finally:
         socket.abort()
+
+
+def _is_told(socket: QLocalSocket) -> bool:
+    """A line that did not leave as a whole is not read, nor is one whose reader ended."""
+    is_connected = socket.state() is QLocalSocket.LocalSocketState.ConnectedState
+    return is_connected and not socket.bytesToWrite()

@@ -51,7 +51,11 @@ from engine.core.errors import ChatError, SettingsUnwritableError, TransportErro
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.erase import is_being_erased
-from engine.persistence.errors import CarryOverStoppedError, ProfileInUseError
+from engine.persistence.errors import (
+    CarryOverStoppedError,
+    HandedOverError,
+    ProfileInUseError,
+)
 from engine.persistence.key import DatabaseKey
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
@@ -141,6 +145,7 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
         except Exception as error:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
+            options = _told_once(error, options)
             action = ask_about(error, paths)
             opened = _to_be_opened(action, paths, keys)
             if opened is None:
@@ -183,6 +188,11 @@ def _restored_beside(paths: ProfilePaths) -> ProfilePaths:
     return beside if _restored(beside) else paths
 
 
+def _told_once(error: Exception, options: WindowOptions) -> WindowOptions:
+    """For another try: the window that has the link needs no second one."""
+    return replace(options, link="") if isinstance(error, HandedOverError) else options
+
+
 def _restored(paths: ProfilePaths) -> bool:
     """Whether a backup has become the profile there."""
     from chat_app.restoring import restore_in_window  # noqa: PLC0415 - seldom wanted
@@ -213,18 +223,25 @@ def open_or_hand_over(paths: ProfilePaths, options: WindowOptions, keys: Keys | 
     while True:
         try:
             return _open(paths, options, keys or Keys())
-        except ProfileInUseError:
-            if _hand_over(paths, options):
+        except ProfileInUseError as error:
+            if _hand_over(paths, options, error):
                 return 0
             if time.monotonic() > until_s:
                 raise
         time.sleep(_LOOK_AGAIN_S)
 
 
-def _hand_over(paths: ProfilePaths, options: WindowOptions) -> bool:
-    from chat_app.one_instance import hand_over  # noqa: PLC0415 - a first start has no use for it
+def _hand_over(paths: ProfilePaths, options: WindowOptions, in_use: ProfileInUseError) -> bool:
+    """Whether the window that has it took over.  Raises HandedOverError if it may yet."""
+    from chat_app.one_instance import (  # noqa: PLC0415 - a first start has no use for it
+        HandOver,
+        hand_over,
+    )
 
-    return hand_over(paths.directory, options.link)
+    outcome = hand_over(paths.directory, options.link)
+    if outcome is HandOver.UNANSWERED:
+        raise HandedOverError(in_use.profile_name) from in_use
+    return outcome is HandOver.TAKEN
 
 
 def _prepared(action: StartAction, paths: ProfilePaths, options: WindowOptions) -> WindowOptions:

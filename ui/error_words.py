@@ -84,6 +84,10 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         'The profile "{detail}" is in use by another program, whose window does not answer. Close '
         "that program first."
     ),
+    StorageFault.HANDED_OVER: lambda: tr(
+        'The profile "{detail}" is open in another window, which does not answer now. It was told '
+        "of this start, and goes on with it once it can. If it never does, close that program."
+    ),
     StorageFault.UNUSABLE: lambda: tr("The profile's folder cannot be used ({detail})."),
     StorageFault.TOO_NEW: lambda: tr(
         "This profile was written by a newer version of Causerie. Install that version; nothing "

@@ -4,9 +4,11 @@ Values are short strings under fixed keys.  A value that cannot be read counts a
 damaged setting never keeps the window from opening.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from engine.core.ids import ConversationId
 from ui.theme import ThemeMode, clamp_percent
@@ -14,6 +16,7 @@ from ui.theme import ThemeMode, clamp_percent
 PICTURES_BELOW_MB = 2
 """Fetched by themselves unless the settings say otherwise."""
 _DEFAULT_TEXT_PERCENT = 100
+_MOST_DIGITS = 18
 
 
 class Appearance(StrEnum):
@@ -40,6 +43,29 @@ class CloseToTray(StrEnum):
     ASK = "ask"
     YES = "yes"
     NO = "no"
+
+
+class Archived(Struct, frozen=True, kw_only=True):
+    """What there was in a conversation when it was archived."""
+
+    unread: int
+    mentions: int = 0
+    """Unread messages that mention us."""
+    lamport_timestamp: int | None = None
+    """Of the last message; None: there was none, or an earlier version did not remember it."""
+
+    @classmethod
+    def read(cls, numbers: Sequence[str]) -> "Archived | None":
+        found = [int(each) for each in numbers if each.isdecimal() and len(each) <= _MOST_DIGITS]
+        if len(found) != len(numbers) or not found:
+            return None
+        _, mentions, lamport = (*found, None, None)[:3]
+        return cls(unread=found[0], mentions=mentions or 0, lamport_timestamp=lamport)
+
+    def written(self) -> str:
+        numbers = [self.unread, self.mentions]
+        numbers += [] if self.lamport_timestamp is None else [self.lamport_timestamp]
+        return ":".join(map(str, numbers))
 
 
 def _nothing(key: str) -> str | None:
@@ -119,16 +145,16 @@ class UiSettings:
         self.put("pinned", " ".join(sorted(ids)))
 
     @property
-    def archived(self) -> Mapping[ConversationId, int]:
-        """Ids of archived conversations, each with how many of its messages were unread then."""
-        pairs = (entry.rpartition(":") for entry in (self.get("archived") or "").split())
-        return {
-            ConversationId(each): int(unread) for each, _, unread in pairs if unread.isdecimal()
-        }
+    def archived(self) -> Mapping[ConversationId, Archived]:
+        """By the ids of the conversations."""
+        entries = (entry.split(":") for entry in (self.get("archived") or "").split())
+        found = ((entry[0], Archived.read(entry[1:])) for entry in entries)
+        return {ConversationId(each): kept for each, kept in found if kept is not None}
 
     @archived.setter
-    def archived(self, unread: Mapping[ConversationId, int]) -> None:
-        self.put("archived", " ".join(f"{each}:{unread[each]}" for each in sorted(unread)))
+    def archived(self, archived: Mapping[ConversationId, Archived]) -> None:
+        entries = (f"{each}:{archived[each].written()}" for each in sorted(archived))
+        self.put("archived", " ".join(entries))
 
     @property
     def marked_unread(self) -> frozenset[str]:

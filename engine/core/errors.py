@@ -104,6 +104,8 @@ class StorageFault(StrEnum):
     megabytes that takes at most."""
     IN_USE = "in_use"
     """Another process has the profile open; ``detail``: the profile's name."""
+    HANDED_OVER = "handed_over"
+    """The same, and it was told what this start was for, but did not answer."""
     UNUSABLE = "unusable"
     """The profile's directory; ``detail``: its path and the system's own reason."""
     TOO_NEW = "too_new"

@@ -83,6 +83,17 @@ class ProfileInUseError(StorageError):
         self.pid = pid
 
 
+class HandedOverError(StorageError):
+    """Its window was told what this start was for, and has not answered: it may be busy."""
+
+    def __init__(self, profile_name: str) -> None:
+        text = (
+            f'The profile "{profile_name}" is open in a window that does not answer now. It was '
+            "told of this start, and goes on with it once it can."
+        )
+        super().__init__(text, StorageFault.HANDED_OVER, profile_name)
+
+
 _PRIMARY_CODE_MASK: Final = 0xFF
 
 

@@ -13,17 +13,26 @@ import qasync
 from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QApplication
 
-from chat_app import one_instance
+from chat_app import one_instance, window
 from chat_app.one_instance import (
     MAX_LINE_BYTES,
     VERSION,
+    HandOver,
     InstanceServer,
     hand_over,
     server_name,
 )
+from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.pipe_owner import is_own_pipe
+from chat_app.window import WindowOptions
+from engine.core.errors import ChatError
 from engine.core.invite import MAX_LINK_CHARACTERS
+from engine.persistence.errors import HandedOverError
+from engine.persistence.lock import ProfileLock
+from engine.persistence.profile_directory import open_profile_directory
 from tests.patience import PATIENCE_S
+from ui.error_words import error_words
+from ui.failed_start import StartAction
 
 LINK = "causerie:join/abc"
 REPOSITORY = Path(__file__).parents[2]
@@ -45,9 +54,9 @@ def play(scenario: Coroutine[object, object, None]) -> None:
 async def second_start(place: Path, link: str) -> bool:
     """A process of its own: Qt's waiting would keep this one's loop from answering."""
     program = (
-        "import sys; from pathlib import Path; from chat_app.one_instance import hand_over;"
+        "import sys; from pathlib import Path; from chat_app.one_instance import *;"
         " tries = (hand_over(Path(sys.argv[1]), sys.argv[2]) for _ in range(9));"
-        " sys.exit(0 if any(tries) else 1)"
+        " sys.exit(0 if HandOver.TAKEN in tries else 1)"
     )
     command = [sys.executable, "-c", program, str(place), link]
     done = await asyncio.to_thread(subprocess.run, command, cwd=REPOSITORY, check=False)
@@ -163,12 +172,66 @@ def test_a_window_that_died_leaves_nothing_in_the_way(qapp: QApplication, place:
     play(scenario())
 
 
+def test_a_busy_window_hears_a_link_once_although_its_answer_comes_too_late(
+    qapp: QApplication, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del qapp
+
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        # The loop does not turn meanwhile: the window is busy.
+        with monkeypatch.context() as hurried:
+            hurried.setattr(one_instance, "ANSWER_MS", 50)
+            assert hand_over(place, LINK) is HandOver.UNANSWERED
+        assert heard == []
+        await until(heard, 1)
+        assert await second_start(place, "")
+        await until(heard, 2)
+        assert heard == [LINK, ""]
+        server.close()
+
+    play(scenario())
+
+
+def test_a_start_that_a_busy_window_was_told_of_says_so_and_tells_it_no_second_time(
+    qapp: QApplication, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del qapp
+    paths = profile_paths(directory=place)
+    asked = list[str]()
+
+    def ask(error: ChatError, _paths: ProfilePaths) -> StartAction:
+        asked.append(error_words(error))
+        return StartAction.TRY_AGAIN if len(asked) == 1 else StartAction.QUIT
+
+    monkeypatch.setattr(window, "require_display", lambda: None)
+    monkeypatch.setattr(window, "can_be_seen", lambda: True)
+    monkeypatch.setattr(window, "ask_about", ask)
+    monkeypatch.setattr(one_instance, "ANSWER_MS", 50)
+
+    async def scenario() -> None:
+        server, heard = InstanceServer(place), list[str]()
+        server.called.connect(heard.append)
+        with (
+            ProfileLock(open_profile_directory(place)),
+            pytest.raises(HandedOverError, match="does not answer now"),
+        ):
+            window.open_window(paths, WindowOptions(link=LINK))
+        await until(heard, 2)
+        assert heard == [LINK, ""]
+        assert ["was told of this start" in said for said in asked] == [True, True]
+        server.close()
+
+    play(scenario())
+
+
 def test_nobody_there_is_said_and_no_place_of_others_is_used(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place.parent))
     place.parent.chmod(0o755)
-    assert not hand_over(place, LINK)
+    assert hand_over(place, LINK) is HandOver.NOT_TOLD
     place.chmod(0o755)
     assert server_name(place) is None
     long = place / ("d" * 120)
@@ -219,7 +282,7 @@ def test_nothing_is_said_to_a_pipe_of_somebody_else(place: Path) -> None:
             return False
 
         taken = await asyncio.to_thread(hand_over, place, LINK, is_ours=refuse)
-        assert not taken
+        assert taken is HandOver.NOT_TOLD
         assert len(asked) == 1
         assert await second_start(place, "")
         await until(heard, 1)

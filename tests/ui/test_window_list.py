@@ -159,7 +159,7 @@ def test_an_archived_conversation_comes_back_when_something_is_said_in_it() -> N
                 menu_of(it, each)
                 panel.row_menu.archive.trigger()
             assert names(it) == ["Kitchen", "Tide Gauge"]
-            assert panel.archive.text().strip() == "Archived: 2"
+            assert panel.archive.text().strip() == "Archived: 2, 1 unread"
             panel.archive.setFocus()
             it.press(Key.Key_Return)
             assert set(names(it)) == {"Rowing", "Books"}
@@ -198,6 +198,62 @@ def test_the_archive_is_remembered_and_left_by_what_came_while_the_window_was_cl
             assert names(it) == ["Rowing", "Kitchen"]
             row = QAccessible.queryAccessibleInterface(it.window.panel.rows).child(1)
             assert ", marked as unread, " in row.text(QAccessible.Text.Name)
+
+    play(scenario)
+
+
+def test_an_archived_conversation_comes_back_for_what_is_new_though_no_more_is_unread() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        rowing, books, _kitchen = fill(engine)
+        first = engine.receive(books, "Maya", "Chapter 3")
+        stored: dict[str, str] = {}
+        async with stage(engine, stored=stored) as it:
+            for each in (rowing, books):
+                menu_of(it, each)
+                it.window.panel.row_menu.archive.trigger()
+            assert names(it) == ["Kitchen"]
+        engine.rows[books].pop(first.message_id)
+        engine.change(books, unread=0, first_unread=None)
+        engine.receive(books, "Maya", "Chapter 4", minute=1)
+        async with stage(engine, stored=stored) as it:
+            assert set(names(it)) == {"Books", "Kitchen"}, "one unread then and one now"
+            assert it.window.panel.archive.text().strip() == "Archived: 1"
+
+    play(scenario)
+
+
+def test_what_an_earlier_version_archived_is_still_archived() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        rowing, books, kitchen = fill(engine)
+        engine.receive(books, "Maya", "Chapter 3")
+        stored = {"archived": f"{books}:1 {rowing}:0 {kitchen}:x {'9' * 40}:{'9' * 40} a:1:2:3:4"}
+        async with stage(engine, stored=stored) as it:
+            assert names(it) == ["Kitchen"]
+            engine.receive(rowing, "Jo", "Saturday?")
+            await until(lambda: set(names(it)) == {"Kitchen", "Rowing"})
+
+    play(scenario)
+
+
+def test_a_badge_for_what_is_archived_leads_to_it() -> None:
+    async def scenario() -> None:
+        async with group_stage("Tide Gauge") as (it, engine, _group):
+            rowing, books, _kitchen = fill(engine)
+            engine.receive(books, "Maya", "Chapter 3")
+            await until(lambda: len(names(it)) == 4 and it.listed(books).unread == 1)
+            panel = it.window.panel
+            await engine.set_muted(rowing, muted=True)
+            for each in (rowing, books):
+                menu_of(it, each)
+                panel.row_menu.archive.trigger()
+            assert panel.archive.text().strip() == "Archived: 2, 1 unread"
+            row = engine.receive(rowing, "Jo", "@Ines, Saturday?")
+            assert panel.archive.text().strip() == "Archived: 2, 1 unread", "it is muted"
+            engine.change(rowing, mentions=1, first_mention=row.position)
+            await until(lambda: "Rowing" in names(it))
+            assert panel.archive.text().strip() == "Archived: 1, 1 unread"
 
     play(scenario)
 

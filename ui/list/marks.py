@@ -1,8 +1,9 @@
 """What the user did with rows of the list: pinned them, archived them, marked them as unread.
 
 It is remembered with the window's place.  An archived conversation comes back when something in it
-is unread that was not when it was archived, unless it is muted; so it comes back also for what
-arrived while the window was closed.
+is unread that was not when it was archived, also if that came while the window was closed.  That is
+known by the place of the last message, and for what slid in before it by the number of unread ones.
+Of a muted conversation only what mentions the user counts.
 """
 
 from collections.abc import Callable
@@ -10,9 +11,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from engine.core.ids import ConversationId, Position
-from engine.events import ConversationView
+from engine.events import ConversationView, MessageKind
 from ui.list.model import ConversationModel
-from ui.settings import UiSettings
+from ui.settings import Archived, UiSettings
+
+_SAID = frozenset({MessageKind.TEXT, MessageKind.FILE})
 
 
 class ListMarks(QObject):
@@ -29,7 +32,7 @@ class ListMarks(QObject):
         self._settings = settings
         self._read_up_to = read_up_to
         self._archived = dict(settings.archived)
-        """How many messages were unread in each then, or fewer once some were read."""
+        """As each was then, or later, if nothing in it brought it back."""
         model.set_pinned(settings.pinned)
         model.set_archived(frozenset(self._archived))
         model.set_marked_unread(settings.marked_unread)
@@ -42,14 +45,13 @@ class ListMarks(QObject):
     def heard(self, view: ConversationView) -> None:
         """A conversation is new or changed."""
         kept = self._archived.get(view.conversation_id)
-        if kept is None or kept == view.unread:
+        now = archived_now(view)
+        if kept is None or kept == now:
             return
-        if view.muted:
-            self._archived[view.conversation_id] = view.unread
-        elif view.unread > kept:
+        if _brings_back(view, kept):
             self.archive(view.conversation_id, archived=False)
         else:
-            self._archived[view.conversation_id] = view.unread
+            self._archived[view.conversation_id] = now
             self._settings.archived = self._archived
 
     def forget(self, conversation_id: ConversationId) -> None:
@@ -66,7 +68,7 @@ class ListMarks(QObject):
     def archive(self, conversation_id: ConversationId, archived: bool) -> None:
         view = self._model.conversation(conversation_id)
         if archived and view is not None:
-            self._archived[conversation_id] = view.unread
+            self._archived[conversation_id] = archived_now(view)
             self.pin(conversation_id, pinned=False)
         elif self._archived.pop(conversation_id, None) is None:
             return
@@ -88,3 +90,27 @@ class ListMarks(QObject):
         if conversation_id in marked:
             self._settings.marked_unread = marked - {conversation_id}
             self._model.set_marked_unread(self._settings.marked_unread)
+
+
+def archived_now(view: ConversationView) -> Archived:
+    last = view.last_message
+    lamport = None if last is None else last.position.lamport_timestamp
+    return Archived(unread=view.unread, mentions=view.mentions, lamport_timestamp=lamport)
+
+
+def _brings_back(view: ConversationView, kept: Archived) -> bool:
+    if view.mentions > kept.mentions or _is_later(view.first_mention, kept):
+        return True
+    if view.muted or not view.unread:
+        return False
+    last = view.last_message
+    by_another = last is not None and last.kind in _SAID and not last.is_own
+    is_new = last is not None and by_another and _is_later(last.position, kept)
+    return is_new or view.unread > kept.unread
+
+
+def _is_later(position: Position | None, kept: Archived) -> bool:
+    """Nothing is later than what an earlier version did not remember."""
+    if position is None or kept.lamport_timestamp is None:
+        return False
+    return position.lamport_timestamp > kept.lamport_timestamp

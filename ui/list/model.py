@@ -33,6 +33,11 @@ class Listed(IntEnum):
     PEOPLE = 3
 
 
+def counted_unread(conversation: ConversationView) -> int:
+    """What a badge counts: of a muted conversation only what mentions us."""
+    return conversation.mentions if conversation.muted else conversation.unread
+
+
 def _is_listed(conversation: ConversationView, listed: Listed, *, marked: bool) -> bool:
     match listed:
         case Listed.ALL:
@@ -149,6 +154,11 @@ class ConversationModel(QAbstractListModel):
 
     def archived_count(self) -> int:
         return sum(1 for each in self._all if each in self._archived)
+
+    def unread_in_archive(self) -> int:
+        """What the badge of the program counts, and the list does not show."""
+        archived = (view for each, view in self._all.items() if each in self._archived)
+        return sum(map(counted_unread, archived))
 
     @property
     def shows_archive(self) -> bool:

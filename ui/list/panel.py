@@ -362,7 +362,9 @@ class LeftPanel(Area):
         elif empty and self._model.listed is not Listed.ALL:
             self._nothing.setText(
                 {
-                    Listed.UNREAD: tr("Everything is read."),
+                    Listed.UNREAD: tr("What is not read yet is in the archive.")
+                    if self._model.unread_in_archive()
+                    else tr("Everything is read."),
                     Listed.GROUPS: tr("You are in no group yet."),
                     Listed.PEOPLE: tr("You talk to nobody one to one yet."),
                 }[self._model.listed]
@@ -378,8 +380,13 @@ class LeftPanel(Area):
         number, shown = self._model.archived_count(), self._model.shows_archive
         self._archive_box.setVisible(bool(number) and not self.is_rail)
         self.archive_in_rail.setVisible(bool(number) and self.is_rail)
-        words = tr("Back from the archive")
-        words = words if shown else tr("Archived: {number}").format(number=number)
+        unread = self._model.unread_in_archive()
+        if shown:
+            words = tr("Back from the archive")
+        elif unread:
+            words = tr("Archived: {number}, {unread} unread").format(number=number, unread=unread)
+        else:
+            words = tr("Archived: {number}").format(number=number)
         self.archive.rename(words)
         self.archive_in_rail.rename(words, "back" if shown else "archive")
 

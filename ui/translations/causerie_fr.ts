@@ -976,6 +976,10 @@
         <translation>Archives&#xa0;: {number}</translation>
     </message>
     <message>
+        <source>Archived: {number}, {unread} unread</source>
+        <translation>Archives&#xa0;: {number}, dont {unread} non lus</translation>
+    </message>
+    <message>
         <source>Arrived late, and was put where it belongs.</source>
         <translation>Arrivé en retard, et mis à sa place.</translation>
     </message>
@@ -4368,6 +4372,10 @@
         <translation>Le profil «&#xa0;{detail}&#xa0;» est utilisé par un autre programme, dont la fenêtre ne répond pas. Fermez d’abord ce programme.</translation>
     </message>
     <message>
+        <source>The profile &quot;{detail}&quot; is open in another window, which does not answer now. It was told of this start, and goes on with it once it can. If it never does, close that program.</source>
+        <translation>Le profil «&#xa0;{detail}&#xa0;» est ouvert dans une autre fenêtre, qui ne répond pas pour l’instant. Elle a reçu votre demande et y donnera suite dès qu’elle le pourra. Si elle ne le fait jamais, fermez ce programme.</translation>
+    </message>
+    <message>
         <source>The profile is being closed; what was asked last may not have been saved.</source>
         <translation>Le profil est en train de se fermer&#x202f;; ce qui a été demandé en dernier n’a peut-être pas été enregistré.</translation>
     </message>
@@ -5210,6 +5218,10 @@
     <message>
         <source>What is kept on this device, and for how long.</source>
         <translation>Ce qui est gardé sur cet appareil, et pour combien de temps.</translation>
+    </message>
+    <message>
+        <source>What is not read yet is in the archive.</source>
+        <translation>Ce qui n’est pas encore lu se trouve dans les archives.</translation>
     </message>
     <message>
         <source>What it waits for</source>

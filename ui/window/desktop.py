@@ -21,7 +21,7 @@ from ui.desktop.port import NotificationPort
 from ui.desktop.quiet import DoNotDisturb
 from ui.desktop.tray import Tray, TrayMaker
 from ui.foreign_text import one_line
-from ui.list.model import ConversationModel
+from ui.list.model import ConversationModel, counted_unread
 from ui.menu import Menu
 from ui.mute_entries import durations, until_words
 from ui.settings import CloseToTray, UiSettings
@@ -194,7 +194,7 @@ class Desktop(QObject):
 
     def _show_unread(self) -> None:
         if self.tray is not None:
-            self.tray.show_unread(sum(map(_counted, self._parts.model.conversations())))
+            self.tray.show_unread(sum(map(counted_unread, self._parts.model.conversations())))
 
     def add_quiet_menu(self, menu: Menu) -> Menu:
         return self._keep_quiet_menu(menu.submenu(tr("Do not disturb")))
@@ -291,11 +291,6 @@ class Desktop(QObject):
         self._parts.notices.raise_notice(
             Notice(key="notification", level=NoticeLevel.WARNING, text=text)
         )
-
-
-def _counted(conversation: ConversationView) -> int:
-    """Of a muted one only what mentions us."""
-    return conversation.mentions if conversation.muted else conversation.unread
 
 
 def _beginning(quiet: DoNotDisturb, for_ms: int | None) -> Callable[[], None]:
