@@ -32,6 +32,7 @@ from benchmarks import (
     start,
     sweep,
     timeline,
+    use,
 )
 from benchmarks.report import Report
 
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "start": start.run,
     "sweep": sweep.run,
     "timeline": timeline.run,
+    "use": use.run,
 }
 OUT = Path("build/bench")
 

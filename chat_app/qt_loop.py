@@ -13,6 +13,7 @@ from types import TracebackType
 
 from PySide6.QtWidgets import QApplication
 
+from chat_app.allocator import return_large_blocks
 from chat_app.display import require_display
 from chat_app.main_thread_gc import MainThreadCollector
 from chat_app.prompt_loop import PromptLoop
@@ -29,6 +30,7 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
     Raises TransportError where there is no display, or none any more.
     """
     require_display()
+    return_large_blocks()
     if sys.platform.startswith(("linux", "freebsd", "openbsd", "netbsd")):
         from chat_app.silent_bus import leave_silent_bus  # noqa: PLC0415 - where there is D-Bus
 
