@@ -93,6 +93,7 @@ class Changes(TypedDict, total=False):
     unread: int
     first_unread: Position | None
     mentions: int
+    first_mention: Position | None
     muted: bool
     muted_until_ms: UnixMs | None
     missing: int
