@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.search import FoundPlace
 from engine.core.search_text import Excerpt
 from engine.events import DeliveryView, MessageView, TextSpan
 
@@ -135,6 +136,10 @@ class FoundView(Struct, frozen=True, kw_only=True):
     excerpt: Excerpt
     file_name: str
     """"" if it has no file."""
+
+    @property
+    def place(self) -> FoundPlace:
+        return FoundPlace(self.position, self.conversation_id)
 
     @property
     def message_id(self) -> MessageId:

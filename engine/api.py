@@ -26,6 +26,7 @@ from engine.core.blobs import manifest
 from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.records import ChannelName, OpenFormat, OpenPace
+from engine.core.search import FoundPlace
 from engine.events import (
     ConnectionView,
     ConversationView,
@@ -480,12 +481,12 @@ class Search(Protocol):
         until_ms: UnixMs | None = None,
         has_file: bool = False,
         has_link: bool = False,
-        before: Position | None = None,
+        before: FoundPlace | None = None,
         limit: int = FOUND_SIZE,
     ) -> SearchAnswer:
         """Messages with a word that begins with each word of ``text``, or a name of a file.
 
-        Nothing in ``text`` is syntax.  ``before``: those before this one, for the next page.
+        Nothing in ``text`` is syntax.  ``before``: those before this hit, for the next page.
         Cancelling the call ends the search.
         """
 

@@ -13,6 +13,17 @@ from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
 from engine.core.search_text import Excerpt, Wanted
 
 
+class FoundPlace(Struct, frozen=True):
+    """Where a hit stands among those of all conversations: from there the next page goes on.
+
+    Two conversations may have messages with the same position.  Which of them comes first is up to
+    the store, and stays so.
+    """
+
+    position: Position
+    conversation_id: ConversationId
+
+
 class SearchQuery(Struct, frozen=True, kw_only=True):
     """What a message must have; with nothing at all, none is found."""
 
@@ -25,8 +36,8 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     """Sent before this time."""
     has_file: bool = False
     has_link: bool = False
-    before: Position | None = None
-    """Only what is before this position, in the order over all conversations."""
+    before: FoundPlace | None = None
+    """Only what is before this one, in the order over all conversations."""
 
     def asks_for_something(self) -> bool:
         return bool(
@@ -51,6 +62,10 @@ class FoundMessage(Struct, frozen=True, kw_only=True):
     """Of the text, or of the file's name if only that has what was asked for."""
     file_name: str
     """"" if it has no file."""
+
+    @property
+    def place(self) -> FoundPlace:
+        return FoundPlace(self.position, self.conversation_id)
 
 
 class Indexed(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ or know too much, and only what is asked for is found.
 
 import sqlite3
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.search import FoundMessage, SearchQuery, Stop
@@ -33,7 +33,9 @@ FEW: Final = 64
 _EARLIEST: Final = -(2**63)
 _LATEST: Final = 2**63 - 1
 _MAX_LAMPORT: Final = 2**63 - 1
-_AFTER_ALL: Final = (_MAX_LAMPORT, b"\xff" * 17)
+_Place: TypeAlias = tuple[int, StoredId, int]
+"""Lamport timestamp, message id and key of the conversation."""
+_AFTER_ALL: Final = (_MAX_LAMPORT, b"\xff" * 17, _MAX_LAMPORT)
 
 _CONVERSATIONS: Final = """
 SELECT conversation_key, conversation_id FROM conversation AS c
@@ -61,11 +63,12 @@ SELECT min(lamport_timestamp), max(lamport_timestamp) FROM (
 )
 """
 _PROPOSED: Final = """
-SELECT m.lamport_timestamp, m.message_id, m.message_key
+SELECT m.lamport_timestamp, m.message_id, m.conversation_key, m.message_key
 FROM {table} CROSS JOIN message AS m ON m.message_key = {table}.rowid
-WHERE {table} MATCH ? AND (m.lamport_timestamp, m.message_id) < (?, ?)
+WHERE {table} MATCH ?
+  AND (m.lamport_timestamp, m.message_id, m.conversation_key) < (?, ?, ?)
   AND m.sent_ms >= ? AND m.sent_ms < ? AND m.hidden = 0
-ORDER BY m.lamport_timestamp DESC, m.message_id DESC LIMIT ?
+ORDER BY m.lamport_timestamp DESC, m.message_id DESC, m.conversation_key DESC LIMIT ?
 """
 _NUMBER: Final = "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
 _ROW: Final = """
@@ -157,7 +160,7 @@ class _Search:
                 return []
             first, last = reach[0], reach[1]
         if self._query.before is not None:
-            last = min(last, self._query.before.lamport_timestamp)
+            last = min(last, self._query.before.position.lamport_timestamp)
         rows = self._connection.execute(_BUCKETS, (last, first, self._until, self._since))
         return [key for (key,) in rows]
 
@@ -199,19 +202,25 @@ class _Search:
 
     def _rows(self, terms: list[str], limit: int, stop: Stop) -> Iterator[int]:
         match, sql = " AND ".join(terms), _PROPOSED.format(table=self._table)
-        before: tuple[int, StoredId] = _AFTER_ALL
-        if self._query.before is not None:
-            before = stored_place(self._query.before)
+        before = self._first_before()
         together = max(limit, READ_TOGETHER)
         while not stop.is_set():
-            rows: list[tuple[int, StoredId, int]] = self._connection.execute(
+            rows: list[tuple[int, StoredId, int, int]] = self._connection.execute(
                 sql, (match, *before, self._since, self._until, together)
             ).fetchall()
-            for _, _, key in rows:
+            for *_, key in rows:
                 yield key
             if len(rows) < together:
                 return
-            before = rows[-1][:2]
+            before = rows[-1][:3]
+
+    def _first_before(self) -> _Place:
+        after = self._query.before
+        if after is None:
+            return _AFTER_ALL
+        # Of a conversation that was left meanwhile: rather a hit twice than one that is missing.
+        same = (key for key, one in self._conversations.items() if one == after.conversation_id)
+        return (*stored_place(after.position), next(same, _MAX_LAMPORT))
 
     def _compared(self, key: int) -> FoundMessage | None:
         values = self._connection.execute(_ROW, (key,)).fetchone()

@@ -15,8 +15,8 @@ from typing import Final
 
 from engine.answers import FOUND_SIZE, FoundView, SearchAnswer
 from engine.core.errors import ChatError, StorageError, StorageFault
-from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
-from engine.core.search import FoundMessage, Indexed, SearchQuery, SearchReader
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.search import FoundMessage, FoundPlace, Indexed, SearchQuery, SearchReader
 from engine.core.search_text import is_shortened, wanted
 from engine.events import (
     ConversationRemoved,
@@ -96,7 +96,7 @@ class Search:
         until_ms: UnixMs | None = None,
         has_file: bool = False,
         has_link: bool = False,
-        before: Position | None = None,
+        before: FoundPlace | None = None,
         limit: int = FOUND_SIZE,
     ) -> SearchAnswer:
         query = SearchQuery(

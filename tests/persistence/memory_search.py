@@ -8,9 +8,9 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, MessageId
 from engine.core.ports import StoredMessage
-from engine.core.search import FoundMessage, Indexed, SearchQuery, SearchReader, Stop
+from engine.core.search import FoundMessage, FoundPlace, Indexed, SearchQuery, SearchReader, Stop
 from engine.core.search_text import excerpt
 from engine.persistence.rules import SAID_KINDS
 from engine.persistence.stored_ids import stored_order
@@ -82,8 +82,12 @@ class MemorySearch:
         found = [
             _found(where, row, query) for where, row in self._rows() if _fits(where, row, query)
         ]
-        found.sort(key=lambda one: stored_order(one.position), reverse=True)
+        found.sort(key=lambda one: order_of(one.place), reverse=True)
         return tuple(found[:limit])
+
+
+def order_of(place: FoundPlace) -> tuple[tuple[int, bool, MessageId], ConversationId]:
+    return stored_order(place.position), place.conversation_id
 
 
 def _fits(where: ConversationId, row: StoredMessage, query: SearchQuery) -> bool:
@@ -100,7 +104,7 @@ def _fits(where: ConversationId, row: StoredMessage, query: SearchQuery) -> bool
         and (query.until_ms is None or record.sent_ms < query.until_ms)
         and (not query.has_file or record.kind == "file")
         and (not query.has_link or any(span.kind == "link" for span in record.spans))
-        and (before is None or stored_order(record.position) < stored_order(before))
+        and (before is None or order_of(FoundPlace(record.position, where)) < order_of(before))
     )
 
 

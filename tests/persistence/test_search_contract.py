@@ -18,7 +18,7 @@ from engine.core.ports import (
 )
 from engine.core.records import SpanRecord
 from engine.core.sds.vocabulary import RemoveFromLog
-from engine.core.search import SearchQuery
+from engine.core.search import FoundPlace, SearchQuery
 from engine.core.search_text import Wanted, wanted
 from tests.persistence.store_examples import (
     ALICE,
@@ -93,7 +93,7 @@ def test_the_newest_comes_first_over_all_conversations(talk: ProfileStore) -> No
     assert found(talk, "word", conversation_id=GROUP) == ["g9", "g8", "g5", "g1"]
     assert found(talk, "word", conversation_id=OPEN) == ["o3"]
     assert found(talk, "word", conversation_id=ConversationId("none")) == []
-    assert found(talk, "word", before=at(9, "g8")) == ["p7", "g5", "o3", "g1"]
+    assert found(talk, "word", before=FoundPlace(at(9, "g8"), GROUP)) == ["p7", "g5", "o3", "g1"]
     assert found_by(talk, SearchQuery(wanted=wanted("word")), limit=2) == ["g9", "g8"]
 
 

@@ -5,7 +5,8 @@ from itertools import chain
 
 from engine.answers import FOUND_SIZE, FoundView, SearchAnswer
 from engine.api import Search
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
+from engine.core.search import FoundPlace
 from engine.core.search_text import excerpt, is_shortened, wanted
 from engine.events import ConversationView, MessageKind, MessageView, SearchIndexed
 
@@ -34,7 +35,7 @@ class ScriptedSearch(Search):
         until_ms: UnixMs | None = None,
         has_file: bool = False,
         has_link: bool = False,
-        before: Position | None = None,
+        before: FoundPlace | None = None,
         limit: int = FOUND_SIZE,
     ) -> SearchAnswer:
         filters = (conversation_id, sender_id, since_ms, until_ms, has_file, has_link, before)
@@ -51,10 +52,13 @@ class ScriptedSearch(Search):
             and (until_ms is None or row.sent_ms < until_ms)
             and (not has_file or row.file is not None)
             and (not has_link or any(span.kind == "link" for span in row.spans))
-            and (before is None or row.position < before)
+            and (
+                before is None
+                or (row.position, row.conversation_id) < (before.position, before.conversation_id)
+            )
             and (words or sender_id or has_file or has_link or since_ms or until_ms)
         ]
-        rows.sort(key=lambda row: row.position, reverse=True)
+        rows.sort(key=lambda row: (row.position, row.conversation_id), reverse=True)
         found = tuple(self._found(row, text) for row in rows[:limit])
         return SearchAnswer(
             found=found, has_more=len(rows) > limit, is_shortened=is_shortened(text)

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout
 from engine.answers import FoundView, SearchAnswer
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, Position
+from engine.core.search import FoundPlace
 from ui.controls import Area, IconButton, SearchLine, Text
 from ui.foreign_text import one_line
 from ui.speaking import announce
@@ -119,7 +120,7 @@ class FindBar(Area):
             self._search()
         elif self._found and self._has_more and self._at + further >= len(self._found):
             if self._task is None or self._task.done():
-                self._search(before=self._found[-1].position)
+                self._search(before=self._found[-1].place)
         elif self._found:
             self._go(max(0, min(self._at + further, len(self._found) - 1)))
 
@@ -138,7 +139,7 @@ class FindBar(Area):
         self._found, self._has_more, self._at = [], False, 0
         self.searched.emit("")
 
-    def _search(self, before: Position | None = None) -> None:
+    def _search(self, before: FoundPlace | None = None) -> None:
         conversation_id, text = self._open_id(), self.line.text()
         if conversation_id is None or not text.strip():
             return

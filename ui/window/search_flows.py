@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QWidget
 from engine.answers import FoundView, SearchAnswer
 from engine.api import ChatEngine
 from engine.core.ids import ParticipantId, Position
+from engine.core.search import FoundPlace
 from engine.events import ConversationView, SearchIndexed
 from ui.conversation_words import is_group
 from ui.dialogs.search import Acquaintance, Command, Entry, Filters, SearchSheet
@@ -215,9 +216,9 @@ class _Searching:
     def _more(self) -> None:
         is_asked = self._task is not None and not self._task.done()
         if self._has_more and not is_asked and 0 < len(self._messages) < _MOST_MESSAGES:
-            self._search(before=self._messages[-1].position)
+            self._search(before=self._messages[-1].place)
 
-    def _search(self, before: Position | None = None) -> None:
+    def _search(self, before: FoundPlace | None = None) -> None:
         text, filters = self._text, self._filters
 
         async def search() -> None:
