@@ -7,6 +7,7 @@ damaged setting never keeps the window from opening.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from msgspec import Struct
 
@@ -55,7 +56,7 @@ class Archived(Struct, frozen=True, kw_only=True):
     """Of the last message; None: there was none, or an earlier version did not remember it."""
 
     @classmethod
-    def read(cls, numbers: Sequence[str]) -> "Archived | None":
+    def read(cls, numbers: Sequence[str]) -> Self | None:
         found = [int(each) for each in numbers if each.isdecimal() and len(each) <= _MOST_DIGITS]
         if len(found) != len(numbers) or not found:
             return None

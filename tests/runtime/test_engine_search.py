@@ -121,7 +121,7 @@ async def test_pages_of_the_answer_follow_each_other(talk: Talk) -> None:
         await alice.engine.timeline.send_text(group, f"word {number}")
     first = await alice.engine.search.find("word", limit=3)
     assert first.has_more
-    second = await alice.engine.search.find("word", limit=3, before=first.found[-1].position)
+    second = await alice.engine.search.find("word", limit=3, before=first.found[-1].place)
     assert not second.has_more
     assert [one.excerpt.text for one in (*first.found, *second.found)] == [
         f"word {number}" for number in range(4, -1, -1)
