@@ -79,8 +79,8 @@ def opening(
 async def second_start(place: Path, link: str) -> bool:
     """A process of its own: Qt's waiting would keep this one's loop from answering."""
     program = (
-        "import sys; from pathlib import Path; from chat_app.one_instance import hand_over;"
-        " sys.exit(0 if hand_over(Path(sys.argv[1]), sys.argv[2]) else 1)"
+        "import sys; from pathlib import Path; from chat_app.one_instance import *;"
+        " sys.exit(0 if hand_over(Path(sys.argv[1]), sys.argv[2]) is HandOver.TAKEN else 1)"
     )
     command = [sys.executable, "-c", program, str(place), link]
     done = await asyncio.to_thread(subprocess.run, command, cwd=REPOSITORY, check=False)
