@@ -184,6 +184,11 @@ class AppearanceSettings:
         "Small movements of the window. system: unless the desktop wants less motion. A change"
         " counts from the next start.",
     )
+    density: str = _setting(
+        "comfortable",
+        Choice("comfortable", "compact"),
+        "How much room rows and messages take.",
+    )
     text_size: int = _setting(100, Whole(85, 200), "Size of text and what goes with it, percent.")
 
 

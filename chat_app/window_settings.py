@@ -20,6 +20,7 @@ _NAMES: Final[Mapping[str, SettingName]] = {
     "appearance": ("appearance", "theme"),
     "language": ("appearance", "language"),
     "motion": ("appearance", "motion"),
+    "density": ("appearance", "density"),
     "text_percent": ("appearance", "text_size"),
     "notifications": ("notifications", "enabled"),
     "show_message_text": ("notifications", "preview"),

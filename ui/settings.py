@@ -12,7 +12,7 @@ from typing import Self
 from msgspec import Struct
 
 from engine.core.ids import ConversationId
-from ui.theme import ThemeMode, clamp_percent
+from ui.theme import Density, ThemeMode, clamp_percent
 
 PICTURES_BELOW_MB = 2
 """Fetched by themselves unless the settings say otherwise."""
@@ -135,6 +135,11 @@ class UiSettings:
     @text_percent.setter
     def text_percent(self, percent: int) -> None:
         self.put("text_percent", str(clamp_percent(percent)))
+
+    @property
+    def density(self) -> Density:
+        stored = self.get("density")
+        return Density.COMPACT if stored == Density.COMPACT else Density.COMFORTABLE
 
     @property
     def pinned(self) -> frozenset[str]:

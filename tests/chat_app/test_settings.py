@@ -72,6 +72,7 @@ blob_days = 3
 theme = "high-contrast"
 language = "fr"
 motion = "off"
+density = "compact"
 text_size = 150
 [notifications]
 enabled = false
@@ -179,6 +180,7 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("node", "subscribers = 0", "a whole number from 1 to 10000"),
         ("node", "subscribers = 1e3", "a number with a fraction"),
         ("appearance", 'theme = "Dark"', '"system", "light", "dark" or "high-contrast"'),
+        ("appearance", "density = 1", '"comfortable" or "compact"'),
         ("appearance", "text_size = 84", "a whole number from 85 to 200"),
         ("appearance", "text_size = 201", "a whole number from 85 to 200"),
         ("notifications", "preview = 1", "true or false"),

@@ -27,6 +27,9 @@ from ui.times import list_time
 from ui.translate import tr
 
 _ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
+_COMPACT_ROW, _COMPACT_AVATAR = 44, 30
+_NAME_SHARE = 0.5
+"""Of a line that has name and last words: what the name may take."""
 _STACK_TIME_FROM_PERCENT = 150
 _MOST_IN_RAIL = 99
 _BLOCKED_OPACITY = 0.45
@@ -41,13 +44,16 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         theme = current_theme()
+        metrics = theme.metrics
         if self.is_rail:
-            return QSize(0, theme.metrics.scaled(_RAIL_ROW))
-        lines = theme.type.body.line_height + theme.type.label.line_height
-        if theme.metrics.text_percent >= _STACK_TIME_FROM_PERCENT:
+            return QSize(0, metrics.scaled(_RAIL_ROW))
+        lines = theme.type.body.line_height
+        if not _is_one_line(theme):
+            lines += theme.type.label.line_height
+        if metrics.text_percent >= _STACK_TIME_FROM_PERCENT:
             lines += theme.type.micro.line_height
-        wanted = max(theme.metrics.scaled(_ROW), int(lines) + 2 * theme.metrics.gap(9))
-        return QSize(0, wanted)
+        least = metrics.scaled(metrics.dense(_ROW, _COMPACT_ROW))
+        return QSize(0, max(least, int(lines) + 2 * metrics.gap(metrics.dense(9, 6))))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         conversation = index.data(CONVERSATION_ROLE)
@@ -138,6 +144,12 @@ def _signs(model: ConversationModel, conversation: ConversationView) -> list[str
     return [name for name, shown in every if shown]
 
 
+def _is_one_line(theme: Theme) -> bool:
+    """Name, last words and time beside each other; large letters have no room for that."""
+    metrics = theme.metrics
+    return metrics.is_compact and metrics.text_percent < _STACK_TIME_FROM_PERCENT
+
+
 def _keyboard_focus(option: QStyleOptionViewItem) -> bool:
     return bool(option.state & QStyle.StateFlag.State_KeyboardFocusChange)
 
@@ -180,7 +192,7 @@ class _Row:
         self._theme: Theme = current_theme()
         self._quiet = self._theme.ink2 if selected else self._theme.ink3
         gap, scaled = self._theme.metrics.gap, self._theme.metrics.scaled
-        side = scaled(_AVATAR)
+        side = scaled(self._theme.metrics.dense(_AVATAR, _COMPACT_AVATAR))
         self._avatar_box = QRectF(box.left() + gap(8), box.center().y() - side / 2, side, side)
         left = self._avatar_box.right() + gap(11)
         self._text_box = QRectF(left, box.top(), box.right() - gap(10) - left, box.height())
@@ -189,6 +201,9 @@ class _Row:
     def paint(self, now: datetime, *, signs: Sequence[str], marked_unread: bool) -> None:
         behind = self._theme.selected if self._selected else self._theme.panel
         _avatar(self._painter, self._avatar_box, self._conversation, behind=behind)
+        if _is_one_line(self._theme):
+            self._paint_in_one_line(now, signs, marked_unread=marked_unread)
+            return
         type_ = self._theme.type
         first = max(type_.body.line_height, self._theme.metrics.scaled(20))
         second = max(type_.label.line_height, self._theme.metrics.scaled(20))
@@ -204,6 +219,20 @@ class _Row:
         self._name(name, signs)
         right = self._marks(line2, marked_unread=marked_unread)
         self._words(line2.adjusted(0, 0, right - line2.right(), 0))
+
+    def _paint_in_one_line(
+        self, now: datetime, signs: Sequence[str], *, marked_unread: bool
+    ) -> None:
+        height = max(self._theme.type.body.line_height, self._theme.metrics.scaled(20))
+        line = QRectF(self._text_box)
+        line.setHeight(height)
+        line.moveCenter(self._text_box.center())
+        line.setRight(self._time(line, now))
+        line.setRight(self._marks(line, marked_unread=marked_unread))
+        name = QRectF(line)
+        name.setWidth(line.width() * _NAME_SHARE)
+        line.setLeft(self._name(name, signs) + 3)
+        self._words(line)
 
     def _time(self, line: QRectF, now: datetime) -> float:
         """At the right end, or under the name; returns what is left of the line's right end."""
@@ -237,8 +266,8 @@ class _Row:
         at = left_middle - QPointF(0, GLYPH_SIZE.height() * factor / 2)
         draw_glyph(self._painter, glyph, at, colour, scale=factor)
 
-    def _name(self, line: QRectF, signs: Sequence[str]) -> None:
-        """``signs``: the names of icons after it."""
+    def _name(self, line: QRectF, signs: Sequence[str]) -> float:
+        """``signs``: the names of icons after it.  Returns where all that ends."""
         font = self._theme.type.body.strong()
         metrics = QFontMetricsF(font)
         icon = self._theme.metrics.scaled(14)
@@ -264,6 +293,7 @@ class _Row:
             box = QRectF(x, line.center().y() - icon / 2, icon, icon)
             draw_icon(self._painter, name, box, self._quiet)
             x += icon + 5
+        return x
 
     def _marks(self, line: QRectF, *, marked_unread: bool) -> float:
         """Unread badge and missing count; returns what is left of the line's right end."""

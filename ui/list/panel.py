@@ -44,7 +44,7 @@ from ui.speaking import tell_row
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
-_HEADER = 58
+_HEADER, _COMPACT_HEADER = 58, 48
 _SHORT = 20
 _FEW = 4
 """Fewer conversations than this are seen at one glance and need no choice of which to show."""
@@ -300,7 +300,7 @@ class LeftPanel(Area):
         else:
             self._head_layout.setDirection(QBoxLayout.Direction.LeftToRight)
             self._head_layout.setContentsMargins(metrics.gap(16), 0, metrics.gap(10), 0)
-            self._head.setFixedHeight(metrics.scaled(_HEADER))
+            self._head.setFixedHeight(metrics.scaled(metrics.dense(_HEADER, _COMPACT_HEADER)))
         for widget in (self.avatar, self._more, self.archive_in_rail):
             self._head_layout.setAlignment(widget, Qt.AlignmentFlag.AlignCenter)
         self._head_layout.setSpacing(metrics.gap(4 if self.is_rail else 2))

@@ -95,6 +95,13 @@ def appearance_section(bound: Bound) -> SettingsSection:
             tr("Movements"),
             (("system", tr("As the desktop")), ("off", tr("None"))),
         ),
+        ChoiceRow(
+            bound,
+            ("appearance", "density"),
+            tr("Density"),
+            (("comfortable", tr("Comfortable")), ("compact", tr("Compact"))),
+            tr("How much room conversations and messages take."),
+        ),
         PercentRow(
             bound,
             ("appearance", "text_size"),

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication, QStyleFactory
 
 from ui.theme.avatars import avatar_index
 from ui.theme.colours import AVATAR_FILLS, COLOURS, Colours, ThemeMode
-from ui.theme.metrics import Metrics, clamp_percent
+from ui.theme.metrics import Density, Metrics, clamp_percent
 from ui.theme.palettes import palette_of
 from ui.theme.stylesheet import stylesheet_of
 from ui.theme.typography import TypeScale, type_scale
@@ -64,9 +64,10 @@ _current: Theme | None = None
 
 
 @cache
-def _build(mode: ThemeMode, text_percent: int) -> Theme:
-    metrics = Metrics(text_percent)
-    return Theme(**vars(COLOURS[mode]), mode=mode, type=type_scale(metrics.factor), metrics=metrics)
+def _build(mode: ThemeMode, text_percent: int, density: Density = Density.COMFORTABLE) -> Theme:
+    metrics = Metrics(text_percent, density)
+    type_ = type_scale(metrics.factor, compact=metrics.is_compact)
+    return Theme(**vars(COLOURS[mode]), mode=mode, type=type_, metrics=metrics)
 
 
 def current_theme() -> Theme:
@@ -74,10 +75,16 @@ def current_theme() -> Theme:
     return _current if _current is not None else _build(ThemeMode.LIGHT, 100)
 
 
-def set_theme(app: QApplication, mode: ThemeMode, *, text_percent: int = 100) -> Theme:
+def set_theme(
+    app: QApplication,
+    mode: ThemeMode,
+    *,
+    text_percent: int = 100,
+    density: Density = Density.COMFORTABLE,
+) -> Theme:
     """Give the whole application this look.  ``text_percent`` is kept within 85 to 200."""
     global _current  # noqa: PLW0603 - one look per process, as Qt's own palette is.
-    theme = _build(mode, clamp_percent(text_percent))
+    theme = _build(mode, clamp_percent(text_percent), density)
     if theme is _current:
         return theme
     _current = theme

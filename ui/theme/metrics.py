@@ -2,15 +2,20 @@
 
 Sizes are logical pixels at 100 %.  Text, row heights, glyphs, beads and avatars grow with the text
 size (``scaled``); spacing and radii stay up to 130 % and then grow half as fast (``gap``);
-hairlines never grow.
+hairlines never grow.  How dense rows and bubbles stand is a choice of its own (``dense``).
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 MIN_TEXT_PERCENT = 85
 MAX_TEXT_PERCENT = 200
 _SPACING_STAYS_UNTIL = 1.3
+
+
+class Density(StrEnum):
+    COMFORTABLE = "comfortable"
+    COMPACT = "compact"
 
 
 class Spacing(IntEnum):
@@ -47,6 +52,15 @@ def clamp_percent(percent: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Metrics:
     text_percent: int = 100
+    density: Density = Density.COMFORTABLE
+
+    @property
+    def is_compact(self) -> bool:
+        return self.density is Density.COMPACT
+
+    def dense(self, comfortable: float, compact: float) -> float:
+        """The size of the two that counts."""
+        return compact if self.is_compact else comfortable
 
     @property
     def factor(self) -> float:

@@ -104,14 +104,14 @@ def _typeface(
     return Typeface(font, max(line * factor, QFontMetricsF(font).height()))
 
 
-def type_scale(factor: float) -> TypeScale:
-    """Needs a QGuiApplication, because fonts do."""
+def type_scale(factor: float, *, compact: bool = False) -> TypeScale:
+    """Needs a QGuiApplication, because fonts do.  ``compact``: messages are a little smaller."""
     ui, mono = _ui_families(), _mono_families()
     normal, medium, strong = QFont.Weight.Normal, QFont.Weight.Medium, QFont.Weight.DemiBold
     return TypeScale(
         title=_typeface(ui, 20, 26, strong, factor),
         heading=_typeface(ui, 16, 21, strong, factor),
-        body=_typeface(ui, 14, 20, normal, factor),
+        body=_typeface(ui, *((13, 18) if compact else (14, 20)), normal, factor),
         label=_typeface(ui, 13, 18, normal, factor),
         small=_typeface(ui, 12.5, 17, medium, factor),
         caption=_typeface(ui, 12, 16, normal, factor),

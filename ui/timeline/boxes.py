@@ -48,8 +48,8 @@ from ui.timeline.rows import (
 from ui.times import day_words
 from ui.translate import tr
 
-_RUN_GAP = 7
-_IN_RUN_GAP = 2
+_RUN_GAP, _COMPACT_RUN_GAP = 7, 4
+_IN_RUN_GAP, _COMPACT_IN_RUN_GAP = 2, 1
 _META_GAP = 4
 _TEXT_TO_META = 12
 _OUTLINE = 1
@@ -220,7 +220,7 @@ class Measure:
         unfolded = self.unfolded(message.message_id)
         body = self.bodies.body(message, width=room, unfolded=unfolded, theme=theme)
         name = self._name(row, room)
-        top = theme.metrics.gap(_RUN_GAP if row.first else _IN_RUN_GAP)
+        top = self._gap_above(row)
         begin = top + _OUTLINE + g.pad_y
         origin = QPointF(0, begin + name.rect.height())
         parts = parts_above(message, origin, room, theme)
@@ -294,6 +294,12 @@ class Measure:
                 *buttons,
             ),
         )
+
+    def _gap_above(self, row: MessageRow) -> int:
+        metrics = self.theme.metrics
+        if row.first:
+            return metrics.gap(metrics.dense(_RUN_GAP, _COMPACT_RUN_GAP))
+        return metrics.gap(metrics.dense(_IN_RUN_GAP, _COMPACT_IN_RUN_GAP))
 
     def _tile(self, tile: Tile, left: float) -> Tile:
         return replace(

@@ -1428,8 +1428,16 @@
         <translation>Couleurs</translation>
     </message>
     <message>
+        <source>Comfortable</source>
+        <translation>Aérée</translation>
+    </message>
+    <message>
         <source>Command: {name}</source>
         <translation>Commande&#xa0;: {name}</translation>
+    </message>
+    <message>
+        <source>Compact</source>
+        <translation>Compacte</translation>
     </message>
     <message>
         <source>Compare it with {name} when you meet or talk. If it is the same on both devices, nobody is in between.</source>
@@ -1670,6 +1678,10 @@
     <message>
         <source>Delivery</source>
         <translation>Livraison</translation>
+    </message>
+    <message>
+        <source>Density</source>
+        <translation>Densité</translation>
     </message>
     <message>
         <source>Details</source>
@@ -2202,6 +2214,10 @@
     <message>
         <source>How messages travel</source>
         <translation>Trajet des messages</translation>
+    </message>
+    <message>
+        <source>How much room conversations and messages take.</source>
+        <translation>La place que prennent les conversations et les messages.</translation>
     </message>
     <message>
         <source>How the window looks.</source>

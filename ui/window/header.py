@@ -30,7 +30,7 @@ from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of,
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
-_HEIGHT = 58
+_HEIGHT, _COMPACT_HEIGHT = 58, 48
 _BACK_WIDTH = 1.7
 _MOST_UNREAD = 99
 _SHORT_BELOW = 560
@@ -383,7 +383,8 @@ class ConversationHeader(Area):
         self._row.setContentsMargins(metrics.gap(left), 0, metrics.gap(12), 0)
         self._row.setSpacing(metrics.gap(12 if left > 4 else 8))  # noqa: PLR2004
         lines = theme.type.heading.line_height + theme.type.small.line_height
-        self.setFixedHeight(max(metrics.scaled(_HEIGHT), int(lines) + metrics.gap(16)))
+        least = metrics.scaled(metrics.dense(_HEIGHT, _COMPACT_HEIGHT))
+        self.setFixedHeight(max(least, int(lines) + metrics.gap(metrics.dense(16, 8))))
         size = metrics.scaled(16)
         for action, name in self._icons.items():
             action.setIcon(icon(name, theme.ink2, size))

@@ -1,4 +1,4 @@
-"""The user's choice of colours and text size, put into force at once and remembered."""
+"""The user's choice of colours, density and text size, put into force at once and remembered."""
 
 from PySide6.QtWidgets import QApplication
 
@@ -33,4 +33,9 @@ class Looks:
         if not isinstance(app, QApplication):
             raise TypeError("a window needs a QApplication")
         mode = self._settings.appearance.mode(system_mode())
-        set_theme(app, mode, text_percent=self._settings.text_percent)
+        set_theme(
+            app,
+            mode,
+            text_percent=self._settings.text_percent,
+            density=self._settings.density,
+        )

@@ -19,7 +19,7 @@ from ui.controls import Area, Button, ElidedText, Text, set_tip
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
-_HEIGHT = 26
+_HEIGHT, _COMPACT_HEIGHT = 26, 22
 _SHORT_BELOW = 640
 
 
@@ -168,8 +168,10 @@ class StatusStrip(Area):
 
     def _dress(self) -> None:
         theme = current_theme()
-        line = int(theme.type.caption.line_height) + 8
-        self.setFixedHeight(max(theme.metrics.scaled(_HEIGHT), line))
+        dense = theme.metrics.dense
+        line = int(theme.type.caption.line_height + dense(8, 4))
+        least = theme.metrics.scaled(dense(_HEIGHT, _COMPACT_HEIGHT))
+        self.setFixedHeight(max(least, line))
         self._row.setContentsMargins(theme.metrics.gap(15), 1, theme.metrics.gap(15), 0)
         self._row.setSpacing(theme.metrics.gap(10))
         self._fit()
