@@ -176,7 +176,7 @@ class AppearanceSettings:
         "system",
         Choice("system", "en", "fr"),
         "Language of the window. system: as the desktop has it, or English. en: English. fr:"
-        " French. A change counts from the next start.",
+        " French.",
     )
     motion: str = _setting(
         "system",

@@ -31,6 +31,7 @@ AT_ONCE: Final = frozenset(
         ("network", "role"),
         ("network", "service_nodes"),
         ("appearance", "theme"),
+        ("appearance", "language"),
         ("appearance", "density"),
         ("appearance", "text_size"),
         ("notifications", "enabled"),

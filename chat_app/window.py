@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -337,11 +337,10 @@ async def _run(
                     profile_name=paths.name,
                     erase=erase_asked.set,
                 )
-                window = make_window(engine, memory, context)
-                for link in opened.links:
-                    window.outside_links.open(link)
                 async with daily.running(kept):
-                    await show_until_closed(window, engine, options, interrupts, directory.path)
+                    window = await _show_windows(
+                        engine, memory, context, options, interrupts, directory.path, opened.links
+                    )
                 if window.wants_restart:
                     return _START_AGAIN
         finally:
@@ -363,6 +362,31 @@ def _unlocking(
         source=options.passphrase,
         can_ask=options.measure_start_ns is None,
     )
+
+
+async def _show_windows(  # noqa: PLR0913, PLR0917 - what a window needs
+    engine: Engine,
+    memory: WindowMemory,
+    context: WindowContext,
+    options: WindowOptions,
+    interrupts: Interrupts,
+    directory: Path,
+    links: Sequence[str],
+) -> MainWindow:
+    """One after another, since a window speaks one language as long as it is there.
+
+    Returns the last, which is closed.
+    """
+    while True:
+        window = make_window(engine, memory, context)
+        for link in links:
+            window.outside_links.open(link)
+        await show_until_closed(window, engine, options, interrupts, directory)
+        if not window.wants_another:
+            return window
+        links = ()
+        context = replace(context, wrong_settings=(), settings_section="appearance")
+        options = replace(options, link="", minimised=False)
 
 
 async def _start(engine: Engine, carrying_over: CarryingOver) -> bool:

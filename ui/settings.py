@@ -118,7 +118,7 @@ class UiSettings:
 
     @property
     def language(self) -> Language:
-        """Of the window from the next start on."""
+        """Of the windows that are made from now on."""
         stored = self.get("language")
         known = {choice.value for choice in Language}
         return Language(stored) if stored in known else Language.SYSTEM

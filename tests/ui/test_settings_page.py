@@ -14,7 +14,7 @@ from chat_app.settings import DEFAULTS, keys_of, sections_of
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_reading import load_settings
 from engine.core.errors import SettingKind
-from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.driving import Key, Stage, heard, play, stage, turn, until
 from tests.ui.on_settings import (
     control_of,
     field_of,
@@ -28,6 +28,7 @@ from tests.ui.on_settings import (
 )
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words, sheet_of
+from tests.ui.test_languages import built_translations
 from ui.choice import Choice
 from ui.controls import Button, Text
 from ui.dialogs.confirm import Confirm
@@ -36,6 +37,7 @@ from ui.lines_field import LinesField
 from ui.settings_page.page import SettingsPage
 from ui.settings_page.rows import BoundRow, ChoiceRow, LinesRow
 from ui.theme import ThemeMode, current_theme
+from ui.window.window_context import WindowContext
 
 pytestmark = pytest.mark.usefixtures("qapp")
 CTRL = Qt.KeyboardModifier.ControlModifier
@@ -489,5 +491,34 @@ def test_no_word_of_a_section_is_cut(control: SettingsControl, percent: int, wid
                         left = shown.mapTo(row, QPoint(0, 0)).x()
                         assert left >= 0
                         assert left + shown.width() <= row.width()
+
+    play(scenario)
+
+
+def test_a_language_is_spoken_at_once_by_a_window_in_the_same_place(
+    control: SettingsControl,
+) -> None:
+    built_translations()
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group, control=control) as it:
+            it.write("half a thought", on=it.window.pane.composer.box)
+            closed = heard(it.window.closed)
+            pick(it, open_settings(it.window, "appearance"), "Language", "French")
+            await closed
+            assert it.window.wants_another
+            assert not it.window.wants_restart
+            assert control.waiting() == ()
+            await until(lambda: engine.called("save_draft")[-1:] == ["half a thought"])
+            size = it.window.size()
+        around = WindowContext(settings_section="appearance")
+        async with stage(engine, control=control, around=around) as it:
+            assert it.window.settings.is_shown
+            assert it.window.settings.page is not None
+            assert "Langue" in shown_labels(it.window.settings.page)
+            assert it.window.pane.is_open(group)
+            assert it.window.size() == size
 
     play(scenario)

@@ -78,6 +78,8 @@ class MainWindow(QMainWindow):
         self._quits = False
         self.wants_restart = False
         """It was closed to be started again."""
+        self.wants_another = False
+        """It was closed for a window that speaks another language."""
         self.looks = Looks(settings)
         self._wanted = ConversationId("")
         self.tasks = Tasks(self)
@@ -341,6 +343,7 @@ class MainWindow(QMainWindow):
         pane.load_failed.connect(self._load_failed)
         pane.stores_requested.connect(self.flows.stores)
         self.settings.restart_requested.connect(self.restart)
+        self.settings.language_changed.connect(self._make_room)
         self.bridge.stores_changed.connect(self.flows.stores_changed)
 
     def _connect_marks(self) -> None:
@@ -382,6 +385,11 @@ class MainWindow(QMainWindow):
         self.model.reset(await self._engine.conversations())
         self.marks.began()
         self.side.show_verified()
+        self._show_last()
+        if self._surroundings.settings_section:
+            self.settings.open(self._surroundings.settings_section)
+
+    def _show_last(self) -> None:
         last = self.model.conversation(ConversationId(self._settings.get("conversation") or ""))
         if last is not None and self.body.mode is not Mode.NARROW:
             self.open_conversation(last.conversation_id)
@@ -453,6 +461,11 @@ class MainWindow(QMainWindow):
     def restart(self) -> None:
         """End, and be started again: what waits to be sent goes out then."""
         self.wants_restart = True
+        self.close_at_once()
+
+    def _make_room(self) -> None:
+        """Words are chosen when a part is made: another window has those of another language."""
+        self.wants_another = True
         self.close_at_once()
 
     def close_at_once(self) -> None:

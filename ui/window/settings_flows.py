@@ -57,6 +57,7 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
 
 class SettingsFlows(QObject):
     restart_requested = Signal()
+    language_changed = Signal()
 
     def __init__(self, parts: SettingsParts, window: QWidget) -> None:
         super().__init__(window)
@@ -177,6 +178,8 @@ class SettingsFlows(QObject):
         settings, notifications = self._parts.settings, self._parts.desktop.notifications
         settings.reread()
         match name:
+            case ("appearance", "language"):
+                self.language_changed.emit()
             case ("appearance", _):
                 self._parts.looks.apply()
             case ("notifications", "enabled") if not settings.notifications:

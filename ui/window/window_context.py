@@ -58,6 +58,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     store_problem: Callable[[str], ConfigError | None] = lambda _: None
     """Why a text is no address of a Store; None if it is one."""
     settings_file: str = ""
+    settings_section: str = ""
+    """Of the settings page, which is shown at the start; "" = it is not."""
     wrong_settings: tuple[SettingsError, ...] = ()
     """Lines of it that count as if they were not there."""
     earlier_profile: str = ""
