@@ -56,7 +56,7 @@ def test_a_name_that_is_too_long_says_that_it_is_cut() -> None:
             await until(lambda: it.window.flows.sheet is None)
             it.window.people.profile()
             profile = await sheet_of(it.window, Profile)
-            await says_that_it_is_cut(profile, profile.name)
+            await says_that_it_is_cut(profile, profile.fields.name)
 
     play(scenario)
 

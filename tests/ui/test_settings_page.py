@@ -34,6 +34,7 @@ from ui.controls import Button, Text
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.recording import RecordingKey
 from ui.lines_field import LinesField
+from ui.settings_page.looks_sections import ProfileCard
 from ui.settings_page.page import SettingsPage
 from ui.settings_page.rows import BoundRow, ChoiceRow, LinesRow
 from ui.theme import ThemeMode, current_theme
@@ -155,7 +156,12 @@ def test_the_search_filters_the_rows_and_says_how_many(control: SettingsControl)
             row = page.list.visualItemRect(page.list.item(0)).center()
             QTest.mouseClick(page.list.viewport(), Qt.MouseButton.LeftButton, pos=row)
             assert page.search.text() == ""
-            assert shown_labels(page)[0] == "Name and picture"
+            assert shown_labels(page)[0] == "Your fingerprint"
+            page.search.setText("your picture")
+            assert shown_labels(page) == []
+            page.search.setText("name picture")
+            assert page.findChildren(ProfileCard)[0].isVisible()
+            assert page.found.text() == "1 setting found"
 
     play(scenario)
 

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
+from chat_app.settings_control import SettingsControl
 from chat_app.window_network import store_problem
 from engine.core.errors import InputError, InputFlaw, TransportError, TransportFault
 from engine.core.ids import UnixMs
@@ -22,10 +23,11 @@ from engine.history_views import (
     StoreTestView,
     StoreView,
 )
-from tests.ui.driving import NOW, Key, play, turn, until
+from tests.ui.driving import NOW, Key, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
+from tests.ui.seeing import seen_words
 from ui.dialogs.store_row import HealthSign, StoreRow
-from ui.dialogs.stores import Stores
+from ui.dialogs.stores import Stores, StoresList
 from ui.history_words import short_address
 from ui.switch import Spinner
 from ui.tasks import Tasks
@@ -67,20 +69,21 @@ class Page:
         self.engine = ScriptedEngine()
         self.engine.store_views = stores
         self.tasks = Tasks()
-        self.sheet = Stores(self.engine, self.tasks, problem_of=store_problem, now=lambda: NOW)
+        self.stores = StoresList(self.engine, self.tasks, problem_of=store_problem, now=lambda: NOW)
+        self.sheet = Stores(self.stores)
         self.sheet.open()
 
     def tell(self, *stores: StoreView) -> None:
         self.engine.store_views = stores
-        self.sheet.show_event(StoresChanged(stores=stores))
+        self.stores.show_event(StoresChanged(stores=stores))
 
     def row(self, multiaddr: str) -> StoreRow:
-        return next(row for row in self.sheet.rows() if row.store.multiaddr == multiaddr)
+        return next(row for row in self.stores.rows() if row.store.multiaddr == multiaddr)
 
     def order(self) -> list[str]:
         """As they stand on the page."""
-        rows = self.sheet.list.findChildren(StoreRow)
-        shown = [row for row in rows if row in self.sheet.rows()]
+        rows = self.stores.findChildren(StoreRow)
+        shown = [row for row in rows if row in self.stores.rows()]
         return [row.store.multiaddr for row in sorted(shown, key=lambda row: row.y())]
 
 
@@ -113,33 +116,33 @@ def at_page(*stores: StoreView) -> Callable[[Callable[[Page], Awaitable[None]]],
 )
 def test_a_wrong_address_is_named_while_one_types(typed: str, named: str) -> None:
     async def scenario(page: Page) -> None:
-        sheet = page.sheet
-        assert not sheet.add.isEnabled()
-        assert sheet.field_problem.text() == ""
-        sheet.field.setText(typed)
-        assert named in sheet.field_problem.text()
-        assert sheet.field_problem.isVisible()
-        assert not sheet.add.isEnabled()
-        assert not sheet.test_field.isEnabled()
-        sheet.field.setText(f"  {QUAY} ")
-        assert sheet.field_problem.text() == ""
-        assert sheet.add.isEnabled()
+        stores = page.stores
+        assert not stores.add.isEnabled()
+        assert stores.field_problem.text() == ""
+        stores.field.setText(typed)
+        assert named in stores.field_problem.text()
+        assert stores.field_problem.isVisible()
+        assert not stores.add.isEnabled()
+        assert not stores.test_field.isEnabled()
+        stores.field.setText(f"  {QUAY} ")
+        assert stores.field_problem.text() == ""
+        assert stores.add.isEnabled()
 
     at_page(store(MILL))(scenario)
 
 
 def test_enter_adds_what_was_typed_and_says_in_place_what_the_engine_refuses() -> None:
     async def scenario(page: Page) -> None:
-        sheet = page.sheet
+        stores = page.stores
         page.engine.fail("add_store", InputError(InputFlaw.STORES_FULL, limit=16))
-        sheet.field.setText(QUAY)
-        QTest.keyClick(sheet.field, Key.Key_Return)
-        await until(lambda: sheet.field_problem.text() == "There can be 16 Stores.")
-        assert sheet.isVisible()
-        assert sheet.field.text() == QUAY
-        QTest.keyClick(sheet.field, Key.Key_Return)
+        stores.field.setText(QUAY)
+        QTest.keyClick(stores.field, Key.Key_Return)
+        await until(lambda: stores.field_problem.text() == "There can be 16 Stores.")
+        assert stores.isVisible()
+        assert stores.field.text() == QUAY
+        QTest.keyClick(stores.field, Key.Key_Return)
         await until(lambda: page.engine.called("add_store") == [QUAY])
-        await until(lambda: sheet.field.text() == "")
+        await until(lambda: stores.field.text() == "")
         page.tell(store(QUAY))
         assert page.order() == [QUAY]
 
@@ -162,8 +165,8 @@ def test_what_is_added_while_the_page_closes_is_added_and_told_elsewhere_if_not(
 
         page.engine.add_store = add_store  # type: ignore[method-assign]
         page.tasks.failed.connect(lambda failure: told.append(failure.text))
-        page.sheet.field.setText(QUAY)
-        QTest.keyClick(page.sheet.field, Key.Key_Return)
+        page.stores.field.setText(QUAY)
+        QTest.keyClick(page.stores.field, Key.Key_Return)
         page.sheet.reject()
         await until(lambda: not isValid(page.sheet))
         gate.set()
@@ -174,12 +177,12 @@ def test_what_is_added_while_the_page_closes_is_added_and_told_elsewhere_if_not(
 
 def test_an_empty_list_explains_itself() -> None:
     async def scenario(page: Page) -> None:
-        assert page.sheet.empty.isVisible()
-        assert "no Store in the list yet" in page.sheet.empty.text()
+        assert page.stores.empty.isVisible()
+        assert "no Store in the list yet" in page.stores.empty.text()
         page.tell(store(QUAY))
-        assert not page.sheet.empty.isVisible()
+        assert not page.stores.empty.isVisible()
         page.tell()
-        assert page.sheet.empty.isVisible()
+        assert page.stores.empty.isVisible()
 
     at_page()(scenario)
 
@@ -216,7 +219,7 @@ def test_tab_goes_through_each_row_and_then_to_the_field() -> None:
             met.append(QApplication.focusWidget())
         rows = [first.test, first.use, first.more, second, second.test, second.use, second.more]
         assert met[:7] == rows
-        assert met[7] is page.sheet.field
+        assert met[7] is page.stores.field
 
     at_page(store(QUAY), store(MILL))(scenario)
 
@@ -246,7 +249,7 @@ def test_what_cannot_be_done_is_said_on_the_page_and_shown_as_it_is() -> None:
     async def scenario(page: Page) -> None:
         page.engine.fail("enable_store", InputError(InputFlaw.STORE_UNKNOWN))
         page.row(QUAY).use.click()
-        await until(lambda: page.sheet.problem.text() == "There is no such Store in the list.")
+        await until(lambda: page.stores.problem.text() == "There is no such Store in the list.")
         assert page.row(QUAY).use.isChecked()
 
     at_page(store(QUAY))(scenario)
@@ -302,14 +305,14 @@ def test_a_test_turns_while_it_runs_and_ends_in_words() -> None:
 
 def test_an_address_can_be_tested_before_it_is_added() -> None:
     async def scenario(page: Page) -> None:
-        page.sheet.field.setText(QUAY)
-        page.sheet.test_field.click()
-        assert not page.sheet.test_field.isEnabled()
-        await until(lambda: page.sheet.field_result.text().startswith("Test: works"))
+        page.stores.field.setText(QUAY)
+        page.stores.test_field.click()
+        assert not page.stores.test_field.isEnabled()
+        await until(lambda: page.stores.field_result.text().startswith("Test: works"))
         assert page.engine.called("test_store") == [QUAY]
         assert page.engine.called("add_store") == []
-        page.sheet.field.setText(MILL)
-        assert not page.sheet.field_result.isVisible()
+        page.stores.field.setText(MILL)
+        assert not page.stores.field_result.isVisible()
 
     at_page()(scenario)
 
@@ -326,7 +329,7 @@ def test_closing_the_page_ends_its_tests() -> None:
             raise AssertionError
 
         page.engine.test_store = test_store  # type: ignore[method-assign]
-        page.sheet.test_all.click()
+        page.stores.test_all.click()
         await turn()
         page.sheet.reject()
         await until(lambda: sorted(ended) == sorted([QUAY, MILL]))
@@ -389,8 +392,8 @@ def test_found_stores_are_shown_as_such_and_can_be_kept() -> None:
 
     async def scenario(page: Page) -> None:
         row = page.row(HUT)
-        assert page.sheet.empty.isVisible()
-        assert "asked while no Store of yours is on" in page.sheet.found_words.text()
+        assert page.stores.empty.isVisible()
+        assert "asked while no Store of yours is on" in page.stores.found_words.text()
         assert not row.use.isVisible()
         assert not row.more.isVisible()
         QTest.keyClick(row, Key.Key_Delete)
@@ -399,7 +402,7 @@ def test_found_stores_are_shown_as_such_and_can_be_kept() -> None:
         await until(lambda: page.engine.called("add_store") == [HUT])
         assert page.engine.called("remove_store") == page.engine.called("move_store") == []
         page.tell(store(QUAY), found)
-        assert "not asked, because" in page.sheet.found_words.text()
+        assert "not asked, because" in page.stores.found_words.text()
         assert page.order() == [QUAY, HUT]
 
     at_page(found)(scenario)
@@ -459,3 +462,35 @@ def test_a_long_word_in_a_result_makes_no_row_wider_than_the_page() -> None:
         assert f"expected was {PEER}" in row.accessibleName()
 
     at_page(store(MILL))(scenario)
+
+
+def test_on_the_settings_page_the_stores_stand_where_they_are_and_sum_up(
+    control: SettingsControl,
+) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        engine.store_views = (store(QUAY, health=StoreHealth.GOOD),)
+        async with stage(engine, control=control) as it:
+            it.window.commands.stores()
+            page = it.window.settings.page
+            assert page is not None
+            assert it.window.flows.sheet is None
+            assert page.current().name == "network"
+            (stores,) = page.findChildren(StoresList)
+            assert [row.store.multiaddr for row in stores.rows()] == [QUAY]
+            assert "1 Store answers" in seen_words(page)
+            stores.field.setFocus()
+            it.write(MILL)
+            it.press(Key.Key_Return)
+            await until(lambda: engine.called("add_store") == [MILL])
+            two = (*engine.store_views, store(MILL, health=StoreHealth.GOOD))
+            engine.tell(StoresChanged(stores=two))
+            await until(lambda: "2 Stores answer" in seen_words(page))
+            assert stores.rows()[1].isVisible()
+            assert stores.test_all.isVisible()
+            page.search.setText("stores")
+            assert stores.isVisible()
+            page.search.setText("picture below nothing")
+            assert not stores.isVisible()
+
+    play(scenario)

@@ -37,8 +37,9 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
 
         window.flows.stores()
         await until(lambda: window.flows.sheet is not None)
-        page = window.flows.sheet
-        assert isinstance(page, Stores)
+        sheet = window.flows.sheet
+        assert isinstance(sheet, Stores)
+        page = sheet.stores
         QTest.keyClicks(page.field, address)
         assert page.field_problem.text() == ""
         page.test_field.click()
@@ -58,7 +59,7 @@ def test_a_store_added_on_its_page_fills_the_window(tmp_path: Path) -> None:
         assert shown() == past.said
         await until(lambda: page.rows()[0].store.health is StoreHealth.GOOD)
         await until(lambda: "answered to the end" in page.rows()[0].statistics.text())
-        page.reject()
+        sheet.reject()
 
         window.pane.header.history_requested.emit(7)
         assert await _end_of_bar(window) == "History fetched: nothing new"

@@ -146,10 +146,10 @@ def test_both_see_the_same_safety_number_and_each_others_picture(tmp_path: Path)
         profile = await sheet_of(bob.window, Profile)
         bob.chosen_file = tmp_path / "bob.png"
         bob.chosen_file.write_bytes(picture_bytes("#1f6ca6"))
-        profile.choose_button.click()
-        await until(lambda: bool(profile.picture))
-        picture = profile.picture
-        profile.name.setText("Robert")
+        profile.fields.choose_button.click()
+        await until(lambda: bool(profile.fields.picture))
+        picture = profile.fields.picture
+        profile.fields.name.setText("Robert")
         profile.confirm.click()
         await until(lambda: contact(alice, pair).picture == picture)
         await until(lambda: contact(alice, pair).name == "Robert")

@@ -7,8 +7,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from PySide6.QtCore import QStandardPaths
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import QStandardPaths, Signal
+from PySide6.QtWidgets import QBoxLayout, QFileDialog, QLineEdit, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from engine.core.errors import ChatError
 from engine.events import IdentityView
@@ -34,39 +35,36 @@ async def choose_picture_file(parent: QWidget) -> Path | None:
     return await chosen_path(dialog)
 
 
-class Profile(Sheet):
-    """``save`` takes name and picture and may refuse."""
+class ProfileFields(QWidget):
+    """Picture and name, as they will be once ``save`` was called, which may refuse."""
+
+    changed = Signal()
+    saved = Signal()
 
     def __init__(
         self,
-        identity: IdentityView,
+        identity: Callable[[], IdentityView | None],
         save: Callable[[str, bytes], Awaitable[None]],
         choose: ChoosePicture,
         tasks: Tasks,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(
-            tr("Your profile"), tr("People you talk to see this name and picture."), parent=parent
-        )
+        super().__init__()
         self._identity = identity
         self._save = save
         self._choose = choose
         self._tasks = tasks
-        self.picture = identity.picture
-        self._is_closed = False
-        self.finished.connect(self._note_closed)
+        self._is_busy = False
+        self.picture = b""
         self._avatar = Avatar(88, is_group=False)
         self.choose_button = Button(tr("Choose a picture…"))
         self.remove_button = Button(tr("Remove picture"), kind="ghost")
-        self.name = QLineEdit(identity.name)
+        self.name = QLineEdit()
         self.problem = problem_line()
         self._lay_out()
-        self.confirm = self._add_buttons()
         self.choose_button.clicked.connect(self._start_choosing)
         self.remove_button.clicked.connect(lambda: self._take(b""))
         self.name.textChanged.connect(self._judge)
-        self._take(identity.picture)
-        self.name.setFocus()
+        self.reread()
 
     def _lay_out(self) -> None:
         buttons = QVBoxLayout()
@@ -75,41 +73,57 @@ class Profile(Sheet):
         buttons.addWidget(self.choose_button)
         buttons.addWidget(self.remove_button)
         buttons.addStretch(1)
-        row = QHBoxLayout()
+        self._row = row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         row.setSpacing(16)
         row.addWidget(self._avatar)
         row.addLayout(buttons)
         row.addStretch(1)
-        self.body.addLayout(row)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(row)
         limit_name(self.name, self.problem)
-        self.body.addWidget(field_label(tr("Name"), self.name))
-        self.body.addWidget(self.name)
-        self.body.addWidget(self.problem)
-        self.body.addSpacing(4)
-        self.body.addWidget(Text(tr("Your fingerprint, to compare"), face="caption", colour="ink3"))
-        self.body.addWidget(selectable(self._identity.fingerprint))
-        kept = key_words(self._identity.key_storage)
-        self.body.addWidget(Text(kept, face="caption", colour="ink3", wrap=True))
+        column.addWidget(field_label(tr("Name"), self.name))
+        column.addWidget(self.name)
+        column.addWidget(self.problem)
 
-    def _add_buttons(self) -> Button:
-        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
-        cancel.clicked.connect(self.reject)
-        confirm = self.add_button(tr("Save"), kind="primary")
-        confirm.setDefault(True)
-        confirm.clicked.connect(self._submit)
-        return confirm
+    def set_narrow(self, narrow: bool) -> None:
+        """Little room: the buttons stand below the picture."""
+        directions = QBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+
+    def reread(self) -> None:
+        """Show what others see; what was entered is given up."""
+        known = self._identity()
+        self.setEnabled(known is not None)
+        if known is not None:
+            self.name.setText(known.name)
+            self._take(known.picture)
+
+    def entered(self) -> str:
+        return self.name.text().strip()
+
+    @property
+    def is_changed(self) -> bool:
+        known = self._identity()
+        return known is not None and (self.entered(), self.picture) != (known.name, known.picture)
+
+    @property
+    def can_be_saved(self) -> bool:
+        return bool(self.entered()) and not self._is_busy
 
     def _take(self, picture: bytes) -> None:
         self.picture = picture
-        name = self.name.text().strip()
-        self._avatar.show_identity(self._identity.participant_id, name, picture=picture)
+        known = self._identity()
+        if known is not None:
+            self._avatar.show_identity(known.participant_id, self.entered(), picture=picture)
         self._avatar.setAccessibleName(tr("Your picture") if picture else tr("No picture"))
         self.remove_button.setVisible(bool(picture))
         self._judge()
 
     def _judge(self) -> None:
         say_problem(self.problem, "")
-        self.confirm.setEnabled(bool(self.name.text().strip()))
+        self.changed.emit()
 
     def _start_choosing(self) -> None:
         self.choose_button.setEnabled(False)
@@ -123,25 +137,64 @@ class Profile(Sheet):
                 picture = await asyncio.to_thread(picture_from_file, path)
         except PictureError as error:
             problem = str(error)
-        if not self._is_closed:
+        if isValid(self):
             self._take(picture)
             say_problem(self.problem, problem)
             self.choose_button.setEnabled(True)
             self.choose_button.setFocus()
 
-    def _note_closed(self) -> None:
-        self._is_closed = True
+    def submit(self) -> None:
+        if self.can_be_saved:
+            self._is_busy = True
+            self.changed.emit()
+            self._tasks.spawn(self._submit, purpose=tr("save your profile"), retry=False)
 
-    def _submit(self) -> None:
-        self.confirm.setEnabled(False)
-        self._tasks.spawn(self._do, purpose=tr("save your profile"), retry=False)
-
-    async def _do(self) -> None:
+    async def _submit(self) -> None:
+        problem = ""
         try:
-            await self._save(self.name.text().strip(), self.picture)
+            await self._save(self.entered(), self.picture)
         except ChatError as error:
-            self._judge()
-            say_problem(self.problem, error_words(error))
+            problem = error_words(error)
+        if not isValid(self):
+            return
+        self._is_busy = False
+        self._judge()
+        if problem:
+            say_problem(self.problem, problem)
             self.name.setFocus()
         else:
-            self.accept()
+            self.saved.emit()
+
+
+class Profile(Sheet):
+    """For a window that has no settings page."""
+
+    def __init__(
+        self, identity: IdentityView, fields: ProfileFields, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(
+            tr("Your profile"), tr("People you talk to see this name and picture."), parent=parent
+        )
+        self.fields = fields
+        self.body.addWidget(fields)
+        self.body.addSpacing(4)
+        self.body.addWidget(Text(tr("Your fingerprint, to compare"), face="caption", colour="ink3"))
+        self.body.addWidget(selectable(identity.fingerprint))
+        kept = key_words(identity.key_storage)
+        self.body.addWidget(Text(kept, face="caption", colour="ink3", wrap=True))
+        self.confirm = self._add_buttons()
+        fields.changed.connect(self._judge)
+        fields.saved.connect(self.accept)
+        fields.name.setFocus()
+        self._judge()
+
+    def _add_buttons(self) -> Button:
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
+        cancel.clicked.connect(self.reject)
+        confirm = self.add_button(tr("Save"), kind="primary")
+        confirm.setDefault(True)
+        confirm.clicked.connect(self.fields.submit)
+        return confirm
+
+    def _judge(self) -> None:
+        self.confirm.setEnabled(self.fields.can_be_saved)

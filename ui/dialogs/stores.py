@@ -1,22 +1,22 @@
-"""The page of the Stores: which are asked for missed messages, in which order, how they perform.
+"""The Stores: which are asked for missed messages, in which order, and how they perform.
 
-What is wrong with a Store stands here, beside it, and nowhere else.  An address is judged while one
-types.  Every command is the engine's; the list shown is always what the engine told last.
+``StoresList`` stands on the settings page, and in a sheet where a window has none.  What is wrong
+with a Store stands here, beside it, and nowhere else.  An address is judged while one types.  Every
+command is the engine's; the list shown is always what the engine told last.
 """
 
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
 from itertools import pairwise
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from engine.api import ChatEngine
 from engine.core.errors import ChatError, ConfigError
 from engine.history_views import StoreOrigin, StoresChanged, StoreTestView, StoreView
-from ui.controls import Area, Button, Text
+from ui.controls import Button, Text
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
 from ui.dialogs.store_row import StoreRow
 from ui.error_words import error_words
@@ -29,7 +29,6 @@ from ui.theme import current_theme
 from ui.translate import tr
 
 _WIDTH = 660
-_LEAST_HEIGHT = 130
 
 
 def _words() -> str:
@@ -63,17 +62,21 @@ def _allowed() -> str:
     )
 
 
-class Stores(Sheet):
+class StoresList(QWidget):
+    """As high as what it holds: what it lies on scrolls."""
+
+    changed = Signal()
+    """What ``stores`` has."""
+
     def __init__(
         self,
         engine: ChatEngine,
         tasks: Tasks,
-        parent: QWidget | None = None,
         *,
         problem_of: Callable[[str], ConfigError | None],
         now: Callable[[], datetime],
     ) -> None:
-        super().__init__(tr("Stores"), _words(), parent=parent)
+        super().__init__()
         self._engine = engine
         self._tasks = tasks
         self._problem_of = problem_of
@@ -90,37 +93,29 @@ class Stores(Sheet):
         self.test_field = Button(tr("Test"))
         self._spinner = Spinner()
         self.field_result = Text(face="small", colour="ink2", wrap=True)
+        self.test_all = Button(tr("Test all"), icon_name="again", size="small")
         self._lay_out()
-        self.test_all = self.add_button(tr("Test all"), left=True)
-        self._close = self.add_button(tr("Close"))
-        self._close.clicked.connect(self.reject)
         self.field.textChanged.connect(self._judge)
         self.field.returnPressed.connect(self._add)
         self.add.clicked.connect(self._add)
         self.test_field.clicked.connect(self._test_field)
         self.test_all.clicked.connect(self._test_all)
-        self.show_stores(engine.history.stores())
-        self._judge()
+        self.reread()
 
     # --- building ---------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        self.list = Area("surface")
-        self._list = QVBoxLayout(self.list)
-        self._list.setContentsMargins(2, 2, 2, 2)
+        self._list = QVBoxLayout()
         self._list.setSpacing(6)
         self._list.addWidget(self.empty)
         self._list.addSpacing(6)
         self._list.addWidget(self._found_title)
         self._list.addWidget(self.found_words)
-        self._list.addStretch(1)
-        self.area = QScrollArea()
-        self.area.setWidget(self.list)
-        self.area.setWidgetResizable(True)
-        self.area.setFrameShape(QFrame.Shape.NoFrame)
-        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.body.addWidget(self.area)
+        self.body = QVBoxLayout(self)
+        self.body.setContentsMargins(0, 0, 0, 0)
+        self.body.setSpacing(8)
+        self.body.addWidget(self.test_all, 0, Qt.AlignmentFlag.AlignRight)
+        self.body.addLayout(self._list)
         self.body.addWidget(self.problem)
         self.body.addSpacing(4)
         self._lay_out_adding()
@@ -129,12 +124,15 @@ class Stores(Sheet):
         self.body.addWidget(field_label(tr("Add a Store by its address"), self.field))
         self.field.setProperty("kind", "field")
         self.field.setPlaceholderText("/dns4/store.example.org/tcp/60000/p2p/16Uiu2…")
-        line = QHBoxLayout()
-        line.setSpacing(8)
-        line.addWidget(self.field, 1)
-        line.addWidget(self.test_field)
-        line.addWidget(self.add)
-        self.body.addLayout(line)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.test_field)
+        buttons.addWidget(self.add)
+        self._line = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._line.setSpacing(8)
+        self._line.addWidget(self.field, 1)
+        self._line.addLayout(buttons)
+        self.body.addLayout(self._line)
         self.body.addWidget(self.field_problem)
         testing = QHBoxLayout()
         testing.addWidget(self._spinner, 0, Qt.AlignmentFlag.AlignTop)
@@ -144,15 +142,25 @@ class Stores(Sheet):
         self._spinner.hide()
         self.field_result.hide()
 
-    def _fit(self) -> None:
-        """Wider than other sheets, but never wider than the window."""
-        width = current_theme().metrics.scaled(_WIDTH)
-        self.setFixedWidth(min(width, self.room().width()))
+    def set_narrow(self, narrow: bool) -> None:
+        """Little room: the buttons stand below the field."""
+        directions = QBoxLayout.Direction
+        self._line.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
 
     # --- what there is ----------------------------------------------------------------------------
 
+    def reread(self) -> None:
+        """Before the first start is through there is nobody who has any."""
+        known = self._engine.identity() is not None
+        self.setEnabled(known)
+        self.show_stores(self._engine.history.stores() if known else ())
+
     def show_event(self, event: StoresChanged) -> None:
         self.show_stores(event.stores)
+
+    @property
+    def stores(self) -> Sequence[StoreView]:
+        return self._stores
 
     def rows(self) -> list[StoreRow]:
         """As they stand, those of the user first."""
@@ -162,6 +170,7 @@ class Stores(Sheet):
         own = [store for store in stores if store.origin is StoreOrigin.USER]
         found = [store for store in stores if store.origin is StoreOrigin.FOUND]
         self._stores = (*own, *found)
+        self.changed.emit()
         wanted = {(store.origin, store.multiaddr) for store in self._stores}
         for key in [key for key in self._rows if key not in wanted]:
             self._forget(key)
@@ -178,7 +187,6 @@ class Stores(Sheet):
         self.test_all.setVisible(len(self._stores) > 1)
         self._order_tabs()
         self._judge()
-        self._fit_list()
 
     def _place(self, store: StoreView, number: int, of: int, index: int) -> None:
         key = (store.origin, store.multiaddr)
@@ -215,10 +223,10 @@ class Stores(Sheet):
 
     def _order_tabs(self) -> None:
         """Row by row, as one sees them, then the field."""
-        chain: list[QWidget] = []
+        chain: list[QWidget] = [self.test_all]
         for row in self.rows():
             chain += [row, row.test, row.keep, row.use, row.more]
-        chain += [self.field, self.test_field, self.add, self.test_all, self._close]
+        chain += [self.field, self.test_field, self.add]
         for before, after in pairwise(chain):
             QWidget.setTabOrder(before, after)
 
@@ -232,12 +240,10 @@ class Stores(Sheet):
                 if not isValid(self):  # Closed meanwhile: it is said where everything is.
                     raise
                 say_problem(self.problem, sentence(error_words(error)))
-                self.show_stores(self._engine.history.stores())
-                self._fit_list()
+                self.reread()
                 return
             if isValid(self):
                 say_problem(self.problem, "")
-                self._fit_list()
 
         self._tasks.spawn(alone, purpose=purpose, retry=False)
 
@@ -266,10 +272,8 @@ class Stores(Sheet):
         def done(test: StoreTestView | None, problem: str) -> None:
             for row in [row for row in self.rows() if row.store.multiaddr == multiaddr]:
                 row.show_test(test, problem)
-            self._fit_list()
 
         self._run_test(multiaddr, done)
-        self._fit_list()
 
     def _test_all(self) -> None:
         for multiaddr in dict.fromkeys(store.multiaddr for store in self._stores):
@@ -278,14 +282,14 @@ class Stores(Sheet):
     def _run_test(self, multiaddr: str, done: Callable[[StoreTestView | None, str], None]) -> None:
         async def work() -> None:
             try:
-                test = await self._engine.history.test_store(multiaddr)
+                test, problem = await self._engine.history.test_store(multiaddr), ""
             except ChatError as error:
-                done(None, sentence(error_words(error)))
-            else:
-                done(test, "")
+                test, problem = None, sentence(error_words(error))
+            if isValid(self):
+                done(test, problem)
 
         task = self._tasks.spawn(work, purpose=tr("test the Store"), retry=False)
-        self.finished.connect(task.cancel)
+        self.destroyed.connect(task.cancel)
 
     # --- adding -----------------------------------------------------------------------------------
 
@@ -345,34 +349,17 @@ class Stores(Sheet):
 
         self._run_test(address, done)
 
-    # --- room -------------------------------------------------------------------------------------
 
-    def setVisible(self, visible: bool) -> None:
-        if visible:  # As high as it stays, before a window manager finds a place for it.
-            self._fit_list()
-        super().setVisible(visible)
+class Stores(Sheet):
+    def __init__(self, stores: StoresList, parent: QWidget | None = None) -> None:
+        super().__init__(tr("Stores"), _words(), parent=parent)
+        self.stores = stores
+        self.body.addWidget(stores)
+        self.footer.addStretch(1)
+        self.add_button(tr("Close")).clicked.connect(self.reject)  # Enter is the field's.
+        stores.field.setFocus()
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self.field.setFocus()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        QTimer.singleShot(0, self, self._fit_list)
-
-    def _fit_list(self) -> None:
-        """As high as what it holds, and no higher than the screen leaves."""
-        margins = self._whole.contentsMargins()
-        width = self.width() - margins.left() - margins.right() - self._bar_width()
-        self._list.activate()
-        wanted = max(self._list.totalHeightForWidth(width), self._list.sizeHint().height() // 4)
-        self._whole.activate()
-        others = self._whole.totalHeightForWidth(self.width()) - self.area.height()
-        room = self.room().height()
-        height = max(min(wanted, room - others), min(wanted, _LEAST_HEIGHT))
-        if height != self.area.height():
-            self.area.setFixedHeight(height)
-
-    def _bar_width(self) -> int:
-        """Of the list's own scroll bar, which may be needed."""
-        return self.area.verticalScrollBar().sizeHint().width()
+    def _fit(self) -> None:
+        """Wider than other sheets, but never wider than the window."""
+        width = current_theme().metrics.scaled(_WIDTH)
+        self.setFixedWidth(min(width, self.room().width()))

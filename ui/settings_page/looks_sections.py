@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.events import IdentityView
 from ui.connection_words import key_words
-from ui.controls import Button
+from ui.controls import Button, Card
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.group import selectable
-from ui.foreign_text import one_line
+from ui.dialogs.profile import ProfileFields
 from ui.menu import Menu
 from ui.settings_page.rows import (
-    ActionRow,
     Bound,
     ChoiceRow,
     OnOffRow,
@@ -27,17 +26,49 @@ from ui.translate import tr
 _PERCENT_STEP = 10
 
 
+class ProfileCard(Card):
+    """Name and picture, with the buttons that a change brings."""
+
+    def __init__(self, fields: ProfileFields) -> None:
+        super().__init__("surface", "line")
+        self.fields = fields
+        self.save = Button(tr("Save"), kind="primary", size="small")
+        self.give_up = Button(tr("Undo"), kind="ghost", size="small")
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.give_up)
+        buttons.addWidget(self.save)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(18, 14, 18, 14)
+        column.addWidget(fields)
+        column.addLayout(buttons)
+        self.save.clicked.connect(fields.submit)
+        self.give_up.clicked.connect(fields.reread)
+        fields.name.returnPressed.connect(fields.submit)
+        fields.changed.connect(self._judge)
+        fields.saved.connect(self._judge)
+        for done in (fields.saved, self.give_up.clicked):
+            done.connect(lambda *_: fields.name.setFocus())  # What had it goes away.
+        self._judge()
+
+    def _judge(self) -> None:
+        is_changed = self.fields.is_changed
+        self.give_up.setVisible(is_changed)
+        self.save.setVisible(is_changed)
+        self.save.setEnabled(self.fields.can_be_saved)
+
+
 def profile_section(
-    identity: Callable[[], IdentityView | None], change: Callable[[], None]
+    identity: Callable[[], IdentityView | None], fields: ProfileFields
 ) -> SettingsSection:
     section = SettingsSection(
         "profile", "person", tr("Profile"), tr("What people you talk to see of you.")
     )
-    name = ActionRow(tr("Name and picture"), "", Button(tr("Change…"), icon_name="rename"), change)
+    card, words = ProfileCard(fields), tr("Name and picture")
+    section.add_part(card, words=words, set_narrow=fields.set_narrow)
     shown = selectable("")
     kept = SettingRow(tr("Where the key lies"))
     section.add_rows(
-        name,
         SettingRow(
             tr("Your fingerprint"),
             tr("Friends who compare it with you know that it is really you they talk to."),
@@ -50,10 +81,10 @@ def profile_section(
     def show() -> None:
         known = identity()
         section.setEnabled(known is not None)
+        if not fields.is_changed:
+            fields.reread()
         if known is None:
-            name.show_hint(tr("You have none yet."))
             return
-        name.show_hint(one_line(known.name))
         shown.setText(known.fingerprint)
         kept.show_hint(key_words(known.key_storage))
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
 from engine.events import ConnectionView
 from engine.history_views import StoreHealth, StoreView
 from ui.connection_words import connection_line, connection_reason, traffic
-from ui.controls import Button, Card, Text
+from ui.controls import Card, Text
+from ui.dialogs.stores import StoresList
 from ui.settings_page.rows import (
-    ActionRow,
     Bound,
     ChoiceRow,
     FieldRow,
@@ -27,10 +27,10 @@ class Summary(Card):
     def __init__(self) -> None:
         super().__init__("surface", "line")
         self.cells = tuple((Text(strong=True, wrap=True), _small()) for _ in range(3))
-        grid = QGridLayout(self)
-        grid.setContentsMargins(18, 10, 18, 10)
-        grid.setHorizontalSpacing(18)
-        for column, (large, small) in enumerate(self.cells):
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(18, 10, 18, 10)
+        self._row.setSpacing(18)
+        for large, small in self.cells:
             cell = QWidget()
             words = QVBoxLayout(cell)
             words.setContentsMargins(0, 0, 0, 0)
@@ -38,8 +38,12 @@ class Summary(Card):
             words.addWidget(large)
             words.addWidget(small)
             words.addStretch(1)
-            grid.addWidget(cell, 0, column)
-            grid.setColumnStretch(column, 1)
+            self._row.addWidget(cell, 1)
+
+    def set_narrow(self, narrow: bool) -> None:
+        """Little room: below each other."""
+        directions = QBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
 
     def show_state(self, connection: ConnectionView, stores: Sequence[StoreView]) -> None:
         used = [store for store in stores if store.enabled]
@@ -69,12 +73,19 @@ def _small() -> Text:
     return Text(face="caption", colour="ink3", wrap=True)
 
 
+def _card_of(stores: StoresList) -> Card:
+    card = Card("surface", "line")
+    column = QVBoxLayout(card)
+    column.setContentsMargins(18, 12, 18, 14)
+    column.addWidget(stores)
+    return card
+
+
 def network_section(
     bound: Bound,
     *,
     connection: Callable[[], ConnectionView],
-    stores: Callable[[], Sequence[StoreView]],
-    show_stores: Callable[[], None],
+    stores: StoresList,
 ) -> SettingsSection:
     section = SettingsSection(
         "network",
@@ -83,16 +94,14 @@ def network_section(
         tr("Stores keep sealed messages for members who are away. They cannot read them."),
     )
     summary = Summary()
-    section.add_part(summary)
-    section.shown_again.connect(lambda: summary.show_state(connection(), stores()))
-    summary.show_state(connection(), stores())
+    section.add_part(summary, set_narrow=summary.set_narrow)
+    stores.changed.connect(lambda: summary.show_state(connection(), stores.stores))
+    section.shown_again.connect(stores.reread)
+    stores.reread()
+    section.add_part(
+        _card_of(stores), heading=tr("Stores"), words=tr("Test all"), set_narrow=stores.set_narrow
+    )
     section.add_rows(
-        ActionRow(
-            tr("Stores"),
-            tr("Which are asked for what you missed, in which order, and how they answer."),
-            Button(tr("Show the Stores…"), icon_name="store"),
-            show_stores,
-        ),
         LinesRow(
             bound,
             ("network", "service_nodes"),

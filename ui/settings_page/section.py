@@ -1,13 +1,34 @@
 """A section of the settings page: its title, words, and cards of rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from msgspec import Struct
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from ui.controls import Card, Text
 from ui.settings_page.rows import SettingRow
 from ui.theme import current_theme, theme_changed
+
+
+class _Card(Struct, frozen=True):
+    widget: QWidget
+    heading: QWidget | None
+    """Above it."""
+    rows: Sequence[SettingRow] = ()
+    words: str = ""
+    """By which one without rows is found."""
+    set_narrow: Callable[[bool], None] = lambda _: None
+    """Of one without rows."""
+
+    def matches(self, words: Sequence[str]) -> bool:
+        text = self.words.casefold().strip()
+        return bool(words and text) and all(word in text for word in words)
+
+    def show(self, shown: bool) -> None:
+        for part in (self.widget, self.heading):
+            if part is not None:
+                part.setVisible(shown)
 
 
 class SettingsSection(QWidget):
@@ -22,7 +43,7 @@ class SettingsSection(QWidget):
         self.icon_name = icon_name
         self.title = title
         self.rows: list[SettingRow] = []
-        self._cards: list[tuple[QWidget, list[SettingRow]]] = []
+        self._cards: list[_Card] = []
         self._heading = Text(title, face="title", strong=True, wrap=True)
         self._words = Text(words, face="body", colour="ink2", wrap=True)
         if not words:
@@ -43,45 +64,64 @@ class SettingsSection(QWidget):
         column = QVBoxLayout(card)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        if heading:
-            self._column.addWidget(Text(heading, face="small", colour="ink2", strong=True))
         for row in rows:
             column.addWidget(row)
         self.rows.extend(rows)
-        self._cards.append((card, list(rows)))
-        self._column.addWidget(card)
+        self._add(_Card(card, self._add_heading(heading), rows=rows))
         self._mark_first()
 
-    def add_part(self, part: QWidget) -> None:
-        """What is no row and is not found by searching."""
-        self._column.addWidget(part)
-        self._cards.append((part, []))
+    def add_part(
+        self,
+        part: QWidget,
+        *,
+        heading: str = "",
+        words: str = "",
+        set_narrow: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        """What has no rows; it is found by ``words``, if there are any."""
+        shown = f"{heading} {words}"
+        self._add(_Card(part, self._add_heading(heading), words=shown, set_narrow=set_narrow))
+
+    def _add_heading(self, words: str) -> QWidget | None:
+        if not words:
+            return None
+        heading = Text(words, face="small", colour="ink2", strong=True)
+        self._column.addWidget(heading)
+        return heading
+
+    def _add(self, card: "_Card") -> None:
+        self._column.addWidget(card.widget)
+        self._cards.append(card)
 
     def show_matches(self, words: Sequence[str]) -> int:
         """Only rows with all the words; with none of them, everything.  How many are shown."""
         is_title = bool(words) and all(word in self.title.casefold() for word in words)
-        for card, rows in self._cards:
-            shown = 0
-            for row in rows:
+        found = 0
+        for card in self._cards:
+            shown = int(not card.rows and (is_title or card.matches(words)))
+            for row in card.rows:
                 matches = not words or is_title or row.matches(words)
                 row.setVisible(matches)
                 shown += matches
-            card.setVisible(bool(shown) or not words)
+            found += shown
+            card.show(bool(shown) or not words)
         self._words.setVisible(bool(self._words.text()) and not words)
         self._mark_first()
-        return sum(not row.isHidden() for row in self.rows)
+        return found
 
     def set_narrow(self, narrow: bool) -> None:
         for row in self.rows:
             row.set_narrow(narrow)
+        for card in self._cards:
+            card.set_narrow(narrow)
 
     def refresh(self) -> None:
         for row in self.rows:
             row.refresh()
 
     def _mark_first(self) -> None:
-        for _, rows in self._cards:
-            shown = [row for row in rows if not row.isHidden()]
+        for card in self._cards:
+            shown = [row for row in card.rows if not row.isHidden()]
             for row in shown:
                 row.is_first = row is shown[0]
 

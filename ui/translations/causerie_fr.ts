@@ -3936,10 +3936,6 @@
         <translation>Afficher le texte dans les notifications</translation>
     </message>
     <message>
-        <source>Show the Stores…</source>
-        <translation>Afficher les Stores…</translation>
-    </message>
-    <message>
         <source>Show their messages</source>
         <translation>Afficher ses messages</translation>
     </message>
@@ -5344,10 +5340,6 @@
         <translation>Quels Stores le gardent&#xa0;: {unknown}.</translation>
     </message>
     <message>
-        <source>Which are asked for what you missed, in which order, and how they answer.</source>
-        <translation>Lesquels sont interrogés sur ce que vous avez manqué, dans quel ordre, et comment ils répondent.</translation>
-    </message>
-    <message>
         <source>While Causerie runs, it makes one encrypted backup a day and deletes the oldest of its own. A folder on another disk outlives this device.</source>
         <translation>Tant que Causerie est ouvert, il fait une sauvegarde chiffrée par jour et supprime les plus anciennes des siennes. Un dossier sur un autre disque survit à cet appareil.</translation>
     </message>
@@ -5566,10 +5558,6 @@
     <message>
         <source>You go on as the same person, with everything the backup holds. What was written in groups since then comes back from the others, where they still have it.</source>
         <translation>Vous continuez comme la même personne, avec tout ce que contient la sauvegarde. Ce qui a été écrit depuis dans les groupes revient des autres, s’ils l’ont encore.</translation>
-    </message>
-    <message>
-        <source>You have none yet.</source>
-        <translation>Vous n’en avez pas encore.</translation>
     </message>
     <message>
         <source>You joined</source>

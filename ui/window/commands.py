@@ -1,5 +1,6 @@
 """What the menu and the keys of the window do; each stands in the menu, has a key, or both."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,8 +69,19 @@ class Commands(QObject):
             self._window.people.add_person()
 
     def profile(self) -> None:
-        if self._has_identity():
-            self._window.people.profile()
+        self._open_section("profile", self._window.people.profile)
+
+    def stores(self) -> None:
+        self._open_section("network", self._window.flows.stores)
+
+    def _open_section(self, section: str, otherwise: Callable[[], None]) -> None:
+        """``otherwise``: in a window that has no settings page."""
+        if not self._has_identity():
+            return
+        if self._window.settings.is_offered:
+            self._window.settings.open(section)
+        else:
+            otherwise()
 
     def join(self) -> None:
         if self._has_identity():

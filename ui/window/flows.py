@@ -36,6 +36,7 @@ from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
     from engine.core.ids import ConversationId
+    from ui.dialogs.stores import StoresList
 
 
 class Flows(QObject):
@@ -180,20 +181,22 @@ class Flows(QObject):
     # --- the program ------------------------------------------------------------------------------
 
     def stores(self) -> None:
+        """In a sheet: for a window that has no settings page."""
         from ui.dialogs.stores import Stores  # noqa: PLC0415 - seldom wanted, so not at the start
 
         async def flow() -> None:
-            sheet = Stores(
-                self._engine,
-                self._tasks,
-                self._window,
-                problem_of=self._address_problem,
-                now=self._now,
-            )
-            self.stores_changed.connect(sheet.show_event)
-            await self._ask(sheet)
+            await self._ask(Stores(self.stores_list(), self._window))
 
         self._start(tr("show the Stores"), flow)
+
+    def stores_list(self) -> "StoresList":
+        from ui.dialogs.stores import StoresList  # noqa: PLC0415 - as above
+
+        stores = StoresList(
+            self._engine, self._tasks, problem_of=self._address_problem, now=self._now
+        )
+        self.stores_changed.connect(stores.show_event)
+        return stores
 
     def how_it_works(self, version: str) -> None:
         async def flow() -> None:

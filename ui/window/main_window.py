@@ -189,8 +189,8 @@ class MainWindow(QMainWindow):
                 desktop=self.desktop,
                 one_sheet=one_sheet,
                 pages=self.pages,
-                show_profile=self.commands.profile,
-                show_stores=self.flows.stores,
+                make_profile=self.people.profile_fields,
+                make_stores=self.flows.stores_list,
                 lock_flows=self.lock_flows,
                 backups=self.backups,
                 data=self.data,
@@ -341,7 +341,7 @@ class MainWindow(QMainWindow):
             lambda message: about.open_file(message, self._surroundings.open_url)
         )
         pane.load_failed.connect(self._load_failed)
-        pane.stores_requested.connect(self.flows.stores)
+        pane.stores_requested.connect(self.commands.stores)
         self.settings.restart_requested.connect(self.restart)
         self.settings.language_changed.connect(self._make_room)
         self.bridge.stores_changed.connect(self.flows.stores_changed)

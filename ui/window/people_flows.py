@@ -19,7 +19,7 @@ from ui.dialogs.contact import (
     remove_confirm,
 )
 from ui.dialogs.person import AddPerson, OwnLink
-from ui.dialogs.profile import Profile
+from ui.dialogs.profile import Profile, ProfileFields
 from ui.error_words import error_words
 from ui.people import only_opens
 from ui.tasks import Tasks
@@ -94,18 +94,23 @@ class PeopleFlows(QObject):
         return OwnLink(link=link, expires=date_words(moment(at_ms).astimezone(self._now().tzinfo)))
 
     def profile(self) -> None:
-        async def save(name: str, picture: bytes) -> None:
-            await self._engine.set_profile(name=name, picture=picture)
+        """In a sheet: for a window that has no settings page."""
 
         async def flow() -> None:
             identity = self._engine.identity()
-            if identity is None:
-                return
-            sheet = Profile(identity, save, self._sources.choose_picture, self._tasks, self._window)
-            if await self._one.ask(sheet):
-                self.profile_changed.emit()
+            if identity is not None:
+                await self._one.ask(Profile(identity, self.profile_fields(), self._window))
 
         self._one.start(tr("show your profile"), flow)
+
+    def profile_fields(self) -> ProfileFields:
+        async def save(name: str, picture: bytes) -> None:
+            await self._engine.set_profile(name=name, picture=picture)
+
+        choose = self._sources.choose_picture
+        fields = ProfileFields(self._engine.identity, save, choose, self._tasks)
+        fields.saved.connect(self.profile_changed)
+        return fields
 
     def rename(self, conversation: ConversationView) -> None:
         contact = conversation.contact

@@ -5,7 +5,7 @@ key, or in the file.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QApplication, QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from engine.api import ChatEngine
-from engine.history_views import StoreView
 from ui.dialogs.recording import RecordingKey, recording_confirm
 from ui.settings import UiSettings
 from ui.settings_port import SettingName, SettingsPort
@@ -30,6 +29,8 @@ from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
+    from ui.dialogs.profile import ProfileFields
+    from ui.dialogs.stores import StoresList
     from ui.settings_page.page import SettingsPage
 
 
@@ -48,8 +49,8 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
     one_sheet: OneSheet
     pages: QStackedWidget
     """Of which the page is one."""
-    show_profile: Callable[[], None]
-    show_stores: Callable[[], None]
+    make_profile: Callable[[], "ProfileFields"]
+    make_stores: Callable[[], "StoresList"]
     lock_flows: LockFlows
     backups: BackupFlows
     data: DataFlows
@@ -122,7 +123,7 @@ class SettingsFlows(QObject):
         page = SettingsPage(
             port,
             (
-                looks.profile_section(parts.engine.identity, parts.show_profile),
+                looks.profile_section(parts.engine.identity, parts.make_profile()),
                 looks.appearance_section(bound),
                 looks.notifications_section(
                     bound, parts.desktop.make_quiet_menu, parts.context.autostart
@@ -131,8 +132,7 @@ class SettingsFlows(QObject):
                 network_section(
                     bound,
                     connection=parts.engine.connection,
-                    stores=self._stores,
-                    show_stores=self._show_stores,
+                    stores=parts.make_stores(),
                 ),
                 data.data_section(
                     bound, parts.backups.acts(), parts.data.space_act(), parts.data.erase_act()
@@ -146,15 +146,6 @@ class SettingsFlows(QObject):
         page.closed.connect(self.close)
         page.restart_requested.connect(self.restart_requested)
         return page
-
-    def _stores(self) -> Sequence[StoreView]:
-        """Before the first start is through there is nobody who has any."""
-        engine = self._parts.engine
-        return () if engine.identity() is None else engine.history.stores()
-
-    def _show_stores(self) -> None:
-        if self._parts.engine.identity() is not None:
-            self._parts.show_stores()
 
     def _open_file(self) -> None:
         self._open_path(Path(self._parts.context.settings_file))
