@@ -7,28 +7,27 @@ there is no room they shrink to a number; the tool tip always says all.
 from collections.abc import Sequence
 from enum import Enum, auto
 
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleEvent,
     QFocusEvent,
     QFontMetricsF,
-    QHelpEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
 )
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolTip
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy
 
 from engine.core.ids import DeliveryState
 from engine.events import ConversationView, MessageKind, MessageView
-from ui.controls import plain_tip, set_tip
 from ui.conversation_words import kind_words, sender_words
 from ui.foreign_text import one_line
 from ui.mirrored import draw_text, mirror_widget
 from ui.theme import current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 MAX_BEADS = 11
@@ -102,6 +101,7 @@ class BeadStrip(QAbstractButton):
         """Of the visible beads; None: the last."""
         self._warning = ""
         self._words = ""
+        self._said = ""
         self._conversation: ConversationView | None = None
         self._offline = False
         self._short = False
@@ -127,7 +127,8 @@ class BeadStrip(QAbstractButton):
         self._warning, self._words = health_words(self._conversation, offline=self._offline)
         said = f"{self._warning}{self._words}"
         self.setAccessibleName(tr("Messages: {said}").format(said=said))
-        set_tip(self, tr("The last messages: {said}").format(said=said))
+        self._said = tr("The last messages: {said}").format(said=said)
+        set_tip(self, self._said)
         self._changed()
 
     def has_any(self) -> bool:
@@ -155,13 +156,10 @@ class BeadStrip(QAbstractButton):
         self._chosen = None
         self._say()
 
-    def event(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
-            place = self._place_at(event.pos().x(), beside=False)
-            if place is not None:
-                QToolTip.showText(event.globalPos(), plain_tip(self._words_of(place)), self)
-                return True
-        return super().event(event)
+    def tip_at(self, point: QPoint) -> str:
+        """Of the bead there, or else of all."""
+        place = self._place_at(point.x(), beside=False)
+        return self._said if place is None else self._words_of(place)
 
     def _visible(self) -> tuple[tuple[Bead, MessageView | None], ...]:
         return self._strung[-_FEWER:] if self._short else self._strung

@@ -4,8 +4,6 @@ A text is always plain text: names and messages come from strangers and must nev
 markup.  Every button carries an accessible name.
 """
 
-import html
-from textwrap import wrap
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt
@@ -31,9 +29,8 @@ from PySide6.QtWidgets import (
 
 from ui.icons import draw_icon, icon
 from ui.theme import Radius, Theme, Typeface, current_theme, theme_changed
+from ui.tips import set_tip
 
-_TIP_CHARACTERS = 60
-"""In a line of a tool tip."""
 ColourRole = Literal[
     "canvas", "panel", "surface", "surface2", "header", "ink", "ink2", "ink3", "accent",
     "accentInk", "accentSoft", "onAccent", "danger", "dangerBg", "warn", "warnBg", "ok", "late",
@@ -53,23 +50,6 @@ def colour_of(theme: Theme, role: ColourRole) -> QColor:
 def face_of(theme: Theme, role: TypeRole) -> Typeface:
     face: Typeface = getattr(theme.type, role)
     return face
-
-
-def plain_tip(text: str) -> str:
-    """A tool tip in which nothing is read as markup.
-
-    Its lines are broken here: Qt would break even three words.
-    """
-    if not text:
-        return ""
-    lines = [part for line in text.split("\n") for part in wrap(line, _TIP_CHARACTERS) or [""]]
-    return f"<div style='white-space:pre'>{html.escape(chr(10).join(lines))}</div>"
-
-
-def set_tip(widget: QWidget, text: str) -> None:
-    """A tool tip, and the same words for screen readers: Qt would give them the tip's markup."""
-    widget.setToolTip(plain_tip(text))
-    widget.setAccessibleDescription(text)
 
 
 def literal(text: str) -> str:

@@ -10,11 +10,11 @@ from engine.api import MAX_TEXT_BYTES
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine
 from tests.ui.seeing import add_person, join, sheet_of
-from ui.controls import plain_tip
 from ui.dialogs.group import CreateGroup, InviteLink
 from ui.menu import Menu
 from ui.theme import ThemeMode, set_theme
 from ui.timeline.geometry import geometry_for
+from ui.tips import plain_tip
 
 pytestmark = pytest.mark.usefixtures("qapp")
 CTRL = Qt.KeyboardModifier.ControlModifier

@@ -15,7 +15,7 @@ from PySide6.QtCore import QMimeData, Signal
 from PySide6.QtGui import QGuiApplication, QImage, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
-from ui.controls import Button, Text, set_tip
+from ui.controls import Button, Text
 from ui.dialogs.pasted_picture import holds_picture, is_link, link_among, picture_in
 from ui.dialogs.profile import ChoosePicture
 from ui.pictures import PictureError
@@ -23,6 +23,7 @@ from ui.qr_reading import Picture, codes_in
 from ui.screen import GrabScreens, nothing_found_words
 from ui.tasks import Tasks
 from ui.theme import theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _GONE_S = 0.35

@@ -20,13 +20,14 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.history_views import StoreHealth, StoreOrigin, StoreTestView, StoreView
-from ui.controls import Button, Card, ElidedText, IconButton, Text, set_tip
+from ui.controls import Button, Card, ElidedText, IconButton, Text
 from ui.foreign_text import breaking
 from ui.history_words import short_address, store_state, store_statistics, test_words
 from ui.icons import draw_icon
 from ui.menu import Menu
 from ui.switch import Spinner, Switch
 from ui.theme import Radius, current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _COLUMN_BELOW = 430

@@ -32,11 +32,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from ui.controls import plain_tip
 from ui.emoji.fonts import draw_emoji, has_emoji_font, is_drawn
 from ui.emoji.table import Emoji
 from ui.speaking import tell_row
 from ui.theme import Radius, current_theme, theme_changed
+from ui.tips import plain_tip
 from ui.translate import tr
 
 CELL: Final = 38

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from ui.controls import Card, ElidedText, SearchLine, Text, pressed_by_enter, set_tip
+from ui.controls import Card, ElidedText, SearchLine, Text, pressed_by_enter
 from ui.emoji.fonts import draw_emoji, emoji_table, has_emoji_font
 from ui.emoji.grid import CELL, Cell, EmojiGrid, cell_of
 from ui.emoji.table import SKIN_TONES
@@ -29,6 +29,7 @@ from ui.emoji.used import UsedEmoji
 from ui.menu import Menu
 from ui.settings import UiSettings
 from ui.theme import Radius, current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _COLUMNS, _ROWS = 9, 7

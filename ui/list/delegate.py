@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QHelpEvent, QPainter, QPen
+from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.events import ConversationView
 from ui.avatar import draw_avatar, draw_presence
@@ -24,6 +24,7 @@ from ui.mirrored import draw_text, mirror_item
 from ui.people import avatar_id, is_blocked, is_online, is_request, picture_of
 from ui.theme import Radius, Theme, current_theme
 from ui.times import list_time
+from ui.tips import show_tip
 from ui.translate import tr
 
 _ROW, _AVATAR, _RAIL_AVATAR, _RAIL_ROW = 60, 42, 40, 54
@@ -54,6 +55,19 @@ class ConversationDelegate(QStyledItemDelegate):
             lines += theme.type.micro.line_height
         least = metrics.scaled(metrics.dense(_ROW, _COMPACT_ROW))
         return QSize(0, max(least, int(lines) + 2 * metrics.gap(metrics.dense(9, 6))))
+
+    def helpEvent(
+        self,
+        event: QHelpEvent,
+        view: QAbstractItemView,
+        option: QStyleOptionViewItem,
+        index: _Index,
+    ) -> bool:
+        """The tips of rows are ours, as those of all else."""
+        del option
+        words = index.data(Qt.ItemDataRole.ToolTipRole)
+        show_tip(event.globalPos(), str(words or ""), view.viewport())
+        return True
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: _Index) -> None:
         conversation = index.data(CONVERSATION_ROLE)

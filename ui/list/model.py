@@ -14,7 +14,6 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView
-from ui.controls import plain_tip
 from ui.foreign_text import one_line
 from ui.list.preview import row_sentence
 from ui.people import is_request, seen_words, state_words
@@ -118,7 +117,7 @@ class ConversationModel(QAbstractListModel):
             pinned = self.is_pinned(conversation.conversation_id)
             return tr("{row}, pinned").format(row=said) if pinned else said
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(_tip(conversation))
+            return _tip(conversation)
         return None
 
     # --- the window's questions -------------------------------------------------------------------

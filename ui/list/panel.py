@@ -31,7 +31,7 @@ from engine.core.ids import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
 from ui.avatar import AvatarButton
 from ui.connection_words import connection_word
-from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text, set_tip
+from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text
 from ui.foreign_text import one_line
 from ui.list.delegate import ConversationDelegate
 from ui.list.model import ConversationModel, Listed
@@ -42,6 +42,7 @@ from ui.pictures import FACES
 from ui.segments import Segments
 from ui.speaking import tell_row
 from ui.theme import current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _HEADER, _COMPACT_HEADER = 58, 48

@@ -14,6 +14,7 @@ from ui.motion import Movement
 from ui.theme import Theme, current_theme
 from ui.timeline.buttons import advance, strong
 from ui.timeline.row_words import late_words
+from ui.tips import set_tip
 from ui.translate import tr
 
 _SHADOW = 3
@@ -164,7 +165,7 @@ class JumpButton(_Floating):
             if unread
             else tr("To the newest message")
         )
-        self.setToolTip(self.accessibleName())
+        set_tip(self, self.accessibleName())
         self.resize(self.sizeHint())
         self.update()
 

@@ -16,11 +16,10 @@ from PySide6.QtGui import (
     QMouseEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication, QToolTip
+from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 
 from engine.events import MessageView, SpanKind
 from engine.history_views import HistoryReason, HistoryState
-from ui.controls import plain_tip
 from ui.conversation_words import sender_words
 from ui.marked_text import code_blocks, utf16_slice
 from ui.menu import Menu
@@ -50,6 +49,7 @@ from ui.timeline.rows import (
 )
 from ui.timeline.scene import Hit, Scene
 from ui.timeline.selection import quoted
+from ui.tips import show_tip
 from ui.translate import tr
 
 _WHEEL_NOTCH = 120
@@ -149,10 +149,7 @@ class TimelineInteraction:
     def show_tooltip(self, event: QHelpEvent) -> None:
         hit = self._scene.hit(event.pos().toPointF())
         words = "" if hit is None else self._tooltip(hit)
-        if words:
-            QToolTip.showText(event.globalPos(), plain_tip(words), self._area.viewport())
-        else:
-            QToolTip.hideText()
+        show_tip(event.globalPos(), words, self._area.viewport())
 
     def _tooltip(self, hit: Hit) -> str:
         """The full words behind the small marks: ticks and time; a link's real target."""
@@ -372,7 +369,7 @@ class TimelineInteraction:
         ]
         _copy("\n".join(found))
         copied = tr("Code copied")
-        QToolTip.showText(QCursor.pos(), plain_tip(copied), self._area.viewport())
+        show_tip(QCursor.pos(), copied, self._area.viewport())
         self._announcer.arrived(copied)
 
     def _fetch_lost(self, row: Row | None) -> None:

@@ -8,10 +8,11 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from ui.attachments import Prepared
-from ui.controls import Area, Button, ElidedText, IconButton, set_tip
+from ui.controls import Area, Button, ElidedText, IconButton
 from ui.file_words import size_words
 from ui.foreign_text import one_line
 from ui.theme import current_theme
+from ui.tips import set_tip
 from ui.translate import tr
 
 _THUMBNAIL = QSize(64, 48)

@@ -13,7 +13,7 @@ from engine.events import ConnectionLevel, ConnectionView, ConversationView, Mes
 from ui.avatar import AvatarButton
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
-from ui.controls import Area, Button, ElidedText, IconButton, set_tip
+from ui.controls import Area, Button, ElidedText, IconButton
 from ui.conversation_words import (
     is_alone,
     is_group,
@@ -28,6 +28,7 @@ from ui.menu import Menu
 from ui.mute_entries import MuteEntries, mute_words
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
 from ui.theme import current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _HEIGHT, _COMPACT_HEIGHT = 58, 48

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.history_views import HistoryState, HistoryView
-from ui.controls import Area, Button, IconButton, Text, set_tip
+from ui.controls import Area, Button, IconButton, Text
 from ui.history_words import (
     history_details,
     history_title,
@@ -19,6 +19,7 @@ from ui.history_words import (
 from ui.problem_words import history_problem_words, sentence
 from ui.progress_line import ProgressLine
 from ui.theme import current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 

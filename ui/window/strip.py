@@ -15,8 +15,9 @@ from ui.connection_words import (
     shown_level,
     traffic,
 )
-from ui.controls import Area, Button, ElidedText, Text, set_tip
+from ui.controls import Area, Button, ElidedText, Text
 from ui.theme import current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _HEIGHT, _COMPACT_HEIGHT = 26, 22
