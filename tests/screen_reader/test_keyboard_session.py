@@ -228,6 +228,58 @@ async def click_on_notification(alice: Person, bob: Person, server: Notification
     await alice.press_until("Down", f"Bob, low water at ten, {TIME}", "list item")
 
 
+async def about_a_message(alice: Person) -> None:
+    """Reactions, one of the quick ones and one that is searched for, and what is known of it."""
+    reader, message = alice.reader, f"Bob, low water at ten, {TIME}"
+    await alice.press("Menu")
+    await alice.press_until("Down", "React")
+    await alice.press("Right")
+    await alice.press_until("Down", "❤️")
+    await alice.press("Return")
+    liked = f"{message}, ❤️ from you"
+    await reader.until_shown(alice.program, f"{liked}.*", "list item")
+    await alice.press("plus")
+    await reader.until_focus("Search emoji by name", "text")
+    await alice.desk.type("anchor")
+    await alice.press("Return")
+    both = f"{liked}, ⚓ from you.*"
+    await reader.until_shown(alice.program, both, "list item")
+    await reader.until_focus(both, "list item")
+    await alice.press("i")
+    await reader.until_shown(alice.program, "Message info", "dialog")
+    await alice.listen_through()
+    await alice.press("Escape")
+    await reader.until_focus(both, "list item")
+
+
+async def pin_and_archive(alice: Person) -> None:
+    reader = alice.reader
+    await alice.press_until("F6", "Tide Gauge, .*", "list item")
+    await alice.press("Menu")
+    await alice.press_until("Down", "Pin to the top", "menu item")
+    await alice.press("Return")
+    await reader.until_shown(alice.program, "Tide Gauge, .*pinned.*", "list item")
+    await alice.press("Menu")
+    await alice.press_until("Down", "Archive", "menu item")
+    await alice.press("Return")
+    await reader.until_shown(alice.program, "Archived.*", "push button")
+    await alice.listen_through()
+
+
+async def settings(alice: Person) -> None:
+    """Each section is walked to, read, and entered."""
+    reader = alice.reader
+    await alice.press("ctrl+comma")
+    await reader.until_focus("Profile", "list item")
+    await alice.listen_through()
+    await alice.press_until("Down", "Appearance", "list item")
+    await alice.listen_through()
+    await alice.press("Return")
+    await reader.until_focus("As the desktop", "combo box")  # Its label says of what.
+    await alice.press("Escape")
+    await reader.until_shown(alice.program, "Conversations", "list")
+
+
 @pytest.mark.slow
 async def test_an_evening_by_keyboard_and_screen_reader(at: Desk) -> None:
     server = await NotificationServer.start(at.bus)
@@ -240,4 +292,7 @@ async def test_an_evening_by_keyboard_and_screen_reader(at: Desk) -> None:
         await search(alice)
         await panels(alice)
         await click_on_notification(alice, bob, server)
+        await about_a_message(alice)
+        await pin_and_archive(alice)
+        await settings(alice)
     await server.stop()

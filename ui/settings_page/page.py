@@ -10,6 +10,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
+    QFocusEvent,
     QFont,
     QKeyEvent,
     QResizeEvent,
@@ -32,6 +33,7 @@ from ui.icons import icon
 from ui.settings_page.rows import BoundRow
 from ui.settings_page.section import SettingsSection
 from ui.settings_port import SettingName, SettingsPort
+from ui.speaking import tell_row
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -41,6 +43,12 @@ _NARROW_BELOW = 720
 _ROWS_NARROW_BELOW = 520
 _EDGE = 24
 _LONGEST_SEARCH = 80
+
+
+class _Sections(QListWidget):
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        tell_row(self)
 
 
 class SettingsPage(Area):
@@ -64,7 +72,7 @@ class SettingsPage(Area):
         self.back = IconButton("back", tr("Back to the conversations"))
         self.search = SearchLine()
         self.found = Text(face="caption", colour="ink3", wrap=True)
-        self.list = QListWidget()
+        self.list = _Sections()
         self.up = IconButton("back", tr("All sections"))
         self.restart = Button(tr("Restart now"), kind="primary", size="small")
         self.waiting = Text(face="label", wrap=True)

@@ -301,6 +301,7 @@ class MainWindow(QMainWindow):
         header, pane = self.pane.header, self.pane
         self._connect_marks()
         self._connect_side()
+        self._connect_deletions()
         header.back_requested.connect(self.commands.back)
         header.date_requested.connect(
             lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
@@ -322,9 +323,6 @@ class MainWindow(QMainWindow):
         pane.delete_requested.connect(
             lambda m: about.delete(m, can_write=pane.timeline.scene.can_write)
         )
-        about.deletions.changed.connect(self._show_deletions)
-        self.undo_bar.undo_pressed.connect(about.deletions.undo_last)
-        pane.timeline.keepRequested.connect(about.deletions.undo)
         pane.forward_requested.connect(about.forward)
         for wanted, show in (
             (pane.discard_requested, about.discard),
@@ -354,6 +352,12 @@ class MainWindow(QMainWindow):
         self.bridge.conversation_added.connect(lambda event: marks.heard(event.conversation))
         self.bridge.conversation_changed.connect(lambda event: marks.heard(event.conversation))
         self.bridge.conversation_removed.connect(lambda event: marks.forget(event.conversation_id))
+
+    def _connect_deletions(self) -> None:
+        deletions = self.about.deletions
+        deletions.changed.connect(self._show_deletions)
+        self.undo_bar.undo_pressed.connect(deletions.undo_last)
+        self.pane.timeline.keepRequested.connect(deletions.undo)
 
     def _connect_side(self) -> None:
         side, pane = self.side, self.pane
