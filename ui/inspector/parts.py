@@ -19,11 +19,12 @@ from PySide6.QtWidgets import (
 
 from engine.answers import HolderView
 from engine.inspection_views import LinkView, MessageInspection, Whereabouts
-from ui.controls import Text, plain_tip, pressed_by_enter
+from ui.controls import Text, pressed_by_enter
 from ui.foreign_text import one_line
 from ui.inspector.life import Mark, Step
 from ui.mirrored import draw_text, mirror_widget
 from ui.theme import current_theme, theme_changed
+from ui.tips import set_tip
 from ui.translate import tr
 
 _BEAD = 8
@@ -179,7 +180,7 @@ class LinkNode(QAbstractButton):
         where = whereabouts_words(link.whereabouts)
         said = tr("{message}: {where}. Look into it").format(message=self._words, where=where)
         self.setAccessibleName(said)
-        self.setToolTip(plain_tip(said))
+        set_tip(self, said)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if not pressed_by_enter(self, event):

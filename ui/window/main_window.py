@@ -13,7 +13,7 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
+from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
 from ui.dialogs.first_start import FirstStart
@@ -79,7 +79,7 @@ class MainWindow(QMainWindow):
         self.wants_restart = False
         """It was closed to be started again."""
         self.wants_another = False
-        """It was closed for a window that speaks another language."""
+        """It was closed for a window with the words of another language."""
         self.looks = Looks(settings)
         self._wanted = ConversationId("")
         self.tasks = Tasks(self)
@@ -264,13 +264,14 @@ class MainWindow(QMainWindow):
         column.addWidget(self.strip)
         self.setCentralWidget(central)
         self.undo_bar = UndoBar(self.pages, self.main)
+        self.undo_bar.follow(self.about.deletions, self.pane.timeline)
 
     def _connect_parts(self) -> None:
         self.panel.opened.connect(self._show_conversation)
         self.panel.messages_requested.connect(self.search.open)
         self.search.conversation_chosen.connect(self.open_conversation)
         self.search.message_chosen.connect(self.open_at)
-        self.search.person_chosen.connect(self._show_member)
+        self.search.person_chosen.connect(self.side.show_member)
         self.bridge.search_indexed.connect(self.search.show_indexed)
         self.panel.entered.connect(self.open_conversation)
         for part in (self.panel, self.empty, self.first_start):
@@ -301,7 +302,6 @@ class MainWindow(QMainWindow):
         header, pane = self.pane.header, self.pane
         self._connect_marks()
         self._connect_side()
-        self._connect_deletions()
         header.back_requested.connect(self.commands.back)
         header.date_requested.connect(
             lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
@@ -352,12 +352,6 @@ class MainWindow(QMainWindow):
         self.bridge.conversation_added.connect(lambda event: marks.heard(event.conversation))
         self.bridge.conversation_changed.connect(lambda event: marks.heard(event.conversation))
         self.bridge.conversation_removed.connect(lambda event: marks.forget(event.conversation_id))
-
-    def _connect_deletions(self) -> None:
-        deletions = self.about.deletions
-        deletions.changed.connect(self._show_deletions)
-        self.undo_bar.undo_pressed.connect(deletions.undo_last)
-        self.pane.timeline.keepRequested.connect(deletions.undo)
 
     def _connect_side(self) -> None:
         side, pane = self.side, self.pane
@@ -468,7 +462,6 @@ class MainWindow(QMainWindow):
         self.close_at_once()
 
     def _make_room(self) -> None:
-        """Words are chosen when a part is made: another window has those of another language."""
         self.wants_another = True
         self.close_at_once()
 
@@ -558,11 +551,6 @@ class MainWindow(QMainWindow):
     ) -> None:
         self._with_open(lambda view: show(view, message_id))
 
-    def _show_member(self, group: ConversationId, participant_id: ParticipantId) -> None:
-        self._show_conversation(group)
-        if self.pane.is_open(group):
-            self.side.show_person(participant_id)
-
     def open_at(self, conversation_id: ConversationId, position: Position) -> None:
         self._show_conversation(conversation_id)
         if self.pane.is_open(conversation_id):
@@ -575,11 +563,6 @@ class MainWindow(QMainWindow):
         self.panel.show_identity(self._engine.identity(), connection)
         self.strip.show_connection(connection)
         self.pane.header.show_connection(connection)
-
-    def _show_deletions(self) -> None:
-        deletions = self.about.deletions
-        self.pane.timeline.show_leaving(deletions.leaving)
-        self.undo_bar.show_waiting(len(deletions.waiting))
 
     def _show_totals(self) -> None:
         self.strip.show_totals(conversations := self.model.conversations())

@@ -147,6 +147,12 @@ class SideFlows(QObject):
         back = tr("Back to the group")
         self._show(self._person_panel(None if pair is None else pair.conversation_id, back=back))
 
+    def show_member(self, group: ConversationId, participant_id: ParticipantId) -> None:
+        """Somebody of a group that is opened for that."""
+        self.open_requested.emit(group)
+        if self._pane.is_open(group):
+            self.show_person(participant_id)
+
     def conversation_opened(self) -> None:
         """The panel follows, or goes where it would hide what was opened."""
         conversation = self._pane.conversation

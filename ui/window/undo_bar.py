@@ -13,7 +13,9 @@ from ui.motion import Movement
 from ui.shadow import draw_shadow
 from ui.speaking import announce
 from ui.theme import SHADOW_REACH, Radius, current_theme, theme_changed
+from ui.timeline.view import TimelineView
 from ui.translate import tr
+from ui.window.message_commands import Deletions
 
 _BELOW = 66
 """The header's height and a little air."""
@@ -49,6 +51,17 @@ class UndoBar(QWidget):
         for each in (pages, main):
             each.installEventFilter(self)
         self.hide()
+
+    def follow(self, deletions: Deletions, timeline: TimelineView) -> None:
+        """Show what waits, here and in its rows; take it back from both."""
+
+        def show() -> None:
+            timeline.show_leaving(deletions.leaving)
+            self.show_waiting(len(deletions.waiting))
+
+        deletions.changed.connect(show)
+        self.undo_pressed.connect(deletions.undo_last)
+        timeline.keepRequested.connect(deletions.undo)
 
     def words(self) -> str:
         return self._words.text()
