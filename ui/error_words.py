@@ -69,6 +69,9 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "The database cannot be decrypted: either its key is another one, or the file was damaged."
     ),
     StorageFault.DAMAGED: lambda: tr("The database is damaged."),
+    StorageFault.DATABASE_GONE: lambda: tr(
+        "The database of this profile is gone or empty, though the profile was used."
+    ),
     StorageFault.TOO_SLOW: lambda: tr("The disk is too slow: too much waits for it."),
     StorageFault.NOT_LOADED: lambda: tr("This conversation could not be loaded."),
     StorageFault.NOT_FOUND: lambda: tr("This conversation is not in the profile any more."),

@@ -86,6 +86,8 @@ class StorageFault(StrEnum):
     NOT_OPENED = "not_opened"
     NOT_DECRYPTED = "not_decrypted"
     DAMAGED = "damaged"
+    DATABASE_GONE = "database_gone"
+    """Or empty, though the profile was used."""
     TOO_SLOW = "too_slow"
     CLOSING = "closing"
     """The profile is being closed; what was asked last may not have been saved."""

@@ -96,9 +96,8 @@ def damaged_pages(connection: sqlite3.Connection) -> list[str]:
     with translated("check the database"):
         found: list[tuple[str]] = connection.execute("PRAGMA cipher_integrity_check").fetchall()
         if not found:
-            found = [
-                row for row in connection.execute("PRAGMA quick_check").fetchall() if row[0] != "ok"
-            ]
+            said = connection.execute("PRAGMA integrity_check").fetchall()
+            found = [row for row in said if row[0] != "ok"]
     return [text for (text,) in found]
 
 

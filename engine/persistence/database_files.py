@@ -1,0 +1,116 @@
+"""The files of one database, and the cipher that their pages fit.
+
+The main file, the write-ahead log and its index are SQLite's.  Beside them lie copies of the pages
+that list the tables (``page_trees``): nothing can be read without the first.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from engine.persistence.cipher_pages import PAGE_BYTES, PageCipher, cipher_of
+from engine.persistence.wal_frames import (
+    LogPages,
+    WriteAheadLog,
+    committed_frames,
+    read_index,
+    read_log,
+)
+
+_PAGES_ASKED: Final = 64
+"""So many of the first pages are tried, where the first is damaged."""
+_KEPT: Final = struct.Struct(f">I{PAGE_BYTES}s")
+_MOST_KEPT_BYTES: Final = 1_000 * _KEPT.size
+
+
+class DatabaseFiles(Struct, frozen=True):
+    """The files of one database, by the path of its main file."""
+
+    path: Path
+
+    @property
+    def log(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-wal")
+
+    @property
+    def index(self) -> Path:
+        return self.path.with_name(f"{self.path.name}-shm")
+
+    @property
+    def kept(self) -> Path:
+        """Copies of the pages that list the tables, as they lie in the file."""
+        return self.path.with_name(f"{self.path.name}.tables")
+
+    def page(self, number: int) -> bytes:
+        """Raises OSError."""
+        with self.path.open("rb") as file:
+            file.seek((number - 1) * PAGE_BYTES)
+            return file.read(PAGE_BYTES)
+
+    def pages(self) -> Iterator[tuple[int, bytes]]:
+        """Number and content; the last may be cut off.  Raises OSError."""
+        with self.path.open("rb") as file:
+            number = 0
+            while page := file.read(PAGE_BYTES):
+                number += 1
+                yield number, page
+
+    def size(self) -> int:
+        """Bytes of the main file; 0 if there is none.  Raises OSError."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+def find_cipher(files: DatabaseFiles, key: bytes) -> PageCipher | None:
+    """By whichever page fits the key; None: none does, so the key is another one or all is lost.
+
+    Raises OSError.
+    """
+    firsts = [*first_pages(files)]
+    for page in firsts:
+        if (cipher := cipher_of(key, page)) is not None:
+            return cipher
+    for page in firsts[:1]:
+        cipher = PageCipher.of_first_page(key, page)
+        for number, other in files.pages():
+            if number > _PAGES_ASKED:
+                break
+            if cipher.is_authentic(other, number):
+                return cipher
+    return None
+
+
+def first_pages(files: DatabaseFiles) -> Iterator[bytes]:
+    """Whatever may be a first page: the file's, the log's, the newest first, and the one kept."""
+    if files.size() >= PAGE_BYTES:
+        yield files.page(1)
+    log = read_log(files.log)
+    if log is not None:
+        pages = LogPages(files.log, lambda _page, _number: True)
+        yield from (pages.page(frame) for frame in reversed(log.frames) if frame.page == 1)
+    if (kept := read_kept(files).get(1)) is not None:
+        yield kept
+
+
+def read_kept(files: DatabaseFiles) -> dict[int, bytes]:
+    """By number; whether they are authentic is still to be asked.  Raises OSError."""
+    try:
+        with files.kept.open("rb") as file:
+            data = file.read(_MOST_KEPT_BYTES)
+    except FileNotFoundError:
+        return {}
+    return dict(_KEPT.iter_unpack(data[: len(data) // _KEPT.size * _KEPT.size]))
+
+
+def readable_log(files: DatabaseFiles, cipher: PageCipher) -> tuple[WriteAheadLog | None, int]:
+    """The log, and how many of its frames were committed.  Raises OSError."""
+    log = read_log(files.log)
+    if log is None:
+        return None, 0
+    pages = LogPages(files.log, cipher.is_authentic)
+    return log, committed_frames(log, read_index(files.index), pages)
