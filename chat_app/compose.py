@@ -40,11 +40,18 @@ from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.backup import forget_backup_leftovers
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.earlier_profile import keep_aside
-from engine.persistence.errors import DatabaseFromBeforeError
+from engine.persistence.errors import DatabaseFromBeforeError, DatabaseUnreadableError
+from engine.persistence.file_damage import (
+    explained,
+    require_readable_log,
+    require_what_was_there,
+)
 from engine.persistence.key import DatabaseKey, obtain_database_key
 from engine.persistence.key_changes import tend_key_header
+from engine.persistence.page_trees import keep_list_of_tables
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.restore import forget_restoring
+from engine.persistence.salvage import finish_salvage
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.files.disk import FilesSettings
@@ -166,15 +173,25 @@ def open_store(
     progress: Progress = unheard,
     key: DatabaseKey | None = None,
 ) -> OpenedStore:
-    """A profile from before the first schema is kept aside, and a new one begins."""
+    """A profile from before the first schema is kept aside, and a new one begins.
+
+    Raises StorageError, also where a database that was there is gone, or a part of it would be
+    forgotten: no new profile begins then.
+    """
     forget_backup_leftovers(directory)
     forget_restoring(directory)
+    finish_salvage(directory)
+    require_what_was_there(directory)
     key = key or obtain_database_key(directory, force_key_file=force_key_file)
+    require_readable_log(directory.database, key.key)
+    keep_list_of_tables(directory.database, key.key)
     try:
         store = SqliteProfileStore.open(directory.database, key.key, progress)
     except DatabaseFromBeforeError:
         keep_aside(directory, key.key, day=time.strftime("%Y-%m-%d"))
         store = SqliteProfileStore.open(directory.database, key.key)
+    except DatabaseUnreadableError as error:
+        raise explained(directory.database, key.key, error) from error
     tend_key_header(directory, key, force_key_file=force_key_file)
     return OpenedStore(store=store, key_storage=key.place.value)
 

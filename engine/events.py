@@ -526,7 +526,13 @@ class SearchMadeAgain(Struct, frozen=True, kw_only=True):
     """The search's index was damaged; it is made again, and no message is lost."""
 
 
-NoticeContent: TypeAlias = ClocksAhead | NotSaved | IndexMadeAgain | SearchMadeAgain
+class DatabaseDamaged(Struct, frozen=True, kw_only=True):
+    """A part of the database cannot be read.  Nothing is written over it."""
+
+
+NoticeContent: TypeAlias = (
+    ClocksAhead | NotSaved | IndexMadeAgain | SearchMadeAgain | DatabaseDamaged
+)
 
 
 class SearchIndexed(Struct, frozen=True, kw_only=True):

@@ -3,36 +3,40 @@
 SQLCipher refuses a page whose bytes were changed, and then reads no other page on that connection.
 So each table is read by ranges of its key: a range that fails is halved, on a new connection, until
 what cannot be read is a row or two.  Text keys have no halves; they are read from both ends.  All
-reading is done on a copy: the damaged files are never opened.
+reading is done on a copy (``readable_copy``): the damaged files are never opened.
 
-What other rows speak of may be gone.  Rows without their conversation are left out, counts and
-ordinals are made again, and the profile's numbering of messages begins anew, because two profiles
-with one numbering would contradict each other.
+An index that is whole still names the rows that its table lost.  So it is known which messages are
+gone, and of whom; what is done about that is in ``recovery_mending``.
 """
 
 import os
-import secrets
-import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
 from engine.core.errors import StorageError, StorageFault
-from engine.core.ids import MessageId
-from engine.core.problems import FileFault
-from engine.core.records import TransferState
+from engine.core.ids import UnixMs
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.connection import SIDE_FILES, connect, create_private, transaction
 from engine.persistence.errors import CarryOverStoppedError, DatabaseUnreadableError, translated
 from engine.persistence.many_rows import Value
-from engine.persistence.ordinals import BLOCK_ROWS
 from engine.persistence.profile_directory import sync_directory
-from engine.persistence.reaction_counts import count_all
+from engine.persistence.readable_copy import CopiedPages, copy_readable
+from engine.persistence.recovery_mending import (
+    LOST_ENTRIES,
+    LOST_MESSAGES,
+    leave_out_nameless,
+    leave_out_orphans,
+    make_again,
+    note_lost_bytes,
+    want_again,
+)
 from engine.persistence.schema import LAST_TO_COPY, check_version, migrate
-from engine.persistence.stored_ids import stored_id
 
 MAX_FAILURES: Final = 4_000
 """For each table; beyond it, ranges that fail are given up as a whole."""
@@ -40,7 +44,6 @@ MAX_IN_VAIN: Final = 300
 """Failures without a row between them: what leads to the rows is gone, not some of them."""
 ASKED_AFTER_ROWS: Final = 256
 """How often it is asked whether to go on; also after each place that cannot be read."""
-_INSTANCE_BYTES: Final = 16
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _MADE_AGAIN: Final = frozenset(
@@ -53,6 +56,19 @@ _FILLING: Final = (
     "PRAGMA synchronous = OFF",
     "PRAGMA foreign_keys = OFF",
 )
+_WITH_BYTES: Final = frozenset({"log_raw", "raw_block"})
+
+
+class LostMessages(Struct, frozen=True, kw_only=True):
+    """Messages of one conversation that the damage took, as far as an index still names them."""
+
+    conversation: str
+    """Its name; of a pair the person's, if this device gave one."""
+    is_group: bool
+    messages: int
+    first_ms: UnixMs
+    """By Lamport timestamp, which is a time unless clocks were wrong."""
+    last_ms: UnixMs
 
 
 class Recovered(Struct, frozen=True, kw_only=True):
@@ -60,9 +76,17 @@ class Recovered(Struct, frozen=True, kw_only=True):
     """By table, of those that had any."""
     unreadable: int
     """Places that could not be read; each holds one row or many."""
+    places: Mapping[str, int]
+    """The same by table."""
+    lost: Sequence[LostMessages] = ()
+    asked_for: int = 0
+    """Messages of groups that members and Stores are asked for."""
+    pages: CopiedPages
 
 
-def recover(old: Path, new: Path, key: bytes, progress: Progress = unheard) -> Recovered:
+def recover(
+    old: Path, new: Path, key: bytes, progress: Progress = unheard, *, now_ms: UnixMs
+) -> Recovered:
     """Make the database ``new``, which must not exist, of what is readable in ``old``.
 
     Raises StorageError: if not even the list of tables or the identity can be read, if it is of
@@ -70,33 +94,36 @@ def recover(old: Path, new: Path, key: bytes, progress: Progress = unheard) -> R
     """
     copy = new.with_name(f"{new.name}.damaged")
     try:
-        _copy_files(old, copy)
-        source = _Source(copy, key)
+        forget(copy)
+        pages = _copied(old, copy, key, progress)
+        source = _Source(copy, key, frozenset((*pages.unreadable, *pages.blank)))
         try:
-            return _fill(source, new, key, progress)
+            return _fill(source, new, key, progress, (pages, now_ms))
         finally:
             source.close()
     except BaseException:
-        _remove(new)
+        forget(new)
         raise
     finally:
-        _remove(copy)
+        forget(copy)
 
 
-def _copy_files(old: Path, copy: Path) -> None:
+def _copied(old: Path, copy: Path, key: bytes, progress: Progress) -> CopiedPages:
     try:
-        for end in ("", *SIDE_FILES):
-            part = old.with_name(f"{old.name}{end}")
-            if part.exists() and end != "-shm":
-                create_private(copy.with_name(f"{copy.name}{end}"))
-                shutil.copyfile(part, copy.with_name(f"{copy.name}{end}"))
+        return copy_readable(old, copy, key, lambda: _ask(progress, 0.0))
     except OSError as error:
         reason = error.strerror or type(error).__name__
         text = f"Cannot copy {old}: {reason}."
         raise StorageError(text, StorageFault.UNUSABLE, f"{old}: {reason}") from error
 
 
-def _remove(path: Path) -> None:
+def _ask(progress: Progress, share: float) -> None:
+    if not progress(share):
+        raise CarryOverStoppedError("Nothing was recovered: it was stopped.")
+
+
+def forget(path: Path) -> None:
+    """Remove what was made of a database."""
     for end in ("", *SIDE_FILES):
         path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
 
@@ -113,7 +140,8 @@ class _Table(Struct, frozen=True):
 class _Source:
     """The damaged database; after each page that cannot be read, on a new connection."""
 
-    def __init__(self, path: Path, key: bytes) -> None:
+    def __init__(self, path: Path, key: bytes, unreadable: frozenset[int]) -> None:
+        """``unreadable``: pages of which that is known."""
         self._path = path
         self._key = key
         self._connection = connect(str(path), key)
@@ -121,7 +149,10 @@ class _Source:
         with translated(f"read {path}"):
             check_version(self._connection)
             version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-            self.tables = self._list_tables()
+            roots = self._list_tables()
+        self.tables = list(roots)
+        self.gone = frozenset(name for name, root in roots.items() if root in unreadable)
+        """Tables whose first page, which leads to all others, cannot be read."""
         if version <= LAST_TO_COPY:
             text = "A profile of so old a version cannot be recovered."
             raise StorageError(text, StorageFault.TOO_OLD)
@@ -129,15 +160,16 @@ class _Source:
     def close(self) -> None:
         self._connection.close()
 
-    def _list_tables(self) -> list[str]:
-        names: list[tuple[str]] = self._connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
+    def _list_tables(self) -> dict[str, int]:
+        """With their root pages."""
+        found: list[tuple[str, int]] = self._connection.execute(
+            "SELECT name, rootpage FROM sqlite_master WHERE type = 'table' ORDER BY rowid"
         ).fetchall()
-        return [
-            name
-            for (name,) in names
+        return {
+            name: root
+            for name, root in found
             if name not in _MADE_AGAIN and not name.startswith(_MADE_AGAIN_PREFIXES)
-        ]
+        }
 
     def table(self, name: str, target: sqlite3.Connection) -> _Table:
         """Its columns are those of both databases: an older one has fewer."""
@@ -174,28 +206,25 @@ class _Copying:
         self._share = 0.0
         self._failures_before = 0
         self._in_vain = 0
-        self.unreadable = 0
+        self._follows_another = False
+        self.places: Counter[str] = Counter()
 
     def copy(self, table: _Table, share: float) -> int:
         """``share``: how much is done before it."""
         self._share = share
         self._failures_before, self._in_vain = self._source.failures, 0
+        self._follows_another = False
         self._table = table
         self._go_on()
-        (before,) = self._count()
+        if table.name in self._source.gone:
+            self._unreadable()
+            return 0
+        before = _count(self._target, table.name)
         self._by_key(())
-        (after,) = self._count()
-        return int(after) - int(before)
-
-    def _count(self) -> tuple[int]:
-        found: tuple[int] = self._target.execute(
-            f"SELECT count(*) FROM {self._table.name}"  # noqa: S608 - a name of our own schema
-        ).fetchone()
-        return found
+        return _count(self._target, table.name) - before
 
     def _go_on(self) -> None:
-        if not self._progress(self._share):
-            raise CarryOverStoppedError("Nothing was recovered: it was stopped.")
+        _ask(self._progress, self._share)
 
     def _by_key(self, fixed: tuple[Value, ...]) -> None:
         """All rows whose key begins with ``fixed``."""
@@ -218,12 +247,18 @@ class _Copying:
                 continue
             first = first if not isinstance(reached, int) else reached + (1 if is_last else 0)
             if first > last or self._gives_up or (first == last and not leads_on):
-                self.unreadable += 1
+                self._unreadable()
             elif first == last:
                 self._by_key((*fixed, first))
             else:
                 middle = first + (last - first) // 2
                 ranges += [(middle + 1, last), (first, middle)]
+
+    def _unreadable(self) -> None:
+        """Ranges without a row between them are one place."""
+        if not self._follows_another:
+            self.places[self._table.name] += 1
+        self._follows_another = True
 
     @property
     def _gives_up(self) -> bool:
@@ -233,7 +268,7 @@ class _Copying:
     def _from_both_ends(self, fixed: tuple[Value, ...]) -> None:
         where = self._same(fixed) + " 1"
         if self._take(where, fixed, place=None) is not None:
-            self.unreadable += 1
+            self._unreadable()
             self._take(where, fixed, place=None, backwards=True)
 
     def _same(self, fixed: tuple[Value, ...]) -> str:
@@ -265,7 +300,7 @@ class _Copying:
                 if number % ASKED_AFTER_ROWS == 0:
                     self._go_on()
                 self._target.execute(put, row)
-                self._in_vain = 0
+                self._in_vain, self._follows_another = 0, False
                 reached = reached if at is None else row[at]
         except DatabaseUnreadableError:
             self._in_vain += 1
@@ -274,10 +309,71 @@ class _Copying:
         return None
 
 
+# --- what indexes still name ----------------------------------------------------------------------
+
+
+def _note_lost(source: _Source, target: sqlite3.Connection, places: Mapping[str, int]) -> None:
+    """What of the tables that have such places only an index still has."""
+    for table, index, columns, put in _NAMED_BY_INDEX:
+        if places.get(table) is None:
+            continue
+        sql = f"SELECT {columns} FROM {table} INDEXED BY {index}"  # noqa: S608 - our own
+        down = ", ".join(f"{column} DESC" for column in columns.split(", ")[:2])
+        for order in ("", f" ORDER BY {down}"):
+            # With what stands in one direction the damaged part may be in the way.
+            with suppress(DatabaseUnreadableError):
+                for row in source.read(f"{sql} {_WHERE.get(index, '')}{order}", ()):
+                    target.execute(put, row)
+                break
+
+
+_WHERE: Final = {"timeline_order": "WHERE hidden = 0"}
+_PUT_PARTICIPANT: Final = """
+INSERT OR IGNORE INTO participant (conversation_key, participant_id, participant_key)
+VALUES (?, ?, ?)
+"""
+_PUT_INSTANCE: Final = """
+INSERT OR IGNORE INTO instance (conversation_key, instance_id, instance_key) VALUES (?, ?, ?)
+"""
+_NOTE_MESSAGE: Final = """
+INSERT OR IGNORE INTO lost_message SELECT ?1, ?2, ?3
+WHERE NOT EXISTS (SELECT 1 FROM message WHERE conversation_key = ?1 AND message_id = ?2)
+"""
+# Its place would be read from the table.
+_NOTE_ENTRY: Final = """
+INSERT OR IGNORE INTO lost_entry SELECT ?1, ?2, coalesce((
+  SELECT lamport_timestamp FROM message WHERE conversation_key = ?1 AND message_id = ?2), (
+  SELECT lamport_timestamp FROM lost_message WHERE conversation_key = ?1 AND message_id = ?2)),
+  NULL, NULL
+WHERE NOT EXISTS (SELECT 1 FROM log_entry WHERE conversation_key = ?1 AND message_id = ?2)
+"""
+_NAMED_BY_INDEX: Final = (
+    (
+        "participant", "sqlite_autoindex_participant_1",
+        "conversation_key, participant_id, participant_key", _PUT_PARTICIPANT,
+    ),
+    (
+        "instance", "sqlite_autoindex_instance_1",
+        "conversation_key, instance_id, instance_key", _PUT_INSTANCE,
+    ),
+    (
+        "message", "timeline_order",
+        "conversation_key, message_id, lamport_timestamp", _NOTE_MESSAGE,
+    ),
+    (
+        "log_entry", "sqlite_autoindex_log_entry_2",
+        "conversation_key, message_id", _NOTE_ENTRY,
+    ),
+)  # fmt: skip
+
+
 # --- filling the new one --------------------------------------------------------------------------
 
 
-def _fill(source: _Source, new: Path, key: bytes, progress: Progress) -> Recovered:
+def _fill(
+    source: _Source, new: Path, key: bytes, progress: Progress, told: tuple[CopiedPages, UnixMs]
+) -> Recovered:
+    pages, now_ms = told
     create_private(new)
     target = connect(str(new), key)
     try:
@@ -286,15 +382,58 @@ def _fill(source: _Source, new: Path, key: bytes, progress: Progress) -> Recover
             for pragma in _FILLING:
                 target.execute(pragma)
             with transaction(target):
-                found = _copy_all(source, target, progress)
-                _leave_out_orphans(target)
-                _make_again(target)
+                target.execute(LOST_MESSAGES)
+                target.execute(LOST_ENTRIES)
+                rows, places = _copy_all(source, target, progress)
+                _note_lost(source, target, places)
+                leave_out_orphans(target)
+                leave_out_nameless(target)
+                if _WITH_BYTES & places.keys():
+                    note_lost_bytes(target)
+                want_again(target, now_ms)
+                make_again(target)
+                found = Recovered(
+                    rows=rows,
+                    unreadable=sum(places.values()),
+                    places=places,
+                    lost=_lost(target),
+                    asked_for=_count(target, "temp.lost_entry"),
+                    pages=pages,
+                )
             target.execute("PRAGMA journal_mode = DELETE")
     finally:
         target.close()
     _make_durable(new)
     progress(1.0)
     return found
+
+
+def _lost(target: sqlite3.Connection) -> list[LostMessages]:
+    return [
+        LostMessages(
+            conversation=name,
+            is_group=kind == "group",
+            messages=messages,
+            first_ms=UnixMs(first_ms),
+            last_ms=UnixMs(last_ms),
+        )
+        for name, kind, messages, first_ms, last_ms in target.execute(_LOST_BY_CONVERSATION)
+    ]
+
+
+_LOST_BY_CONVERSATION: Final = """
+SELECT coalesce(nullif(p.local_name, ''), c.name), c.kind, count(*), min(l.lamport_timestamp),
+       max(l.lamport_timestamp)
+FROM lost_message AS l
+JOIN conversation AS c USING (conversation_key)
+LEFT JOIN contact AS p USING (conversation_key)
+GROUP BY conversation_key ORDER BY conversation_key
+"""
+
+
+def _count(target: sqlite3.Connection, table: str) -> int:
+    row: tuple[int] = target.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+    return row[0]
 
 
 def _make_durable(path: Path) -> None:
@@ -312,7 +451,10 @@ def _make_durable(path: Path) -> None:
         raise StorageError(text, StorageFault.UNUSABLE, f"{path}: {reason}") from error
 
 
-def _copy_all(source: _Source, target: sqlite3.Connection, progress: Progress) -> Recovered:
+def _copy_all(
+    source: _Source, target: sqlite3.Connection, progress: Progress
+) -> tuple[dict[str, int], dict[str, int]]:
+    """Rows that came and places that could not be read, by table."""
     copying, rows = _Copying(source, target, progress), dict[str, int]()
     for place, name in enumerate(source.tables):
         table = source.table(name, target)
@@ -321,112 +463,4 @@ def _copy_all(source: _Source, target: sqlite3.Connection, progress: Progress) -
     if not rows.get("profile"):
         text = "The identity in the damaged profile cannot be read, so nothing can be recovered."
         raise StorageError(text, StorageFault.DAMAGED)
-    return Recovered(rows=rows, unreadable=copying.unreadable)
-
-
-def _leave_out_orphans(target: sqlite3.Connection) -> None:
-    """As foreign keys would have it; deleting a parent may leave further ones."""
-    while True:
-        broken: list[tuple[str, int | None, str, int]] = target.execute(
-            "PRAGMA foreign_key_check"
-        ).fetchall()
-        if not broken:
-            return
-        for child, _, parent, number in broken:
-            foreign = target.execute(f"PRAGMA foreign_key_list({child})").fetchall()
-            column = next(key[3] for key in foreign if key[0] == number)
-            target.execute(
-                f"DELETE FROM {child} WHERE {column} NOT IN (SELECT {_key_of(target, parent)} "  # noqa: S608
-                f"FROM {parent})"
-            )
-
-
-def _key_of(target: sqlite3.Connection, table: str) -> str:
-    columns = target.execute(f"PRAGMA table_info({table})").fetchall()
-    name: str = next(column for _, column, _, _, _, place in columns if place == 1)
-    return name
-
-
-def _make_again(target: sqlite3.Connection) -> None:
-    for statement in _MADE_FROM_ROWS:
-        target.execute(statement)
-    count_all(target)
-    target.execute(_CHUNKS_ARE_NOT_HERE, (TransferState.FAILED, FileFault.NOT_HERE))
-    target.execute("UPDATE profile SET instance_id = ?", (secrets.token_bytes(_INSTANCE_BYTES),))
-    conversations: list[tuple[int]] = target.execute(
-        "SELECT conversation_key FROM conversation"
-    ).fetchall()
-    for (conversation,) in conversations:
-        _count_unread(target, conversation)
-        _make_ordinals(target, conversation)
-
-
-# Members would be told that this device has them, and nothing would fetch them.
-_CHUNKS_ARE_NOT_HERE: Final = f"""
-UPDATE transfer SET state = ?, fault = ?
-WHERE state IN ('{TransferState.COMPLETE}', '{TransferState.OFFERING}')
-"""  # noqa: S608 - our own literals
-
-_MADE_FROM_ROWS: Final = (
-    "DELETE FROM reaction WHERE sender_key NOT IN (SELECT participant_key FROM participant)",
-    "INSERT OR IGNORE INTO timeline SELECT conversation_key, NULL, NULL, 0, 0, 0 FROM conversation",
-    """
-    INSERT OR IGNORE INTO channel (conversation_key, lamport_timestamp)
-    SELECT conversation_key, 0 FROM conversation WHERE kind = 'group'
-    """,
-    """
-    UPDATE channel SET lamport_timestamp = max(lamport_timestamp, coalesce((
-      SELECT max(lamport_timestamp) FROM log_entry AS l
-      WHERE l.conversation_key = channel.conversation_key), 0))
-    """,
-    """
-    INSERT OR IGNORE INTO pair_clock
-    SELECT conversation_key, 0 FROM conversation WHERE kind = 'pair'
-    """,
-    """
-    UPDATE pair_clock SET lamport_timestamp = max(lamport_timestamp, coalesce((
-      SELECT max(lamport_timestamp) FROM message AS m
-      WHERE m.conversation_key = pair_clock.conversation_key), 0))
-    """,
-    """
-    UPDATE timeline SET
-      placed = (SELECT count(*) FROM message AS m WHERE hidden = 0 AND m.waiting = 0
-                AND m.conversation_key = timeline.conversation_key),
-      waiting = (SELECT count(*) FROM message AS m WHERE hidden = 0 AND m.waiting = 1
-                 AND m.conversation_key = timeline.conversation_key)
-    """,
-)
-
-
-def _count_unread(target: sqlite3.Connection, conversation: int) -> None:
-    lamport, message_id = target.execute(
-        "SELECT read_lamport, read_message_id FROM timeline WHERE conversation_key = ?",
-        (conversation,),
-    ).fetchone()
-    mark = (-1, "") if lamport is None else (lamport, stored_id(MessageId(message_id)))
-    target.execute(
-        "UPDATE timeline SET unread = (SELECT count(*) FROM message WHERE conversation_key = ?1 "
-        "AND hidden = 0 AND is_own = 0 AND kind IN ('text', 'file') "
-        "AND (lamport_timestamp, message_id) > (?2, ?3)) WHERE conversation_key = ?1",
-        (conversation, *mark),
-    )
-
-
-def _make_ordinals(target: sqlite3.Connection, conversation: int) -> None:
-    """Full blocks; the first begins before all rows."""
-    places = target.execute(
-        "SELECT lamport_timestamp, message_id FROM message "
-        "WHERE conversation_key = ? AND waiting = 0 AND hidden = 0 "
-        "ORDER BY waiting, lamport_timestamp, message_id",
-        (conversation,),
-    )
-    first: tuple[Value, Value] = (-1, "")
-    number, blocks = 0, list[tuple[Value, ...]]()
-    for place in places:
-        if number == BLOCK_ROWS:
-            blocks.append((conversation, *first, number))
-            first, number = place, 0
-        number += 1
-    if number:
-        blocks.append((conversation, *first, number))
-    target.executemany("INSERT INTO ordinal_block VALUES (?, ?, ?, ?)", blocks)
+    return rows, dict(copying.places)

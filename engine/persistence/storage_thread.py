@@ -15,6 +15,8 @@ from engine.core.errors import StorageError, StorageFault
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+DAMAGE: Final = frozenset({StorageFault.DAMAGED, StorageFault.NOT_DECRYPTED})
+"""Once a database was opened, the key is right."""
 MAX_PENDING: Final = 4096
 """Calls that wait for the disk.  Beyond this the disk is far too slow: fail instead of queueing."""
 
@@ -25,6 +27,8 @@ class StorageThread:
         self._max_pending = max_pending
         self._pending = 0
         self._closed = False
+        self.damage_met: Callable[[], None] = lambda: None
+        """Called on the loop's thread when a page cannot be read, or what it says is impossible."""
 
     @property
     def pending(self) -> int:
@@ -37,6 +41,19 @@ class StorageThread:
         A cancelled caller does not learn the outcome: a call that has begun is completed.  Raises
         StorageError once closed, or when too many calls are waiting.
         """
+        try:
+            return await self.attempt(fn, *args, **kwargs)
+        except StorageError as error:
+            self.tell_of(error)
+            raise
+
+    def tell_of(self, error: StorageError) -> None:
+        """Tell if it is of damage."""
+        if error.fault in DAMAGE:
+            self.damage_met()
+
+    async def attempt(self, fn: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """The same for callers who can do something about damage."""
         if self._closed:
             raise StorageError("The profile's storage is closed.", StorageFault.CLOSING)
         if self._pending >= self._max_pending:

@@ -25,9 +25,12 @@ from engine.events import (
     ConnectionLevel,
     ConnectionView,
     ConversationView,
+    DatabaseDamaged,
     EngineEvent,
     IdentityView,
     Listener,
+    NoticeLevel,
+    NoticeRaised,
     OwnClockView,
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
@@ -69,6 +72,7 @@ class Engine:
     def __init__(self, parts: EngineDependencies) -> None:
         self._parts = parts
         self._storage = StorageThread()
+        self._storage.damage_met = self._tell_of_damage
         self._counters = Counters()
         self._event_bus = EventBus(self._counters)
         self._conversations = Conversations(publish=self._publish, counters=self._counters)
@@ -231,6 +235,10 @@ class Engine:
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
         return self._event_bus.subscribe(listener)
+
+    def _tell_of_damage(self) -> None:
+        notice = NoticeRaised(key="damage", level=NoticeLevel.ERROR, content=DatabaseDamaged())
+        self._publish(notice)
 
     def _publish(self, event: EngineEvent) -> None:
         shown = self._files.event_as_shown(event)

@@ -14,7 +14,7 @@ from threading import Event
 from typing import Final
 
 from engine.answers import FOUND_SIZE, FoundView, SearchAnswer
-from engine.core.errors import ChatError, StorageError, StorageFault
+from engine.core.errors import ChatError, StorageError
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.search import FoundMessage, FoundPlace, Indexed, SearchQuery, SearchReader
 from engine.core.search_text import is_shortened, wanted
@@ -31,7 +31,7 @@ from engine.events import (
     TimelineChanged,
 )
 from engine.network.owned_tasks import OwnedTasks
-from engine.persistence.storage_thread import StorageThread
+from engine.persistence.storage_thread import DAMAGE, StorageThread
 from engine.runtime.conversations import Conversations
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import sender_name, shown_name
@@ -47,7 +47,6 @@ MOST_SLICES: Final = 16
 _CHANGES: Final = (
     MessageAdded, MessageChanged, MessageRemoved, TimelineChanged, ConversationRemoved,
 )  # fmt: skip
-_DAMAGED: Final = frozenset({StorageFault.DAMAGED, StorageFault.NOT_DECRYPTED})
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +122,7 @@ class Search:
 
     async def _index_due(self) -> None:
         for _ in range(MOST_SLICES):
-            indexed = await self._storage.run(self._searching.index_some, old=False)
+            indexed = await self._storage.attempt(self._searching.index_some, old=False)
             if not indexed.is_more:
                 return
 
@@ -136,7 +135,7 @@ class Search:
                 if found is not None:
                     return found
                 self._can_read_beside = False
-            return await self._storage.run(self._searching.find, query, limit=limit, stop=stop)
+            return await self._storage.attempt(self._searching.find, query, limit=limit, stop=stop)
         except asyncio.CancelledError:
             stop.set()
             raise
@@ -211,7 +210,7 @@ class Search:
     async def _index_some(self) -> bool:
         """Whether to go on at once.  After a failure of the disk the next change tries again."""
         try:
-            indexed = await self._storage.run(self._searching.index_some, old=self._active)
+            indexed = await self._storage.attempt(self._searching.index_some, old=self._active)
         except StorageError as error:
             try:
                 await self._set_right(error)
@@ -229,7 +228,8 @@ class Search:
 
         A message that cannot be read looks the same from here, and would be met again and again.
         """
-        if error.fault not in _DAMAGED or not self._may_make_again:
+        if error.fault not in DAMAGE or not self._may_make_again:
+            self._storage.tell_of(error)
             raise error
         self._may_make_again = False
         self._counters.add("search.index_made_again")

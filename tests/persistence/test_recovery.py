@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import StorageError
-from engine.core.ids import ConversationId, InstanceId, MessageId
+from engine.core.ids import ConversationId, InstanceId, MessageId, UnixMs
 from engine.core.ports import (
     ProfileStore,
     PutContact,
@@ -44,6 +44,7 @@ from tests.persistence.test_files_contract import blob, told
 PAGE_BYTES = 4096
 ROWS = 1_000
 STAY = InstanceId(b"s" * 16)
+NOW = UnixMs(1_790_000_000_000)
 
 
 def pages(path: Path) -> int:
@@ -96,7 +97,7 @@ def texts(store: ProfileStore) -> dict[str, str]:
 
 def recovered(whole: Path, key: bytes) -> tuple[Recovered, SqliteProfileStore]:
     new = whole.with_name("new.db")
-    found = recover(whole, new, key)
+    found = recover(whole, new, key, now_ms=NOW)
     return found, SqliteProfileStore.open(new, key)
 
 
@@ -184,7 +185,7 @@ def test_nothing_is_made_of_what_cannot_be_opened(whole: Path, key: bytes) -> No
     damage(whole, 1)
     before, new = whole.read_bytes(), whole.with_name("new.db")
     with pytest.raises(StorageError):
-        recover(whole, new, key)
+        recover(whole, new, key, now_ms=NOW)
     assert sorted(path.name for path in whole.parent.iterdir()) == [whole.name]
     assert whole.read_bytes() == before
 
@@ -192,18 +193,17 @@ def test_nothing_is_made_of_what_cannot_be_opened(whole: Path, key: bytes) -> No
 def test_a_newer_version_is_said_and_it_can_be_stopped(whole: Path, key: bytes) -> None:
     new = whole.with_name("new.db")
     with pytest.raises(CarryOverStoppedError):
-        recover(whole, new, key, progress=lambda share: share < 0.5)
+        recover(whole, new, key, progress=lambda share: share < 0.5, now_ms=NOW)
     assert not new.exists()
     db = open_database(whole, key)
     db.execute("PRAGMA user_version = 99")
     db.close()
     with pytest.raises(DatabaseTooNewError):
-        recover(whole, new, key)
+        recover(whole, new, key, now_ms=NOW)
     assert not new.exists()
 
 
-def test_chunks_that_are_not_copied_are_not_said_to_be_here(whole: Path, key: bytes) -> None:
-    """Members are told which files a device has as a whole, and rely on it."""
+def test_chunks_stay_and_so_does_what_is_said_of_them(whole: Path, key: bytes) -> None:
     store = SqliteProfileStore.open(whole, key)
     store.apply([blob(name, ROWS + n) for n, name in enumerate(("whole", "begun", "offered"))])
     store.apply([blob("own", ROWS + 9, is_own=True)])
@@ -212,7 +212,7 @@ def test_chunks_that_are_not_copied_are_not_said_to_be_here(whole: Path, key: by
     store.close()
     _found, again = recovered(whole, key)
     assert told(again) == {
-        "whole": ("failed", "not_here"), "own": ("failed", "not_here"),
+        "whole": ("complete", ""), "own": ("offering", ""),
         "begun": ("wanted", ""), "offered": ("offered", ""),
     }  # fmt: skip
     again.close()
@@ -228,7 +228,7 @@ def test_it_is_durable_before_it_is_said_to_be_there(
     new = whole.with_name("new.db")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError, match="No space left"):
-        recover(whole, new, key)
+        recover(whole, new, key, now_ms=NOW)
     assert not new.exists()
 
 
@@ -242,7 +242,7 @@ def test_it_can_be_stopped_within_a_table(whole: Path, key: bytes) -> None:
 
     new = whole.with_name("new.db")
     with pytest.raises(CarryOverStoppedError):
-        recover(whole, new, key, progress=until_a_table_is_long)
+        recover(whole, new, key, progress=until_a_table_is_long, now_ms=NOW)
     assert not new.exists()
 
 

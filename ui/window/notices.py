@@ -5,7 +5,7 @@ rest are counted.  Fifty are kept, and the oldest goes first.
 """
 
 from collections.abc import Callable
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout,
 from engine.core.errors import SettingsError
 from engine.events import (
     ClocksAhead,
+    DatabaseDamaged,
     IndexMadeAgain,
     NoticeContent,
     NoticeLevel,
@@ -40,11 +41,14 @@ _BESIDE = 92
 _GRAVITY = {NoticeLevel.ERROR: 0, NoticeLevel.WARNING: 1, NoticeLevel.INFO: 2}
 
 
+Actions: TypeAlias = tuple[tuple[str, Callable[[], None]], ...]
+
+
 class Notice(Struct, frozen=True, kw_only=True):
     key: str
     level: NoticeLevel
     text: str
-    actions: tuple[tuple[str, Callable[[], None]], ...] = ()
+    actions: Actions = ()
     """What the buttons say and do; of several the first is the safer one."""
 
 
@@ -66,8 +70,19 @@ def notice_words(content: NoticeContent) -> str:
                 "What the search knew of your messages was damaged. It is made again; no message "
                 "is lost."
             )
+        case DatabaseDamaged():
+            return tr(
+                "The database is damaged: a part of it cannot be read. Nothing is written over it."
+            )
         case _:
             assert_never(content)
+
+
+def repairing(content: NoticeContent, repair: Callable[[], None] | None) -> Actions:
+    """What a notice about damage offers."""
+    if isinstance(content, DatabaseDamaged) and repair is not None:
+        return ((tr("Close and repair…"), repair),)
+    return ()
 
 
 def _clocks_ahead(content: ClocksAhead) -> str:

@@ -1,5 +1,7 @@
 """Where each engine event goes: the list, the open conversation, the notices, the desktop."""
 
+from collections.abc import Callable
+
 from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
@@ -30,7 +32,7 @@ from ui.list.model import ConversationModel
 from ui.settings import UiSettings
 from ui.tasks import Failure, Tasks
 from ui.translate import tr
-from ui.window.notices import Notice, NoticesBar, notice_words
+from ui.window.notices import Notice, NoticesBar, notice_words, repairing
 from ui.window.pane import ConversationPane
 from ui.window.unsent import UnsentTexts
 
@@ -44,6 +46,8 @@ class Shown(Struct, frozen=True, kw_only=True):
     notifications: Notifications
     settings: UiSettings
     outbox: UnsentTexts
+    repair: Callable[[], None] | None = None
+    """Closes the window and mends the database; None: that is not offered."""
 
 
 def _key_of(purpose: str) -> str:
@@ -164,7 +168,12 @@ class EventRouter(QObject):
 
     def _notice_raised(self, event: NoticeRaised) -> None:
         self._shown.notices.raise_notice(
-            Notice(key=event.key, level=event.level, text=notice_words(event.content))
+            Notice(
+                key=event.key,
+                level=event.level,
+                text=notice_words(event.content),
+                actions=repairing(event.content, self._shown.repair),
+            )
         )
 
     def _notice_cleared(self, event: NoticeCleared) -> None:

@@ -51,6 +51,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     profile_name: str = ""
     erase: Callable[[], None] | None = None
     """Called before the window closes for the profile to be erased; None: that is not offered."""
+    repair: Callable[[], None] | None = None
+    """Called before the window closes for the database to be mended; None: not offered."""
     explains_closing: bool = False
     """Whether it is said, once, that closing the window ends the program."""
     autostart: AutostartPort | None = None
