@@ -87,6 +87,10 @@ def _dispatch(  # noqa: C901, PLR0911 - a table of commands
             from chat_app.restoring import restore
 
             return restore(asked)
+        case "salvage":
+            from chat_app.salvaging import salvage_command
+
+            return salvage_command(asked)
         case "export-log":
             from chat_app.export_log import export_log
 
@@ -245,6 +249,9 @@ def _parser() -> _Parser:
     _add_backup(commands)
     erase = commands.add_parser("erase", help="erase this profile; its name is asked for")
     _add_profile(erase)
+    salvage = commands.add_parser("salvage", help="put what can be read of a damaged profile right")
+    _add_profile(salvage)
+    add_passphrase_options(salvage, default=argparse.SUPPRESS)
     return parser
 
 

@@ -27,10 +27,10 @@ class CarryingOver:
         interrupts: Interrupts,
         *,
         shown_after_s: float = SHOWN_AFTER_S,
-        is_recovery: bool = False,
+        is_salvage: bool = False,
     ) -> None:
-        """``is_recovery``: of what a damaged profile still holds."""
-        self._is_recovery = is_recovery
+        """``is_salvage``: what can be read of a damaged database is copied."""
+        self._is_salvage = is_salvage
         self._settings = settings
         self._interrupts = interrupts
         self._shown_after_s = shown_after_s
@@ -63,7 +63,7 @@ class CarryingOver:
             self._timer = self._loop.call_later(self._shown_after_s, self._show)
 
     def _show(self) -> None:
-        self.window = build_carrying_over(self._settings, is_recovery=self._is_recovery)
+        self.window = build_carrying_over(self._settings, is_salvage=self._is_salvage)
         self.window.closed.connect(self._closed.set)
         self.window.show_share(self._share)
         self.window.show()

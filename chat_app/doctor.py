@@ -6,9 +6,11 @@ well, 1 if something needs attention, 2 if the profile cannot be read at all.
 """
 
 import json
+import sqlite3
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from chat_app.paths import ProfilePaths
 from chat_app.profile_key import key_on_command_line
 from chat_app.settings import Settings
 from chat_app.settings_reading import load_settings
-from engine.core.errors import ConfigError
+from engine.core.errors import ConfigError, StorageError, StorageFault
 from engine.core.history.progress import StoreRecord
 from engine.core.ids import ContentTopic
 from engine.crypto.identity import Identity
@@ -33,10 +35,19 @@ from engine.crypto.sealed import content_topic_of
 from engine.events import OwnClockView
 from engine.persistence.database import damaged_pages, open_readonly
 from engine.persistence.earlier_profile import earlier_profile
+from engine.persistence.file_damage import (
+    FileDamage,
+    examine_files,
+    explained,
+    require_what_was_there,
+)
 from engine.persistence.key_changes import key_ways
 from engine.persistence.lock import is_held
+from engine.persistence.page_trees import page_owners
 from engine.persistence.profile_directory import ProfileDirectory
+from engine.persistence.salvage import kept_damaged
 from engine.persistence.sqlite_store import SqliteProfileStore
+from engine.persistence.storage_thread import DAMAGE
 from engine.runtime.clock_watch import JUDGED_KEY, read_judged
 from engine.runtime.engine import PORT_KEY
 from engine.runtime.own_clock import OFFSET_KEY, read_offset
@@ -47,6 +58,8 @@ from ui.times import off_words
 
 EARLIEST_PLAUSIBLE_CLOCK_S = 1_760_000_000
 """October 2025: a clock before this program was written is wrong."""
+MAX_PAGES_NAMED = 20
+_OF_A_PAGE = "HMAC verification failed for page "
 MAX_ASKED = 16
 """Service nodes, and Stores."""
 
@@ -97,31 +110,89 @@ def _database(
 ) -> None:
     if not directory.has_database():
         findings.sections["database"] = {"present": False}
+        require_what_was_there(directory)
         findings.attention.append("This profile was never opened: it has no database yet.")
         return
     key = key_on_command_line(directory, passphrase, force_key_file=settings.storage.key == "file")
     ways = key_ways(directory)
-    connection = open_readonly(directory.database, key.key)
+    section: dict[str, object] = {
+        "present": True,
+        "bytes": _bytes_on_disk(directory.database),
+        "key": "passphrase" if ways.place is None else ways.place.value,
+        "passphrase": ways.has_passphrase,
+    }
+    findings.sections["database"] = section
+    if kept := kept_damaged(directory):
+        section["kept_damaged"] = ", ".join(path.name for path in kept)
+    if (earlier := earlier_profile(directory)) is not None:
+        section["earlier_profile"] = str(earlier)
+    try:
+        _read(directory, key.key, findings, settings.network.cluster)
+    except StorageError as error:
+        if error.fault not in DAMAGE:
+            raise
+        explanation = explained(directory.database, key.key, error)
+        if explanation.fault is not StorageFault.DAMAGED:
+            raise
+        findings.attention.append(f"Not all of this page could be read. {explanation}")
+    if findings.sections["database"].get("damage"):
+        findings.attention.append("`causerie salvage` repairs what can be read.")
+
+
+def _read(directory: ProfileDirectory, key: bytes, findings: Findings, cluster: int) -> None:
+    """Raises StorageError where the database is damaged."""
+    section = findings.sections["database"]
+    if not is_held(directory):  # Else it changes while it is looked at.
+        damage = examine_files(directory.database, key)
+        section["damaged_pages"] = len(damage.unreadable)
+        if not damage.is_whole:
+            section["damage"] = ", ".join(_file_damage(damage))
+            findings.attention.append(f"The database is damaged: {section['damage']}.")
+        if damage.frames_lost:
+            return  # Opening it would forget them.
+    connection = open_readonly(directory.database, key)
     store = SqliteProfileStore(connection)
     try:
         damaged = damaged_pages(connection)
-        findings.sections["database"] = {
-            "present": True,
-            "bytes": _bytes_on_disk(directory.database),
-            "key": "passphrase" if ways.place is None else ways.place.value,
-            "passphrase": ways.has_passphrase,
-            "damaged_pages": len(damaged),
-        }
-        if (earlier := earlier_profile(directory)) is not None:
-            findings.sections["database"]["earlier_profile"] = str(earlier)
+        section["damaged_pages"] = len(damaged)
         if damaged:
-            findings.attention.append(f"The database is damaged: {len(damaged)} findings.")
+            named = ", ".join(_named(directory.database, key, connection, damaged))
+            section["damage"] = named
+            findings.attention.append(f"The database is damaged: {len(damaged)} findings; {named}.")
         _identity(store, findings)
-        _open_channels(store, findings, settings.network.cluster)
+        _open_channels(store, findings, cluster)
         _network(store, findings)
         _clock(store, findings)
     finally:
         store.close()
+
+
+def _file_damage(damage: FileDamage) -> Iterator[str]:
+    if damage.unreadable:
+        yield f"pages {_some(str(page) for page in damage.unreadable)}"
+    if damage.frames_lost:
+        yield f"{damage.frames_lost} pages of the write-ahead log"
+    if damage.is_cut:
+        yield "the file ends within a page"
+
+
+def _named(
+    database: Path, key: bytes, connection: sqlite3.Connection, damaged: Sequence[str]
+) -> Iterator[str]:
+    """Which tables and indexes damaged pages belong to."""
+    numbers = [int(text.rpartition(" ")[2]) for text in damaged if text.startswith(_OF_A_PAGE)]
+    owners = page_owners(connection, database, key, numbers)
+    pages = Counter(owners.get(number, "long values, or nothing") for number in numbers)
+    yield from (f"{count} of {owner}" for owner, count in sorted(pages.items()))
+    if len(numbers) < len(damaged):
+        yield f"{len(damaged) - len(numbers)} contradictions"
+
+
+def _some(values: Iterable[str]) -> str:
+    named = list(values)
+    more = len(named) - MAX_PAGES_NAMED
+    said = ", ".join(named[:MAX_PAGES_NAMED])
+    return f"{said} and {more} more" if more > 0 else said
 
 
 def _bytes_on_disk(database: Path) -> int:

@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
+
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import causes_of
 from chat_app.paths import ProfilePaths
@@ -31,11 +33,13 @@ from engine.core.errors import (
     TransportError,
     TransportFault,
 )
+from engine.persistence.salvage import report_lines
 from ui.app import build_failed_start
-from ui.failed_start import FailedStart, RecoveredRows, StartAction
+from ui.failed_start import FailedStart, LostRows, SalvagedRows, StartAction
 
 if TYPE_CHECKING:
-    from chat_app.recovering import RecoveredProfile
+    from chat_app.salvaging import SalvagedProfile
+    from engine.persistence.recovery import LostMessages
 
 UNSEEN: Final = frozenset({"offscreen", "minimal", "minimalegl", "vnc"})
 _LOG_LINES: Final = 200
@@ -72,42 +76,61 @@ def can_be_seen() -> bool:
     return os.environ.get("QT_QPA_PLATFORM", "").partition(":")[0] not in UNSEEN
 
 
-def ask_about(error: Exception, paths: ProfilePaths) -> StartAction:
-    """Show a window until something is chosen."""
-    return _ask(failed_start(error, paths))
+def ask_about(error: Exception, paths: ProfilePaths, *, offers_salvage: bool = True) -> StartAction:
+    """Show a window until something is chosen.
+
+    ``offers_salvage``: where the database is damaged; not if that was just tried.
+    """
+    failed = failed_start(error, paths)
+    if not offers_salvage:
+        rest = tuple(one for one in failed.actions if one is not StartAction.SALVAGE)
+        failed = structs.replace(failed, actions=rest)
+    return _ask(failed)
 
 
-def ask_about_recovered(made: "RecoveredProfile") -> StartAction:
-    """Likewise: what came over, and whether to open it."""
-    return _ask(recovered_start(made))
+def ask_about_salvaged(made: "SalvagedProfile") -> StartAction:
+    """Likewise: what came over and what is gone, and whether to open it."""
+    return _ask(salvaged_start(made))
 
 
-def recovered_start(made: "RecoveredProfile") -> FailedStart:
-    rows = dict(made.found.rows)
+def salvaged_start(made: "SalvagedProfile") -> FailedStart:
+    found = made.salvaged.found
+    rows = dict(found.rows)
     named = {kind: rows.pop(kind, 0) for kind in ("conversation", "message", "contact", "file")}
     return FailedStart(
         error=None,
-        details=", ".join(f"{name}: {count}" for name, count in sorted(made.found.rows.items())),
+        details=", ".join(f"{name}: {count}" for name, count in sorted(found.places.items())),
         folder=made.paths.directory,
-        actions=(StartAction.OPEN_RECOVERED,),
-        report=lambda: "\n".join(_recovered_report(made)) + "\n",
-        recovered=RecoveredRows(
-            profile=made.paths.name,
+        actions=(StartAction.OPEN_SALVAGED,),
+        report=lambda: "\n".join(_salvage_report(made)) + "\n",
+        salvaged=SalvagedRows(
+            kept_as=made.salvaged.damaged.name,
             conversations=named["conversation"],
             messages=named["message"],
             people=named["contact"],
             files=named["file"],
             others=sum(rows.values()),
-            unreadable=made.found.unreadable,
+            unreadable=found.unreadable,
+            mended=len(found.pages.mended),
+            lost=tuple(_lost_words(one) for one in found.lost),
+            asked_for=found.asked_for,
         ),
     )
 
 
-def _recovered_report(made: "RecoveredProfile") -> Iterator[str]:
+def _lost_words(one: "LostMessages") -> LostRows:
+    return LostRows(
+        conversation=one.conversation,
+        messages=one.messages,
+        first_ms=one.first_ms,
+        last_ms=one.last_ms,
+    )
+
+
+def _salvage_report(made: "SalvagedProfile") -> Iterator[str]:
     yield f"causerie {importlib.metadata.version('causerie')}"
-    yield f"recovered into {made.paths.directory}"
-    yield f"places that could not be read: {made.found.unreadable}"
-    yield from (f"  {name}: {count}" for name, count in sorted(made.found.rows.items()))
+    yield f"salvaged in {made.paths.directory}"
+    yield from report_lines(made.salvaged.found)
 
 
 def _ask(failed: FailedStart) -> StartAction:
@@ -146,7 +169,7 @@ def failed_start(error: Exception, paths: ProfilePaths) -> FailedStart:
     )
 
 
-def _actions(error: Exception) -> tuple[StartAction, ...]:
+def _actions(error: Exception) -> tuple[StartAction, ...]:  # noqa: PLR0911 - a table of errors
     match error:
         case SettingsError(flaw=flaw) if flaw in _LOST_WITH_THE_FILE:
             return StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN
@@ -155,7 +178,9 @@ def _actions(error: Exception) -> tuple[StartAction, ...]:
         case TransportError(fault=TransportFault.CANNOT_LISTEN) if not _is_of_address(error):
             return StartAction.ANY_PORT, StartAction.TRY_AGAIN
         case StorageError(fault=StorageFault.DAMAGED):
-            return StartAction.READ_WHAT_CAN_BE, StartAction.RESTORE, StartAction.TRY_AGAIN
+            return StartAction.SALVAGE, StartAction.RESTORE, StartAction.TRY_AGAIN
+        case StorageError(fault=StorageFault.DATABASE_GONE):
+            return StartAction.RESTORE, StartAction.TRY_AGAIN
         case StorageError(fault=fault) if fault in _NO_WAY_IN:
             return StartAction.TRY_AGAIN, StartAction.RESTORE
         case _:

@@ -29,7 +29,7 @@ from chat_app.delivery_recording import RecordOptions, delivery_directory, make_
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
-from chat_app.failed_start import ask_about, ask_about_recovered, can_be_seen, set_settings_aside
+from chat_app.failed_start import ask_about, ask_about_salvaged, can_be_seen, set_settings_aside
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl
@@ -47,7 +47,14 @@ from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
-from engine.core.errors import ChatError, SettingsUnwritableError, TransportError, TransportFault
+from engine.core.errors import (
+    ChatError,
+    SettingsUnwritableError,
+    StorageError,
+    StorageFault,
+    TransportError,
+    TransportFault,
+)
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
 from engine.persistence.erase import is_being_erased
@@ -146,24 +153,34 @@ def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
             if not can_be_seen() or options.measure_start_ns is not None:
                 raise
             options = _told_once(error, options)
-            action = ask_about(error, paths)
-            opened = _to_be_opened(action, paths, keys)
-            if opened is None:
+            chosen = _after_failure(error, paths, keys)
+            if chosen is None:
+                return 0
+            action, paths = chosen
+            if action is StartAction.QUIT:
                 raise
-            paths = opened
 
 
-def _to_be_opened(action: StartAction, paths: ProfilePaths, keys: Keys) -> ProfilePaths | None:
-    """The profile of the next try, which may be made first; None: there is no further try."""
-    match action:
-        case StartAction.QUIT:
-            return None
-        case StartAction.RESTORE:
-            return _restored_beside(paths)
-        case StartAction.READ_WHAT_CAN_BE:
-            return _recovered(paths, keys)
-        case _:
-            return paths
+def _after_failure(
+    error: Exception, paths: ProfilePaths, keys: Keys
+) -> tuple[StartAction, ProfilePaths] | None:
+    """What is to be done before the next try, and in which profile; None: nothing is left to do."""
+    action = ask_about(error, paths)
+    if action is StartAction.SALVAGE:
+        from chat_app.salvaging import salvage_in_window  # noqa: PLC0415 - seldom wanted
+
+        try:
+            made = salvage_in_window(paths, keys.of(paths))
+        except CarryOverStoppedError:
+            return StartAction.QUIT, paths
+        except ChatError as worse:
+            action = ask_about(worse, paths, offers_salvage=False)
+        else:
+            action = ask_about_salvaged(made)
+            return None if action is StartAction.QUIT else (action, paths)
+    if action is StartAction.RESTORE:
+        return action, _restored_beside(paths)
+    return action, paths
 
 
 def _erase(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
@@ -198,23 +215,6 @@ def _restored(paths: ProfilePaths) -> bool:
     from chat_app.restoring import restore_in_window  # noqa: PLC0415 - seldom wanted
 
     return restore_in_window(paths)
-
-
-def _recovered(paths: ProfilePaths, keys: Keys) -> ProfilePaths | None:
-    """The profile that was made of a damaged one; None: none was made, or it is not to be opened.
-
-    Why none could be made is said in a window, too.
-    """
-    from chat_app.recovering import recover_in_window  # noqa: PLC0415 - seldom wanted
-
-    try:
-        made = recover_in_window(paths, keys.of(paths))
-    except CarryOverStoppedError:
-        return None
-    except ChatError as error:
-        ask_about(error, paths)
-        return None
-    return made.paths if ask_about_recovered(made) is StartAction.OPEN_RECOVERED else None
 
 
 def open_or_hand_over(paths: ProfilePaths, options: WindowOptions, keys: Keys | None = None) -> int:
@@ -307,7 +307,7 @@ async def _run(
             progress=carrying_over.progress,
             key=opened.key,
         )
-        restore_asked, erase_asked = asyncio.Event(), asyncio.Event()
+        restore_asked, erase_asked, repair_asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
         daily = RollingBackups(
             paths,
             engine,
@@ -336,6 +336,7 @@ async def _run(
                     ),
                     profile_name=paths.name,
                     erase=erase_asked.set,
+                    repair=repair_asked.set,
                 )
                 async with daily.running(kept):
                     window = await _show_windows(
@@ -349,6 +350,8 @@ async def _run(
         raise RestoreAskedError
     if erase_asked.is_set():
         raise EraseAskedError
+    if repair_asked.is_set():
+        raise StorageError("The database was damaged while the program ran.", StorageFault.DAMAGED)
     return interrupts.status
 
 

@@ -39,11 +39,11 @@ def build_failed_start(failed: FailedStart) -> FailedStartWindow:
     return FailedStartWindow(failed)
 
 
-def build_carrying_over(settings: UiSettings, *, is_recovery: bool = False) -> CarryingOverWindow:
+def build_carrying_over(settings: UiSettings, *, is_salvage: bool = False) -> CarryingOverWindow:
     """Likewise; it needs no engine."""
     speak(settings.language)
     Looks(settings).apply()
-    return CarryingOverWindow(is_recovery=is_recovery)
+    return CarryingOverWindow(is_salvage=is_salvage)
 
 
 def build_unlocking(

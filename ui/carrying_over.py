@@ -21,8 +21,8 @@ class CarryingOverWindow(Area):
     closed = Signal()
     """By the user: to be stopped."""
 
-    def __init__(self, *, is_recovery: bool = False) -> None:
-        """``is_recovery``: what a damaged profile still holds is copied."""
+    def __init__(self, *, is_salvage: bool = False) -> None:
+        """``is_salvage``: what can be read of a damaged database is copied."""
         super().__init__("canvas")
         self.setWindowTitle("Causerie")
         self.setWindowIcon(app_icon())
@@ -31,9 +31,12 @@ class CarryingOverWindow(Area):
             "This happens once and may take minutes. You may stop it: nothing is lost, and"
             " the next start begins anew."
         )
-        if is_recovery:
-            title = tr("What can be read is copied")
-            words = tr("The damaged profile stays as it is. You may stop it.")
+        if is_salvage:
+            title = tr("The database is being repaired")
+            words = tr(
+                "What can be read is copied; the damaged database stays as it is. You may stop it:"
+                " nothing has changed then."
+            )
         self.title = Text(title, face="heading", strong=True, wrap=True)
         self.words = Text(words, colour="ink2", wrap=True)
         self.line = ProgressLine(tr("Messages carried over"))

@@ -15,16 +15,25 @@ from PySide6.QtGui import QCloseEvent, QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import QBoxLayout, QFileDialog, QHBoxLayout, QVBoxLayout
 
 from engine.core.errors import ChatError, SettingsError, StorageError, StorageFault
+from engine.core.ids import UnixMs
 from ui.controls import Area, Button, Text
 from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.icons import app_icon
 from ui.theme import current_theme
+from ui.times import date_words, moment
 from ui.translate import tr
 
 _WIDTH = 520
 _EDGE, _GAP = 24, 12
 _LONGEST = 1_000
+_MOST_LOST = 5
+"""Conversations that lost messages; there may be hundreds."""
+_OF_THE_DATABASE = (
+    StorageFault.DAMAGED,
+    StorageFault.NOT_DECRYPTED,
+    StorageFault.DATABASE_GONE,
+)
 REPORT_NAME = "causerie-report.txt"
 
 
@@ -35,19 +44,28 @@ class StartAction(StrEnum):
     USE_DEFAULTS = "use_defaults"
     """Set the settings file aside."""
     ANY_PORT = "any_port"
-    READ_WHAT_CAN_BE = "read_what_can_be"
-    """Copy it into a profile beside the damaged one."""
+    SALVAGE = "salvage"
+    """Put what can be read of a damaged database in its place, and keep that beside it."""
     RESTORE = "restore"
     """A backup, into a profile beside the one that cannot be opened."""
-    OPEN_RECOVERED = "open_recovered"
+    OPEN_SALVAGED = "open_salvaged"
     QUIT = "quit"
 
 
-class RecoveredRows(Struct, frozen=True, kw_only=True):
-    """How much came over."""
+class LostRows(Struct, frozen=True, kw_only=True):
+    """Messages of one conversation that the damage took."""
 
-    profile: str
-    """The new one's name."""
+    conversation: str
+    messages: int
+    first_ms: UnixMs
+    last_ms: UnixMs
+
+
+class SalvagedRows(Struct, frozen=True, kw_only=True):
+    """How much came over, and what is gone."""
+
+    kept_as: str
+    """The damaged database's new name."""
     conversations: int
     messages: int
     people: int
@@ -56,6 +74,11 @@ class RecoveredRows(Struct, frozen=True, kw_only=True):
     """Rows of all other kinds."""
     unreadable: int
     """Places that could not be read."""
+    mended: int = 0
+    """Pages of which one bit had changed."""
+    lost: tuple[LostRows, ...] = ()
+    asked_for: int = 0
+    """Messages that others are asked for."""
 
 
 class FailedStart(Struct, frozen=True, kw_only=True):
@@ -67,11 +90,11 @@ class FailedStart(Struct, frozen=True, kw_only=True):
     actions: tuple[StartAction, ...] = (StartAction.TRY_AGAIN,)
     """Besides quitting, the likeliest to help first."""
     report: Callable[[], str]
-    recovered: RecoveredRows | None = None
-    """It did not fail: a new profile was made of a damaged one."""
+    salvaged: SalvagedRows | None = None
+    """It did not fail: what could be read of a damaged database is in its place."""
 
 
-def recovered_words(rows: RecoveredRows) -> str:
+def salvaged_words(rows: SalvagedRows) -> str:
     came = tr("Came over: {conversations}, {messages}, {people}, {files}, {others}.").format(
         conversations=tr("%n conversations", "%n conversation", rows.conversations),
         messages=tr("%n messages", "%n message", rows.messages),
@@ -79,19 +102,48 @@ def recovered_words(rows: RecoveredRows) -> str:
         files=tr("%n files", "%n file", rows.files),
         others=tr("%n other records", "%n other record", rows.others),
     )
-    lost = tr(
-        "%n places could not be read; each held one row or more. Others may still have what is"
-        " missing, and it is asked for.",
-        "%n place could not be read; it held one row or more. Others may still have what is"
-        " missing, and it is asked for.",
-        rows.unreadable,
+    kept = tr("The damaged database is kept as {name}, with a report of this beside it.").format(
+        name=one_line(rows.kept_as, 80)
     )
+    return "\n\n".join((came, _what_is_gone(rows), kept))
+
+
+def _what_is_gone(rows: SalvagedRows) -> str:
     if not rows.unreadable:
-        lost = tr("Nothing that could be found was left out.")
-    where = tr("They are in the profile {name}; the damaged one stays as it is.").format(
-        name=one_line(rows.profile, 60)
+        whole = tr("Nothing that could be found is missing.")
+        mended = tr(
+            "On %n pages one bit had changed; they are as they were.",
+            "On %n page one bit had changed; it is as it was.",
+            rows.mended,
+        )
+        return f"{mended} {whole}" if rows.mended else whole
+    places = tr("%n places could not be read.", "%n place could not be read.", rows.unreadable)
+    lines = [_lost_line(lost) for lost in rows.lost[:_MOST_LOST]]
+    if (more := len(rows.lost) - _MOST_LOST) > 0:
+        lines.append(tr("… and in %n others.", "… and in %n other.", more))
+    asked = tr(
+        "%n messages are asked for again: members and Stores may have them.",
+        "%n message is asked for again: members and Stores may have it.",
+        rows.asked_for,
     )
-    return f"{came} {lost} {where}"
+    return "\n".join((places, *lines, *((asked,) if rows.asked_for else ())))
+
+
+def _lost_line(lost: LostRows) -> str:
+    return tr("{conversation}: {messages} gone, of {when}").format(
+        conversation=one_line(lost.conversation, 60) or tr("without a name"),
+        messages=tr("%n messages", "%n message", lost.messages),
+        when=_span(lost.first_ms, lost.last_ms),
+    )
+
+
+def _span(first_ms: UnixMs, last_ms: UnixMs) -> str:
+    first, last = (_day(at_ms) for at_ms in (first_ms, last_ms))
+    return first if first == last else tr("{first} to {last}").format(first=first, last=last)
+
+
+def _day(at_ms: UnixMs) -> str:
+    return date_words(moment(at_ms))
 
 
 def _action_words(action: StartAction) -> str:  # noqa: PLR0911 - a table of actions
@@ -102,27 +154,27 @@ def _action_words(action: StartAction) -> str:  # noqa: PLR0911 - a table of act
             return tr("Use default settings")
         case StartAction.ANY_PORT:
             return tr("Use any free port")
-        case StartAction.READ_WHAT_CAN_BE:
-            return tr("Copy what can be read")
+        case StartAction.SALVAGE:
+            return tr("Repair the database")
         case StartAction.RESTORE:
             return tr("Restore a backup")
-        case StartAction.OPEN_RECOVERED:
-            return tr("Open the new profile")
+        case StartAction.OPEN_SALVAGED:
+            return tr("Open Causerie")
         case StartAction.QUIT:
             return tr("Quit")
 
 
 def _title(failed: FailedStart) -> str:
-    if failed.recovered is not None:
-        return tr("What could be read was copied")
+    if failed.salvaged is not None:
+        return tr("The database was repaired")
     if isinstance(failed.error, SettingsError):
         return tr("The settings cannot be used")
     return tr("Causerie could not start")
 
 
 def _words(failed: FailedStart) -> str:
-    if failed.recovered is not None:
-        return recovered_words(failed.recovered)
+    if failed.salvaged is not None:
+        return salvaged_words(failed.salvaged)
     if failed.error is None:
         return tr("Something went wrong that should not. Please send a report to its makers.")
     said = error_words(failed.error)
@@ -135,18 +187,22 @@ def _words(failed: FailedStart) -> str:
             "Default settings do without it; your file is kept beside the new one."
         )
         return f"{said} {kept}"
-    if isinstance(failed.error, StorageError) and failed.error.fault in (
-        StorageFault.DAMAGED,
-        StorageFault.NOT_DECRYPTED,
-    ):
-        kept = tr(
-            "Nothing was changed. A backup is restored into a new profile; this one stays as it is."
-        )
-        if StartAction.READ_WHAT_CAN_BE in failed.actions:
-            copied = tr("Without one, what can be read is copied into a new profile.")
-            kept = f"{kept} {copied}"
-        return f"{said} {kept}"
+    if isinstance(failed.error, StorageError) and failed.error.fault in _OF_THE_DATABASE:
+        return f"{said} {_what_can_be_done(failed)}"
     return said
+
+
+def _what_can_be_done(failed: FailedStart) -> str:
+    backup = tr(
+        "Nothing was changed. A backup is restored into a new profile; this one stays as it is."
+    )
+    if StartAction.SALVAGE not in failed.actions:
+        return backup
+    repaired = tr(
+        "Repairing it puts what can be read in its place, keeps the damaged one beside it, and"
+        " asks others for what is missing."
+    )
+    return f"{repaired} {backup}"
 
 
 class FailedStartWindow(Area):

@@ -57,8 +57,7 @@ def require_what_was_there(directory: ProfileDirectory) -> None:
             for path in (files.kept, files.log, directory.archive)
             if path.exists() and path.stat().st_size
         ]
-        if not traces and directory.files.is_dir():
-            traces = [*directory.files.iterdir()][:1]
+        traces += directory.path.glob(f"{directory.database.name}.salvaged-*")
     if traces:
         what = "empty" if directory.database.exists() else "gone"
         raise StorageError(

@@ -34,6 +34,7 @@ from engine.persistence.errors import (
     TooSoonError,
     WrongPassphraseError,
 )
+from engine.persistence.file_damage import require_what_was_there
 from engine.persistence.key_header_file import read_key_header, write_key_header
 from engine.persistence.key_places import (
     KEYRING_SERVICE,
@@ -109,6 +110,7 @@ def obtain_database_key(
                 raise
     elif directory.has_database() or directory.key_file.exists():
         return key_without_header(directory, force_key_file=force_key_file)
+    require_what_was_there(directory)
     key = secrets.token_bytes(KEY_BYTES)
     way = new_place(directory, key, force_key_file=force_key_file)
     write_key_header(directory, header_of((way,), key))

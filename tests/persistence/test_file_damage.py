@@ -19,6 +19,7 @@ from engine.persistence.file_damage import (
     require_readable_log,
     require_what_was_there,
 )
+from engine.persistence.key import obtain_database_key
 from engine.persistence.page_trees import keep_list_of_tables, page_owners, tree
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.recovery import Recovered, recover
@@ -88,12 +89,12 @@ def test_an_empty_profile_is_not_begun_where_one_was(
     assert refused.value.fault is StorageFault.DATABASE_GONE
 
 
-def test_files_of_messages_are_a_trace_too(directory: ProfileDirectory) -> None:
-    directory.files.mkdir()
-    require_what_was_there(directory)
-    (directory.files / "chunk").touch()
+def test_no_new_key_is_made_where_a_database_was(directory: ProfileDirectory) -> None:
+    """It would take the place of the key that opens what is left of it."""
+    DatabaseFiles(directory.database).kept.write_bytes(b"something")
     with pytest.raises(StorageError, match="gone"):
-        require_what_was_there(directory)
+        obtain_database_key(directory, force_key_file=True)
+    assert [path.name for path in directory.path.iterdir()] == ["causerie.db.tables"]
 
 
 def test_a_first_start_that_was_killed_may_begin_again(directory: ProfileDirectory) -> None:

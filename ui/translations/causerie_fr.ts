@@ -192,6 +192,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n messages are asked for again: members and Stores may have them.</source>
+        <comment>%n message is asked for again: members and Stores may have it.</comment>
+        <translation>
+            <numerusform>%n message est redemandé&#xa0;: des membres ou des Stores l’ont peut-être.</numerusform>
+            <numerusform>%n messages sont redemandés&#xa0;: des membres ou des Stores les ont peut-être.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n messages beyond what one author may send in a day; kept aside, or known by their ids alone.</source>
         <comment>%n message beyond what one author may send in a day; kept aside, or known by their ids alone.</comment>
         <translation>
@@ -496,11 +504,11 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n places could not be read; each held one row or more. Others may still have what is missing, and it is asked for.</source>
-        <comment>%n place could not be read; it held one row or more. Others may still have what is missing, and it is asked for.</comment>
+        <source>%n places could not be read.</source>
+        <comment>%n place could not be read.</comment>
         <translation>
-            <numerusform>%n endroit n’a pas pu être lu&#x202f;; il contenait une ligne ou plus. D’autres ont peut-être encore ce qui manque, et on le leur demande.</numerusform>
-            <numerusform>%n endroits n’ont pas pu être lus&#x202f;; chacun contenait une ligne ou plus. D’autres ont peut-être encore ce qui manque, et on le leur demande.</numerusform>
+            <numerusform>%n endroit n’a pas pu être lu.</numerusform>
+            <numerusform>%n endroits n’ont pas pu être lus.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -1376,6 +1384,10 @@
         <translation>Fermer</translation>
     </message>
     <message>
+        <source>Close and repair…</source>
+        <translation>Fermer et réparer…</translation>
+    </message>
+    <message>
         <source>Close the panel</source>
         <translation>Fermer le panneau</translation>
     </message>
@@ -1546,10 +1558,6 @@
     <message>
         <source>Copy the proof</source>
         <translation>Copier la preuve</translation>
-    </message>
-    <message>
-        <source>Copy what can be read</source>
-        <translation>Copier ce qui peut être lu</translation>
     </message>
     <message>
         <source>Copy, select everything</source>
@@ -3176,8 +3184,8 @@
         <translation>Rien de plus n’a été trouvé&#xa0;: {back_to}.</translation>
     </message>
     <message>
-        <source>Nothing that could be found was left out.</source>
-        <translation>Rien de ce qui pouvait être trouvé n’a été omis.</translation>
+        <source>Nothing that could be found is missing.</source>
+        <translation>Il ne manque rien de ce qui pouvait être retrouvé.</translation>
     </message>
     <message>
         <source>Nothing was changed. A backup is restored into a new profile; this one stays as it is.</source>
@@ -3238,6 +3246,14 @@
     <message>
         <source>Older messages are still being indexed: {share} % can be found.</source>
         <translation>Les messages plus anciens sont en cours d’indexation&#xa0;: {share}&#xa0;% peuvent être trouvés.</translation>
+    </message>
+    <message numerus="yes">
+        <source>On %n pages one bit had changed; they are as they were.</source>
+        <comment>On %n page one bit had changed; it is as it was.</comment>
+        <translation>
+            <numerusform>Sur %n page, un bit avait changé&#x202f;; elle est comme avant.</numerusform>
+            <numerusform>Sur %n pages, un bit avait changé&#x202f;; elles sont comme avant.</numerusform>
+        </translation>
     </message>
     <message>
         <source>On a message</source>
@@ -3346,10 +3362,6 @@
     <message>
         <source>Open the folder</source>
         <translation>Ouvrir le dossier</translation>
-    </message>
-    <message>
-        <source>Open the new profile</source>
-        <translation>Ouvrir le nouveau profil</translation>
     </message>
     <message>
         <source>Open the settings file</source>
@@ -3640,12 +3652,20 @@
         <translation>Renommer…</translation>
     </message>
     <message>
+        <source>Repair the database</source>
+        <translation>Réparer la base de données</translation>
+    </message>
+    <message>
         <source>Repaired: a member sent it again</source>
         <translation>Réparé&#xa0;: un membre l’a renvoyé</translation>
     </message>
     <message>
         <source>Repaired: {name} sent it again</source>
         <translation>Réparé&#xa0;: {name} l’a renvoyé</translation>
+    </message>
+    <message>
+        <source>Repairing it puts what can be read in its place, keeps the damaged one beside it, and asks others for what is missing.</source>
+        <translation>La réparer met à sa place ce qui peut être lu, garde à côté la base endommagée et demande aux autres ce qui manque.</translation>
     </message>
     <message>
         <source>Reply</source>
@@ -4204,8 +4224,8 @@
         <translation>La conversation de cette notification n’est plus ici.</translation>
     </message>
     <message>
-        <source>The damaged profile stays as it is. You may stop it.</source>
-        <translation>Le profil endommagé reste tel quel. Vous pouvez arrêter.</translation>
+        <source>The damaged database is kept as {name}, with a report of this beside it.</source>
+        <translation>La base endommagée est gardée sous le nom {name}, avec un rapport à côté.</translation>
     </message>
     <message>
         <source>The database cannot be decrypted: either its key is another one, or the file was damaged.</source>
@@ -4216,12 +4236,28 @@
         <translation>Le fichier de la base de données ne peut pas être ouvert.</translation>
     </message>
     <message>
+        <source>The database is being repaired</source>
+        <translation>Réparation de la base de données</translation>
+    </message>
+    <message>
         <source>The database is damaged.</source>
         <translation>La base de données est endommagée.</translation>
     </message>
     <message>
+        <source>The database is damaged: a part of it cannot be read. Nothing is written over it.</source>
+        <translation>La base de données est endommagée&#xa0;: une partie ne peut pas être lue. Rien n’est écrit par-dessus.</translation>
+    </message>
+    <message>
         <source>The database may only be read.</source>
         <translation>La base de données ne peut qu’être lue.</translation>
+    </message>
+    <message>
+        <source>The database of this profile is gone or empty, though the profile was used.</source>
+        <translation>La base de données de ce profil a disparu ou est vide, alors que le profil a servi.</translation>
+    </message>
+    <message>
+        <source>The database was repaired</source>
+        <translation>La base de données a été réparée</translation>
     </message>
     <message>
         <source>The default is used instead.</source>
@@ -4586,10 +4622,6 @@
     <message>
         <source>They are asked whether they want to talk to you.</source>
         <translation>On lui demande si elle veut discuter avec vous.</translation>
-    </message>
-    <message>
-        <source>They are in the profile {name}; the damaged one stays as it is.</source>
-        <translation>Tout est dans le profil {name}&#x202f;; celui qui est endommagé reste tel quel.</translation>
     </message>
     <message numerus="yes">
         <source>They are in {groups} and %n more of your groups.</source>
@@ -5220,12 +5252,8 @@
         <translation>Ce qu’on peut faire de {address}</translation>
     </message>
     <message>
-        <source>What can be read is copied</source>
-        <translation>Ce qui peut être lu est copié</translation>
-    </message>
-    <message>
-        <source>What could be read was copied</source>
-        <translation>Ce qui pouvait être lu a été copié</translation>
+        <source>What can be read is copied; the damaged database stays as it is. You may stop it: nothing has changed then.</source>
+        <translation>Ce qui peut être lu est copié&#x202f;; la base endommagée reste comme elle est. Vous pouvez l’arrêter&#xa0;: rien n’aura changé.</translation>
     </message>
     <message>
         <source>What is kept on this device, and for how long.</source>
@@ -5418,10 +5446,6 @@
     <message>
         <source>Without it, a notification says only who wrote.</source>
         <translation>Sans cela, une notification dit seulement qui a écrit.</translation>
-    </message>
-    <message>
-        <source>Without one, what can be read is copied into a new profile.</source>
-        <translation>Sans sauvegarde, ce qui est lisible est copié dans un nouveau profil.</translation>
     </message>
     <message>
         <source>Works without internet. Others there can see that this device is here.</source>
@@ -7092,6 +7116,10 @@
         <translation>retirer la demande</translation>
     </message>
     <message>
+        <source>without a name</source>
+        <translation>sans nom</translation>
+    </message>
+    <message>
         <source>without an id</source>
         <translation>sans identifiant</translation>
     </message>
@@ -7132,6 +7160,10 @@
         </translation>
     </message>
     <message>
+        <source>{conversation}: {messages} gone, of {when}</source>
+        <translation>{conversation}&#xa0;: {messages} en moins, du {when}</translation>
+    </message>
+    <message>
         <source>{date}, {time}</source>
         <translation>{date}, {time}</translation>
     </message>
@@ -7154,6 +7186,10 @@
     <message>
         <source>{file}: {text}</source>
         <translation>{file}&#xa0;: {text}</translation>
+    </message>
+    <message>
+        <source>{first} to {last}</source>
+        <translation>{first} au {last}</translation>
     </message>
     <message>
         <source>{given} days: allowed are 1 to {limit}</source>
@@ -7630,6 +7666,14 @@
     <message>
         <source>“{name}” is too large: a file can have {most}.</source>
         <translation>«&#xa0;{name}&#xa0;» est trop volumineux&#xa0;: un fichier peut avoir {most}.</translation>
+    </message>
+    <message numerus="yes">
+        <source>… and in %n others.</source>
+        <comment>… and in %n other.</comment>
+        <translation>
+            <numerusform>… et dans %n autre.</numerusform>
+            <numerusform>… et dans %n autres.</numerusform>
+        </translation>
     </message>
 </context>
 </TS>
