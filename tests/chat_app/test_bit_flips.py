@@ -16,8 +16,8 @@ from typing import Final
 import pytest
 
 from chat_app.compose import open_store
-from chat_app.settings import load_what_is_right
 from chat_app.settings_file import default_text
+from chat_app.settings_reading import load_what_is_right
 from engine.core.blobs.manifest import ChunkName
 from engine.core.errors import SettingsError, StorageError, StorageFault
 from engine.core.ids import UnixMs
@@ -44,7 +44,14 @@ CHUNK: Final = b"sealed" * 500
 CHUNK_NAME: Final = ChunkName(hashlib.sha256(CHUNK).digest())
 DATABASE: Final = ("causerie.db", "causerie.db-wal")
 SAID_TWICE: Final = ("causerie.db-shm", "causerie.db.tables")
-FILES: Final = (*DATABASE, *DATABASE, *SAID_TWICE, "database.key", "settings.toml", "blobs")
+NO_WAY_IN: Final = (
+    StorageFault.NO_KEY,
+    StorageFault.NOT_DECRYPTED,
+    StorageFault.KEYS_DAMAGED,
+    StorageFault.KEYS_FOREIGN,
+)
+KEYS: Final = ("database.keys", "database.keys.copy", "database.secret")
+FILES: Final = (*DATABASE, *DATABASE, *SAID_TWICE, *KEYS, "settings.toml", "blobs")
 """Those that hold everything are chosen more often."""
 
 
@@ -126,8 +133,8 @@ class Trial:
                 assert chunks.read(CHUNK_NAME) is None
                 assert keep_chunk(self.directory).read(CHUNK_NAME) == CHUNK  # As a peer has it.
                 return "found at reading it"
-            case "database.key":
-                return self.key_file()
+            case name if name in KEYS:
+                return self.key()
             case _:
                 return self.database()
 
@@ -142,16 +149,17 @@ class Trial:
         same = read.settings == load_what_is_right(self.pristine.closed / self.name).settings
         return "without effect" if same else "another allowed value"
 
-    def key_file(self) -> str:
+    def key(self) -> str:
+        """The header is there twice; the secret that opens it is there once."""
         before = (self.place / "causerie.db").read_bytes()
         try:
             store = open_store(self.copy(), force_key_file=True).store
         except StorageError as error:
-            return said(error, StorageFault.NO_KEY, StorageFault.NOT_DECRYPTED)
+            return said(error, *NO_WAY_IN)
         finally:
             assert (self.place / "causerie.db").read_bytes() == before
         store.close()
-        return "without effect"  # The other case of a letter, or the end of the line.
+        return "without effect"  # Or the other header was taken.
 
     def database(self) -> str:
         """A start that fails loses nothing: what it left is what is repaired."""
