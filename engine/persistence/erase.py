@@ -26,7 +26,7 @@ from engine.persistence.profile_directory import ProfileDirectory, sync_director
 
 MARK: Final = "erasing"
 _OURS: Final = re.compile(
-    r"(causerie|archive)\.db([-.](wal|shm|journal|backup|unfinished|before|damaged).*)?"
+    r"(causerie|archive)\.db([-.](wal|shm|journal|backup|unfinished|before|damaged|salvaged|tables).*)?"
     r"|window\.(json(\.new)?|socket)|settings(\.(from-backup|set-aside-[0-9-]+))?\.toml(\.\d*\.?new)?"
     r"|database\.(key|keys|keys\.copy|secret)\.new|keyring\.account\.new|logs|delivery|\.writable-\d+"
 )
