@@ -36,7 +36,7 @@ from ui.app import build_failed_start
 from ui.failed_start import FailedStartWindow, StartAction
 
 pytestmark = pytest.mark.usefixtures("qapp")
-READ, RESTORE = StartAction.READ_WHAT_CAN_BE, StartAction.RESTORE
+SALVAGE, RESTORE = StartAction.SALVAGE, StartAction.RESTORE
 REPOSITORY = Path(__file__).parents[2]
 DEFAULTS, AGAIN, PORT = StartAction.USE_DEFAULTS, StartAction.TRY_AGAIN, StartAction.ANY_PORT
 
@@ -60,13 +60,13 @@ def settings_error(flaw: SettingsFlaw) -> SettingsError:
         (DatabaseTooNewError("x"), (), "newer version of Causerie"),
         (
             StorageError("x", StorageFault.DAMAGED),
-            (READ, RESTORE, AGAIN),
+            (SALVAGE, RESTORE, AGAIN),
             "A backup is restored into a new",
         ),
         (
             StorageError("x", StorageFault.DAMAGED),
-            (READ, RESTORE, AGAIN),
-            "copied into a new profile",
+            (SALVAGE, RESTORE, AGAIN),
+            "Repairing it puts what can be read in its place",
         ),
         (StorageError("x", StorageFault.UNUSABLE, "/a: read-only"), (AGAIN,), "(/a: read-only)"),
         (StorageError("x", StorageFault.NO_KEY), (AGAIN, RESTORE), "Unlock the system's keyring"),
