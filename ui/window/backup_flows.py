@@ -119,6 +119,12 @@ class BackupFlows(QObject):
         if self._context.daily is not None:
             self._tasks.spawn(self._context.daily.turn_off, purpose=tr("turn off daily backups"))
 
+    def repair(self) -> None:
+        """The database, once this window has let go of it."""
+        if self._context.repair is not None:
+            self._context.repair()
+            self.close_requested.emit()
+
     def restore(self) -> None:
         """Only while nobody has a name here."""
         if self._context.restore is not None:

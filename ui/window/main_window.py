@@ -211,7 +211,6 @@ class MainWindow(QMainWindow):
                 notifications=self.desktop.notifications,
                 settings=settings,
                 outbox=self.outbox,
-                repair=None if surroundings.repair is None else self._repair,
             ),
             self,
         )
@@ -465,11 +464,6 @@ class MainWindow(QMainWindow):
     def _make_room(self) -> None:
         self.wants_another = True
         self.close_at_once()
-
-    def _repair(self) -> None:
-        if self._surroundings.repair is not None:
-            self._surroundings.repair()
-            self.close_at_once()
 
     def close_at_once(self) -> None:
         """Without questions; what waits to be sent is on disk.  Harmless once it is closed."""
