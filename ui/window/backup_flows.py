@@ -38,6 +38,7 @@ class BackupFlows(QObject):
         self._tasks = tasks
         self._one = one_sheet
         self._notices = notices
+        notices.repair = None if context.repair is None else self.repair
         self._told = "", False
         """The problem with daily backups, and whether the last one is long ago."""
         self._call_off = _nothing

@@ -228,6 +228,8 @@ class NoticesBar(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.repair: Callable[[], None] | None = None
+        """Closes the window for a damaged database to be mended; None: that is not offered."""
         self.setAccessibleName(tr("Notices"))
         self._notices: dict[str, Notice] = {}
         self._layout = QVBoxLayout(self)

@@ -1,7 +1,5 @@
 """Where each engine event goes: the list, the open conversation, the notices, the desktop."""
 
-from collections.abc import Callable
-
 from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
@@ -46,8 +44,6 @@ class Shown(Struct, frozen=True, kw_only=True):
     notifications: Notifications
     settings: UiSettings
     outbox: UnsentTexts
-    repair: Callable[[], None] | None = None
-    """Closes the window and mends the database; None: that is not offered."""
 
 
 def _key_of(purpose: str) -> str:
@@ -172,7 +168,7 @@ class EventRouter(QObject):
                 key=event.key,
                 level=event.level,
                 text=notice_words(event.content),
-                actions=repairing(event.content, self._shown.repair),
+                actions=repairing(event.content, self._shown.notices.repair),
             )
         )
 
