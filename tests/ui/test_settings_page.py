@@ -10,10 +10,13 @@ from PySide6.QtWidgets import QApplication, QComboBox, QWidget
 from shiboken6 import delete
 
 from chat_app.network_control import NetworkControl
+from chat_app.passphrase_control import PassphraseControl
 from chat_app.settings import DEFAULTS, keys_of, sections_of
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_reading import load_settings
 from engine.core.errors import SettingKind
+from engine.persistence.key import obtain_database_key
+from engine.persistence.profile_directory import open_profile_directory
 from tests.ui.driving import Key, Stage, heard, play, stage, turn, until
 from tests.ui.on_settings import (
     control_of,
@@ -62,10 +65,14 @@ def control(file: Path) -> SettingsControl:
 
 
 def test_every_setting_of_the_window_stands_on_the_page_with_all_its_choices(
-    control: SettingsControl,
+    control: SettingsControl, tmp_path: Path
 ) -> None:
+    profile = open_profile_directory(tmp_path / "profile")
+    key = obtain_database_key(profile, force_key_file=True)
+    around = WindowContext(passphrase=PassphraseControl(profile, key, force_key_file=True))
+
     async def scenario() -> None:
-        async with stage(ScriptedEngine(), control=control) as it:
+        async with stage(ScriptedEngine(), control=control, around=around) as it:
             page = open_settings(it.window)
             rows = {row.name: row for row in rows_of(page) if isinstance(row, BoundRow)}
             for section, _ in sections_of(DEFAULTS):
