@@ -132,7 +132,9 @@ class RollingBackups:
 
     async def load(self) -> None:
         """Until then they seem to be off.  Raises StorageError."""
-        self._state = with_unsure(parse_state(await self._keeping.value(STATE_KEY)))
+        kept = parse_state(await self._keeping.value(STATE_KEY))
+        # A network drive that is away may take minutes to say so: never on the window's thread.
+        self._state = await asyncio.to_thread(with_unsure, kept)
         now_ms = self._today().now_ms
         state = self._state
         # A clock that was ahead must not silence the reminder for years.
@@ -167,18 +169,19 @@ class RollingBackups:
     async def look(self) -> None:
         """Make a backup if one is due."""
         async with self._turn:
-            if self._wants_one():
+            if await self._wants_one():
                 await self._make()
             self._tell()
 
-    def _wants_one(self) -> bool:
+    async def _wants_one(self) -> bool:
         state, folder = self._state, self._folder()
         if folder is None or state.secret is None or self._is_ending:
             return False
         failure, now_s = self._failure, self._counted_s()
         if failure is not None and now_s - failure.at_s < _TRY_AGAIN_S:
-            is_back = _is_away(failure.error) and self._is_there(folder)
-            if not is_back:
+            if not _is_away(failure.error):
+                return False
+            if not await asyncio.to_thread(self._is_there, folder):
                 return False
         if self._made_s is not None and now_s - self._made_s < _LEAST_APART_S:
             return False

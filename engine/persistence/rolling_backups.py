@@ -165,7 +165,11 @@ def make_rolling(
         last_good_ms=today.now_ms,
     )
     save(state)
-    gone = _delete(to_let_go(in_folder(state.made, work.folder), work.kept))
+    # What the user removed or replaced must not take the place of one that is still there.
+    here = in_folder(state.made, work.folder)
+    ours = [backup for backup in here if backup is begun or _is_ours(backup)]
+    gone = [backup for backup in here if backup not in ours]
+    gone += _delete(to_let_go(ours, work.kept))
     if gone:
         save(replace(state, made=tuple(each for each in state.made if each not in gone)))
     return made
@@ -198,13 +202,16 @@ def mount_of(folder: Path) -> str:
 
 
 def _is_ours(backup: RollingBackup) -> bool:
-    """The very file that was made; a link is not, whatever it leads to."""
+    """The very file that was made; a link is not, whatever it leads to.
+
+    Nor is one that cannot be looked at: a disk that answers with errors ends nothing here.
+    """
     path = Path(backup.path)
-    if path.is_symlink() or not path.is_file():
-        return False
     try:
+        if path.is_symlink() or not path.is_file():
+            return False
         return read_backup_header(path).file_salt.hex() == backup.mark
-    except (BackupError, StorageError):
+    except (BackupError, StorageError, OSError):
         return False
 
 

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import shutil
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import replace as with_setting
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from chat_app.paths import ProfilePaths
 from chat_app.rolling_backups import RollingBackups
@@ -16,13 +18,20 @@ from chat_app.settings import BackupSettings
 from engine.core.errors import BackupError, BackupFlaw, StorageError
 from engine.core.ids import UnixMs
 from engine.core.ports import SaveValue
+from engine.core.rolling_backups import RollingBackup
 from engine.crypto.backup import BackupSecret
 from engine.persistence import backup, rolling_backups
 from engine.persistence.backup import BackupMade, BackupSource
 from engine.persistence.carry_over import Progress
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.restore import restore_backup
-from engine.persistence.rolling_backups import Day, parse_state
+from engine.persistence.rolling_backups import (
+    Day,
+    RollingState,
+    parse_state,
+    require_folder,
+    state_text,
+)
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.backup_examples import (
     CHEAP,
@@ -422,3 +431,68 @@ def test_ending_the_program_gives_up_what_is_being_made(desk: Desk) -> None:
     assert desk.names() == []
     assert not (desk.place / "causerie.db.backup").exists()
     shutil.rmtree(desk.folder)
+
+
+def test_what_the_user_removed_takes_no_place_among_those_that_stay(desk: Desk) -> None:
+    """Else the ones that are left would go for files that nobody has any more."""
+    desk.settings = with_setting(desk.settings, keep_daily=3, keep_weekly=0)
+
+    async def scenario() -> None:
+        await desk.on()
+        for _ in range(3):
+            await desk.rolling.look()
+            desk.later(days=1)
+        for day in ("03", "04"):
+            (desk.folder / f"causerie-ines-2026-11-{day}.causerie-backup").unlink()
+        await desk.rolling.look()
+        assert [name[22:24] for name in desk.names()] == ["02", "05"]
+        assert desk.rolling.view().kept == 2
+
+    played(scenario)
+
+
+def test_a_place_that_cannot_be_looked_at_ends_neither_daily_backups_nor_the_window(
+    desk: Desk,
+) -> None:
+    """The disk may answer with an error; here the name is longer than any disk allows."""
+
+    async def scenario() -> None:
+        await desk.on()
+        lost = RollingBackup(path="/" + "x" * 300, mark="ab", day="2026-11-01", week="2026-W44")
+        state = parse_state(desk.values[rolling_backups.STATE_KEY])
+        desk.values[rolling_backups.STATE_KEY] = state_text(replace(state, unsure=lost))
+        again = desk.started()
+        await again.load()
+        await again.look()
+        assert again.view().state is DailyState.ON
+        assert len(desk.names()) == 1
+
+    played(scenario)
+
+
+def test_a_disk_that_does_not_answer_keeps_nobody_from_the_window(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network drive that is away may take minutes to say so."""
+    by_window: list[bool] = []
+
+    def looked_at(*given: object) -> None:
+        by_window.append(threading.current_thread() is threading.main_thread())
+        require_folder(*given)  # type: ignore[arg-type]
+
+    def unsure(state: RollingState) -> RollingState:
+        by_window.append(threading.current_thread() is threading.main_thread())
+        return state
+
+    async def scenario() -> None:
+        monkeypatch.setattr("chat_app.rolling_backups.require_folder", looked_at)
+        monkeypatch.setattr("chat_app.rolling_backups.with_unsure", unsure)
+        await desk.on()
+        shutil.rmtree(desk.folder)
+        await desk.rolling.look()
+        assert desk.rolling.view().state is DailyState.FAILED
+        await desk.rolling.look()
+
+    played(scenario)
+    assert len(by_window) == 3
+    assert not any(by_window)
