@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from chat_app.autostart import autostart_here, start_command
 from chat_app.paths import ProfilePaths, profile_paths
 from engine.core.errors import ConfigError, StorageError, StorageFault
-from engine.persistence.erase import Erased, ErasePlace, erase, is_being_erased
+from engine.persistence.erase import Erased, ErasePlace, erase
+from engine.persistence.profile_directory import is_being_erased
 
 
 def erase_profile(paths: ProfilePaths, command: Sequence[str]) -> Erased:

@@ -11,7 +11,7 @@ from chat_app.passphrase_options import PassphraseSource
 from engine.core.errors import ConfigError
 from engine.persistence.errors import PassphraseNeededError, WrongPassphraseError
 from engine.persistence.key import DatabaseKey, obtain_database_key
-from engine.persistence.profile_directory import ProfileDirectory
+from engine.persistence.profile_directory import ProfileDirectory, require_not_being_erased
 
 _TRIES: Final = 3
 
@@ -20,6 +20,7 @@ def key_on_command_line(
     directory: ProfileDirectory, source: PassphraseSource, *, force_key_file: bool = False
 ) -> DatabaseKey:
     """Raises ConfigError if there is nobody to ask, StorageError as ``obtain_database_key``."""
+    require_not_being_erased(directory.path)
     given = source.read()
     try:
         return obtain_database_key(directory, force_key_file=force_key_file, passphrase=given)

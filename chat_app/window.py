@@ -57,7 +57,6 @@ from engine.core.errors import (
 )
 from engine.core.faults import FaultSpec
 from engine.persistence.earlier_profile import earlier_profile
-from engine.persistence.erase import is_being_erased
 from engine.persistence.errors import (
     CarryOverStoppedError,
     HandedOverError,
@@ -65,7 +64,11 @@ from engine.persistence.errors import (
 )
 from engine.persistence.key import DatabaseKey
 from engine.persistence.lock import ProfileLock
-from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.profile_directory import (
+    ProfileDirectory,
+    is_being_erased,
+    open_profile_directory,
+)
 from engine.runtime.engine import Engine
 from ui.app import build_window
 from ui.failed_start import StartAction

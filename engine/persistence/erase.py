@@ -1,7 +1,7 @@
 """Erases a profile from this device: first what opens its database, then all that is its own.
 
 A mark in the directory is durable before anything goes and goes last but one: whoever finds it
-finishes (``is_being_erased``).  Links are removed and never followed.  Of a directory that holds
+finishes (``profile_directory.is_being_erased``).  Links are removed and never followed.  Of a directory that holds
 nothing but the profile everything goes; of one that the user chose, only what has a name of ours.
 What stays elsewhere (copies of others, backups, exports) is not looked for.
 """
@@ -24,13 +24,21 @@ from engine.persistence.key_places import forget_in_keyring
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import ProfileDirectory, sync_directory
 
-MARK: Final = "erasing"
 _OURS: Final = re.compile(
     r"(causerie|archive)\.db([-.](wal|shm|journal|backup|unfinished|before|damaged|salvaged|tables).*)?"
     r"|window\.(json(\.new)?|socket)|settings(\.(from-backup|set-aside-[0-9-]+))?\.toml(\.\d*\.?new)?"
-    r"|database\.(key|keys|keys\.copy|secret)\.new|keyring\.account\.new|logs|delivery|\.writable-\d+"
+    r"|database\.(key|keys|keys\.copy|secret)\.new|keyring\.account\.new"
+    r"|node\.(key|port)(\.new)?|\.writable-\d+"
 )
 """Besides the names that ``ProfileDirectory`` has."""
+_CHUNKS: Final = re.compile(r"[0-9a-f]{64}((\.\d+)?\.new)?")
+_INSIDE: Final = {
+    "logs": re.compile(r"causerie\.log(\.\d+)?"),
+    "delivery": re.compile(r".+\.(delivery\.db(-(wal|shm|journal))?|snapshot-wanted)"),
+    "blobs": _CHUNKS,
+    "kept": _CHUNKS,
+}
+"""Names that the user's own directories may have as well: what is ours in them."""
 _OPENS: Final = re.compile(r".*(key|secret|unlock).*")
 _DATABASE: Final = re.compile(r"causerie\.db.*")
 
@@ -51,10 +59,6 @@ class Erased(Struct, frozen=True, kw_only=True):
     """That the keyring would not give up; without the database it opens nothing."""
 
 
-def is_being_erased(directory: Path) -> bool:
-    return (directory / MARK).is_file()
-
-
 def erase(place: ErasePlace) -> Erased:
     """Again and again until nothing is left: also after a process that was killed at it.
 
@@ -70,11 +74,16 @@ def erase(place: ErasePlace) -> Erased:
             for what in (_OPENS, _DATABASE):
                 found = _in(directory.path, all_of_it=place.is_own)
                 _remove([path for path in found if what.fullmatch(path.name)], must=True)
-            stayed += _remove(_rest(directory, place), must=False)
+            rest = _rest(directory, place)
+            stayed += _remove(rest, must=False)
+            emptied = {path.parent for path in rest} | {directory.path / name for name in _INSIDE}
+            for path in sorted(emptied - {directory.path}, reverse=True):
+                if not path.is_symlink():
+                    _remove_empty(path)
             if place.settings != place.directory and place.settings.is_dir():
                 stayed += _remove(_in(place.settings, all_of_it=place.is_own), must=False)
                 _remove_empty(place.settings)
-            (place.directory / MARK).unlink()
+            directory.erasing.unlink()
             sync_directory(place.directory)
         except OSError as error:
             raise _not_erased(place.directory, error) from error
@@ -85,7 +94,7 @@ def erase(place: ErasePlace) -> Erased:
 
 
 def _mark(directory: ProfileDirectory) -> None:
-    mark = directory.path / MARK
+    mark = directory.erasing
     if mark.is_symlink():  # Whoever made it wants something else written.
         mark.unlink()
     descriptor = os.open(mark, os.O_WRONLY | os.O_CREAT, 0o600)
@@ -116,17 +125,21 @@ def _keyring_entries(directory: ProfileDirectory) -> Iterator[str]:
 
 
 def _rest(directory: ProfileDirectory, place: ErasePlace) -> list[Path]:
-    kept = {MARK, directory.lock_file.name}
+    kept = {directory.erasing.name, directory.lock_file.name}
     found = _in(directory.path, all_of_it=place.is_own)
     return [path for path in found if path.name not in kept]
 
 
 def _in(directory: Path, *, all_of_it: bool) -> list[Path]:
-    return [
-        path
-        for path in sorted(directory.iterdir())
-        if all_of_it or path.name in _NAMED or _OURS.fullmatch(path.name)
-    ]
+    found: list[Path] = []
+    for path in sorted(directory.iterdir()):
+        inside = None if all_of_it or path.is_symlink() else _INSIDE.get(path.name)
+        if inside is not None and path.is_dir():
+            files = (Path(at, name) for at, _, names in os.walk(path) for name in names)
+            found += [each for each in sorted(files) if inside.fullmatch(each.name)]
+        elif all_of_it or path.name in _NAMED or _OURS.fullmatch(path.name):
+            found.append(path)
+    return found
 
 
 _NAMED: Final = frozenset(

@@ -92,6 +92,11 @@ class ProfileDirectory(Struct, frozen=True):
         return self.path / "keyring.account"
 
     @property
+    def erasing(self) -> Path:
+        """The mark of a profile that is being erased; nobody else's file has this name."""
+        return self.path / "causerie.erasing"
+
+    @property
     def lock_file(self) -> Path:
         return self.path / "profile.lock"
 
@@ -108,8 +113,10 @@ class ProfileDirectory(Struct, frozen=True):
 def open_profile_directory(path: Path) -> ProfileDirectory:
     """Create the directory if necessary, make it private, and set the process's umask to 077.
 
-    Raises StorageError, naming the path, if it cannot be created or written to.
+    Raises StorageError, naming the path, if it cannot be created or written to, or holds a
+    profile that is being erased: whoever goes on with that would take what was put there, too.
     """
+    require_not_being_erased(path)
     os.umask(PRIVATE_UMASK)
     try:
         path.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
@@ -119,6 +126,20 @@ def open_profile_directory(path: Path) -> ProfileDirectory:
     except OSError as error:
         raise _unusable(path, error) from error
     return ProfileDirectory(path)
+
+
+def is_being_erased(path: Path) -> bool:
+    return ProfileDirectory(path).erasing.is_file()
+
+
+def require_not_being_erased(path: Path) -> None:
+    """Raises StorageError."""
+    if is_being_erased(path):
+        raise StorageError(
+            f"The profile in {path} is being erased; causerie erase finishes it.",
+            StorageFault.NOT_ERASED,
+            str(path),
+        )
 
 
 def write_private_file(path: Path, content: str | bytes) -> None:

@@ -12,25 +12,35 @@ import pytest
 from chat_app import window
 from chat_app.__main__ import main
 from chat_app.autostart import autostart_here, start_command
+from chat_app.backing_up import source_of
 from chat_app.erasing import erase_profile
 from chat_app.paths import ProfilePaths, profile_paths
+from chat_app.restoring import restore_into
 from chat_app.settings_file import write_default
 from chat_app.window import EraseAskedError, WindowOptions, open_window
+from engine.core.backup import SALT_BYTES
 from engine.core.errors import StorageError
-from engine.persistence.backup import identity_in
-from engine.persistence.erase import ErasePlace, erase, is_being_erased
+from engine.core.ids import UnixMs
+from engine.crypto.backup import derive_secret
+from engine.persistence.backup import identity_in, write_backup
+from engine.persistence.erase import ErasePlace, erase
 from engine.persistence.errors import ProfileInUseError
 from engine.persistence.key import obtain_database_key
 from engine.persistence.key_places import KEYRING_SERVICE
 from engine.persistence.lock import ProfileLock
-from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
+from engine.persistence.profile_directory import (
+    ProfileDirectory,
+    is_being_erased,
+    open_profile_directory,
+)
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.patience import PATIENCE_S
-from tests.persistence.backup_examples import key_of, make_profile
+from tests.persistence.backup_examples import CHEAP, WORDS, key_of, make_profile
 from tests.persistence.desktop_keyring import desktop_keyring
 from tests.persistence.store_examples import PROFILE
 
-LEFTOVERS = ("logs/causerie.log", "delivery/1.jsonl", "restoring/sealed.db", "opened/x/picture.png")
+ERASING = "causerie.erasing"
+LEFTOVERS = ("logs/causerie.log", "delivery/ab-0001.delivery.db", "restoring/sealed.db", "opened/x/picture.png")
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +163,7 @@ def test_no_link_is_followed_out_of_the_profile(named: ProfilePaths, tmp_path: P
     (named.directory / "blobs" / "deep").symlink_to(outside / "deep")
     (named.directory / "archive.db").unlink()
     (named.directory / "archive.db").symlink_to(outside / "file")
-    (named.directory / "erasing").symlink_to(outside / "new")
+    (named.directory / ERASING).symlink_to(outside / "new")
     named.settings_file.unlink()
     named.settings_file.symlink_to(outside / "file")
     erase_profile(named, ())
@@ -238,3 +248,62 @@ def test_the_window_closes_for_it_and_the_program_ends(
     monkeypatch.setattr(window, "open_or_hand_over", opened)
     assert open_window(named, WindowOptions()) == 0
     assert not named.directory.exists()
+
+
+def test_in_a_folder_of_the_users_no_folder_of_a_common_name_goes_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "work"
+    filled(place)
+    theirs = ["blobs/photo.raw", "delivery/invoice.pdf", "kept/letter.txt", "logs/captain.txt"]
+    for name in theirs:
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("mine")
+    (place / "kept" / "ab").mkdir()
+    (place / "kept" / "ab" / ("0" * 64)).write_text("sealed")
+    (place / "node.key").write_text("0" * 64)
+    typed(monkeypatch, "work")
+    assert main(["--profile-dir", str(place), "erase"]) == 0
+    assert everything(place) == theirs
+
+
+def test_a_file_of_the_users_is_not_taken_for_the_mark(tmp_path: Path) -> None:
+    place = tmp_path / "work"
+    filled(place)
+    (place / "erasing").write_text("how to erase a blackboard")
+    assert not is_being_erased(place)
+
+
+def half_erased(paths: ProfilePaths) -> None:
+    """The process was killed once the database was gone."""
+    (paths.directory / ERASING).touch()
+    for path in paths.directory.glob("*.db*"):
+        path.unlink()
+    for path in paths.directory.glob("database.*"):
+        path.unlink()
+
+
+def test_nothing_is_restored_where_the_next_start_would_erase_it(
+    named: ProfilePaths, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.causerie-backup"
+    secret = derive_secret(WORDS, salt=bytes(SALT_BYTES), cost=CHEAP)
+    write_backup(source_of(named), file, secret, created_ms=UnixMs(1))
+    half_erased(named)
+    with pytest.raises(StorageError, match="being erased"):
+        restore_into(named, file, WORDS)
+    erase_profile(named, ())
+    restore_into(named, file, WORDS)
+    assert not is_being_erased(named.directory)
+
+
+@pytest.mark.parametrize(
+    "command", [("doctor",), ("backup", "x"), ("node",)]
+)
+def test_every_command_says_that_a_half_erased_profile_is_being_erased(
+    named: ProfilePaths, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    (named.directory / ERASING).touch()
+    (named.directory / "database.secret").unlink()
+    assert main(["--profile", "ines", *command]) == 2
+    assert "is being erased; causerie erase finishes it" in capsys.readouterr().err
