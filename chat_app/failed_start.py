@@ -35,7 +35,7 @@ from engine.core.errors import (
 )
 from engine.persistence.salvage import report_lines
 from ui.app import build_failed_start
-from ui.failed_start import FailedStart, LostRows, SalvagedRows, StartAction
+from ui.failed_start import FailedStart, LeftBehind, LostRows, SalvagedRows, StartAction
 
 if TYPE_CHECKING:
     from chat_app.salvaging import SalvagedProfile
@@ -91,6 +91,22 @@ def ask_about(error: Exception, paths: ProfilePaths, *, offers_salvage: bool = T
 def ask_about_salvaged(made: "SalvagedProfile") -> StartAction:
     """Likewise: what came over and what is gone, and whether to open it."""
     return _ask(salvaged_start(made))
+
+
+def tell_left(left: LeftBehind, paths: ProfilePaths) -> None:
+    """What stays of a profile that was erased, until the window is closed."""
+    _ask(erased_start(left, paths))
+
+
+def erased_start(left: LeftBehind, paths: ProfilePaths) -> FailedStart:
+    return FailedStart(
+        error=None,
+        details=" ".join(left.paths),
+        folder=paths.directory,
+        actions=(),
+        report=lambda: "",
+        left=left,
+    )
 
 
 def salvaged_start(made: "SalvagedProfile") -> FailedStart:

@@ -29,7 +29,13 @@ from chat_app.delivery_recording import RecordOptions, delivery_directory, make_
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
-from chat_app.failed_start import ask_about, ask_about_salvaged, can_be_seen, set_settings_aside
+from chat_app.failed_start import (
+    ask_about,
+    ask_about_salvaged,
+    can_be_seen,
+    set_settings_aside,
+    tell_left,
+)
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl
@@ -71,7 +77,7 @@ from engine.persistence.profile_directory import (
 )
 from engine.runtime.engine import Engine
 from ui.app import build_window
-from ui.failed_start import StartAction
+from ui.failed_start import LeftBehind, StartAction
 from ui.settings import UiSettings
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
@@ -190,7 +196,9 @@ def _erase(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
     del keys  # Whoever may remove the profile needs none.
     from chat_app.erasing import erase_profile  # noqa: PLC0415 - seldom wanted
 
-    erase_profile(paths, options.start_command)
+    erased = erase_profile(paths, options.start_command)
+    if (erased.stayed or erased.keyring_entry) and can_be_seen():
+        tell_left(LeftBehind(paths=erased.stayed, keyring_entry=erased.keyring_entry), paths)
     return 0
 
 

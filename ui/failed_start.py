@@ -34,6 +34,7 @@ _OF_THE_DATABASE = (
     StorageFault.NOT_DECRYPTED,
     StorageFault.DATABASE_GONE,
 )
+_MOST_NAMED = 8
 REPORT_NAME = "causerie-report.txt"
 
 
@@ -81,6 +82,15 @@ class SalvagedRows(Struct, frozen=True, kw_only=True):
     """Messages that others are asked for."""
 
 
+class LeftBehind(Struct, frozen=True, kw_only=True):
+    """Of a profile that was erased."""
+
+    paths: tuple[str, ...] = ()
+    """Not ours, or they could not be removed."""
+    keyring_entry: str = ""
+    """That the keyring did not give up."""
+
+
 class FailedStart(Struct, frozen=True, kw_only=True):
     """``error`` None: a bug of ours; ``details``: the command line's text."""
 
@@ -92,6 +102,8 @@ class FailedStart(Struct, frozen=True, kw_only=True):
     report: Callable[[], str]
     salvaged: SalvagedRows | None = None
     """It did not fail: what could be read of a damaged database is in its place."""
+    left: LeftBehind | None = None
+    """Likewise: a profile was erased."""
 
 
 def salvaged_words(rows: SalvagedRows) -> str:
@@ -146,6 +158,25 @@ def _day(at_ms: UnixMs) -> str:
     return date_words(moment(at_ms))
 
 
+def left_words(left: LeftBehind) -> str:
+    parts: list[str] = []
+    if left.paths:
+        words = tr("These stay, as they are not Causerie's or could not be removed: {names}.")
+        names = ", ".join(one_line(Path(path).name, 40) for path in left.paths[:_MOST_NAMED])
+        more = len(left.paths) - _MOST_NAMED
+        if more > 0:
+            names = tr("{names}, and %n more", "{names}, and %n more", more).format(names=names)
+        parts.append(words.format(names=names))
+    if left.keyring_entry:
+        parts.append(
+            tr(
+                "The keyring did not give up its entry, which opens nothing any more: its service"
+                " is Causerie, its account {entry}."
+            ).format(entry=left.keyring_entry)
+        )
+    return " ".join(parts)
+
+
 def _action_words(action: StartAction) -> str:  # noqa: PLR0911 - a table of actions
     match action:
         case StartAction.TRY_AGAIN:
@@ -167,14 +198,18 @@ def _action_words(action: StartAction) -> str:  # noqa: PLR0911 - a table of act
 def _title(failed: FailedStart) -> str:
     if failed.salvaged is not None:
         return tr("The database was repaired")
+    if failed.left is not None:
+        return tr("The profile is erased from this device")
     if isinstance(failed.error, SettingsError):
         return tr("The settings cannot be used")
     return tr("Causerie could not start")
 
 
-def _words(failed: FailedStart) -> str:
+def _words(failed: FailedStart) -> str:  # noqa: PLR0911 - a table of what happened
     if failed.salvaged is not None:
         return salvaged_words(failed.salvaged)
+    if failed.left is not None:
+        return left_words(failed.left)
     if failed.error is None:
         return tr("Something went wrong that should not. Please send a report to its makers.")
     said = error_words(failed.error)
@@ -231,6 +266,9 @@ class FailedStartWindow(Area):
         self.folder.clicked.connect(self._open_folder)
         self.report = Button(tr("Save a report…"), size="small")
         self.report.clicked.connect(self._ask_where)
+        if failed.left is not None:  # Nothing failed, and the folder may be gone.
+            self.report.hide()
+            self.folder.setVisible(bool(failed.left.paths))
         self.buttons = {
             action: Button(_action_words(action), kind="primary" if not place else "plain")
             for place, action in enumerate((*failed.actions, StartAction.QUIT))

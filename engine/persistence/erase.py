@@ -1,7 +1,7 @@
 """Erases a profile from this device: first what opens its database, then all that is its own.
 
 A mark in the directory is durable before anything goes and goes last but one: whoever finds it
-finishes (``profile_directory.is_being_erased``).  Links are removed and never followed.  Of a directory that holds
+finishes (``profile_directory``).  Links are removed and never followed.  Of a directory that holds
 nothing but the profile everything goes; of one that the user chose, only what has a name of ours.
 What stays elsewhere (copies of others, backups, exports) is not looked for.
 """

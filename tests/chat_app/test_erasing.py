@@ -38,9 +38,15 @@ from tests.patience import PATIENCE_S
 from tests.persistence.backup_examples import CHEAP, WORDS, key_of, make_profile
 from tests.persistence.desktop_keyring import desktop_keyring
 from tests.persistence.store_examples import PROFILE
+from ui.failed_start import LeftBehind
 
 ERASING = "causerie.erasing"
-LEFTOVERS = ("logs/causerie.log", "delivery/ab-0001.delivery.db", "restoring/sealed.db", "opened/x/picture.png")
+LEFTOVERS = (
+    "logs/causerie.log",
+    "delivery/ab-0001.delivery.db",
+    "restoring/sealed.db",
+    "opened/x/picture.png",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -297,9 +303,7 @@ def test_nothing_is_restored_where_the_next_start_would_erase_it(
     assert not is_being_erased(named.directory)
 
 
-@pytest.mark.parametrize(
-    "command", [("doctor",), ("backup", "x"), ("node",)]
-)
+@pytest.mark.parametrize("command", [("doctor",), ("backup", "x"), ("node",)])
 def test_every_command_says_that_a_half_erased_profile_is_being_erased(
     named: ProfilePaths, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
@@ -307,3 +311,20 @@ def test_every_command_says_that_a_half_erased_profile_is_being_erased(
     (named.directory / "database.secret").unlink()
     assert main(["--profile", "ines", *command]) == 2
     assert "is being erased; causerie erase finishes it" in capsys.readouterr().err
+
+
+def test_the_window_tells_what_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "work"
+    filled(place)
+    (place / "thesis.txt").write_text("mine")
+    told: list[LeftBehind] = []
+
+    def opened(*_given: object) -> int:
+        raise EraseAskedError
+
+    monkeypatch.setattr(window, "require_display", lambda: None)
+    monkeypatch.setattr(window, "can_be_seen", lambda: True)
+    monkeypatch.setattr(window, "open_or_hand_over", opened)
+    monkeypatch.setattr(window, "tell_left", lambda left, _paths: told.append(left))
+    assert open_window(profile_paths(None, place), WindowOptions()) == 0
+    assert told == [LeftBehind(paths=(str(place / "thesis.txt"),))]

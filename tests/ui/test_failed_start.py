@@ -15,7 +15,7 @@ from PySide6.QtGui import QAccessible, QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from chat_app.failed_start import can_be_seen, failed_start, set_settings_aside
+from chat_app.failed_start import can_be_seen, erased_start, failed_start, set_settings_aside
 from chat_app.one_instance import server_name
 from chat_app.paths import profile_paths
 from chat_app.settings_reading import load_what_is_right
@@ -33,7 +33,7 @@ from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from tests.patience import PATIENCE_S
 from ui.app import build_failed_start
-from ui.failed_start import FailedStartWindow, StartAction
+from ui.failed_start import FailedStartWindow, LeftBehind, StartAction
 
 pytestmark = pytest.mark.usefixtures("qapp")
 SALVAGE, RESTORE = StartAction.SALVAGE, StartAction.RESTORE
@@ -219,7 +219,7 @@ def test_a_report_says_where_it_failed_and_never_what_stands_in_the_settings(
     window.save_report(kept)
     assert "the quay" not in kept.read_text()
     assert f"wrong_value {file}:2" in kept.read_text()
-    assert "settings.py:" in kept.read_text(), "whoever mends it must know where it failed"
+    assert "settings_reading.py:" in kept.read_text(), "whoever mends it must know where it failed"
     window.deleteLater()
 
 
@@ -257,7 +257,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 import chat_app.failed_start, chat_app.qt_loop
 from chat_app.__main__ import main
-from ui.failed_start import FailedStartWindow, StartAction
+from ui.failed_start import FailedStartWindow, LeftBehind, StartAction
 from ui.window.main_window import MainWindow
 
 chat_app.failed_start.UNSEEN = frozenset()
@@ -347,3 +347,19 @@ def test_a_start_while_another_ends_waits_for_it(tmp_path_factory: pytest.TempPa
     assert done.stdout.splitlines() == ["open"], done.stderr
     assert done.returncode == 0
     ending.close()
+
+
+def test_what_stays_of_an_erased_profile_is_named(tmp_path: Path) -> None:
+    names = tuple(str(tmp_path / f"page-{number}.txt") for number in range(10))
+    left = LeftBehind(paths=names, keyring_entry="ab12")
+    window = build_failed_start(erased_start(left, profile_paths(None, tmp_path)))
+    window.show()
+    assert window.title.text() == "The profile is erased from this device"
+    assert "page-0.txt, page-1.txt" in window.words.text()
+    assert "page-7.txt, and 2 more" in window.words.text()
+    assert "account ab12" in window.words.text()
+    assert names[9] in window.details.text()
+    assert list(window.buttons) == [StartAction.QUIT]
+    assert window.folder.isVisible()
+    assert not window.report.isVisible()
+    window.close()

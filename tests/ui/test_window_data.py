@@ -138,6 +138,14 @@ def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let
                 port.found, conversations=(takes(group, fetchable=FilesHere(), message_ids=()),)
             )
             first.button.click()
+            assert engine.blobs.asked == []
+            assert "2 files go from this device" in words_of(sheet)
+            assert first.keep.hasFocus()
+            first.keep.click()
+            assert first.button.isVisible()
+            assert not first.go.isVisible()
+            first.button.click()
+            first.go.click()
             await until(lambda: port.measured == 2 and sheet.rows[0] is not first)
             assert engine.blobs.asked == [("cancel", "a"), ("cancel", "b")]
             assert sheet.rows[0].button is None
@@ -145,6 +153,8 @@ def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let
             assert records.button is not None
             port.fails = True
             records.button.click()
+            assert port.freed == 0
+            records.go.click()
             await until(sheet.problem.isVisible)
             assert port.freed == 1
             sheet.close_button.click()

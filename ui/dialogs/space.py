@@ -21,6 +21,7 @@ from ui.foreign_text import one_line
 from ui.problem_words import sentence
 from ui.progress_line import ProgressLine
 from ui.space_port import ConversationTakes, ProfileTakes, SpacePort
+from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -109,10 +110,14 @@ class SpaceTaken(Sheet):
             row = SpaceRow(one_line(name, 60), takes.total, conversation_words(takes))
             if takes.fetchable.count:
                 size = size_words(takes.fetchable.size)
-                row.offer(
-                    tr("Let {size} go").format(size=size),
-                    partial(self._free, takes),
+                words = tr(
+                    "%n files go from this device. They can be fetched again only as long as"
+                    " somebody still has them.",
+                    "%n file goes from this device. It can be fetched again only as long as"
+                    " somebody still has it.",
+                    takes.fetchable.count,
                 )
+                row.offer(tr("Let {size} go").format(size=size), words, partial(self._free, takes))
             yield row
 
     def _of_the_rest(self, found: ProfileTakes) -> "Iterator[SpaceRow]":
@@ -136,7 +141,8 @@ class SpaceTaken(Sheet):
                 yield SpaceRow(title, size, hint)
         if found.records:
             row = SpaceRow(tr("Recorded deliveries"), found.records, "")
-            row.offer(tr("Let earlier ones go"), self._free_records)
+            words = tr("Those of earlier starts are deleted. This cannot be undone.")
+            row.offer(tr("Let earlier ones go"), words, self._free_records)
             yield row
 
     # --- letting go -------------------------------------------------------------------------------
@@ -198,6 +204,7 @@ class SpaceRow(QWidget):
         super().__init__()
         self.size_bytes = size
         self.button: Button | None = None
+        self.asking: QWidget | None = None
         line = QHBoxLayout()
         line.setSpacing(10)
         self.title = Text(title, face="body", wrap=True)
@@ -212,13 +219,41 @@ class SpaceRow(QWidget):
         if hint:
             self._column.addWidget(self.hint)
 
-    def offer(self, words: str, run: Callable[[], None]) -> None:
+    def offer(self, words: str, means: str, run: Callable[[], None]) -> None:
+        """``means``: what is said before it is done, since it cannot be undone."""
         self.button = Button(words, size="small")
         self.button.setAccessibleName(f"{self.title.text()}: {words}")
-        self.button.clicked.connect(lambda _checked=False: run())
+        self.button.clicked.connect(lambda _checked=False: self._ask(True))
         self._column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.asking = QWidget()
+        self.means = Text(means, face="body", wrap=True)
+        self.keep = Button(tr("Keep them"), size="small")
+        self.go = Button(words, kind="danger", size="small")
+        self.keep.clicked.connect(lambda _checked=False: self._ask(False))
+        self.go.clicked.connect(lambda _checked=False: run())
+        column, line = QVBoxLayout(self.asking), QHBoxLayout()
+        column.setContentsMargins(0, 4, 0, 4)
+        line.addWidget(self.keep)
+        line.addWidget(self.go)
+        line.addStretch(1)
+        column.addWidget(self.means)
+        column.addLayout(line)
+        self.asking.hide()
+        self._column.addWidget(self.asking)
+
+    def _ask(self, asks: bool) -> None:
+        """The safe answer has the focus."""
+        if self.button is None or self.asking is None:
+            return
+        self.button.setVisible(not asks)
+        self.asking.setVisible(asks)
+        (self.keep if asks else self.button).setFocus(Qt.FocusReason.OtherFocusReason)
+        if asks:
+            announce(self.keep, self.means.text())
 
     def settle(self) -> None:
         """One thing at a time."""
         if self.button is not None:
             self.button.setEnabled(False)
+            self.keep.setEnabled(False)
+            self.go.setEnabled(False)

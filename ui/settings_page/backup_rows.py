@@ -1,6 +1,6 @@
 """The rows about backups: the one by hand, and the one that is made every day by itself."""
 
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from ui.backup_port import BackupActs, DailyBackups, DailyPort, DailyState
 from ui.backup_words import last_words
@@ -34,10 +34,10 @@ class DailyRow(SettingRow):
         self.again = Button(tr("Try again"))
         self.off = Button(tr("Turn off"), kind="ghost")
         buttons = QWidget()
-        line = QHBoxLayout(buttons)
-        line.setContentsMargins(0, 0, 0, 0)
+        self._buttons = QHBoxLayout(buttons)
+        self._buttons.setContentsMargins(0, 0, 0, 0)
         for button in (self.off, self.again, self.set_up):
-            line.addWidget(button)
+            self._buttons.addWidget(button)
         buttons.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         super().__init__(tr("Every day"), " ", buttons)
         buttons.setAccessibleName("")
@@ -45,6 +45,12 @@ class DailyRow(SettingRow):
         self.off.clicked.connect(lambda _checked=False: acts.turn_off())
         self.again.clicked.connect(lambda _checked=False: port.try_again())
         self.refresh()
+
+    def set_narrow(self, narrow: bool) -> None:
+        """A button without a frame is not the one that stands at the edge of the words."""
+        super().set_narrow(narrow)
+        directions = QBoxLayout.Direction
+        self._buttons.setDirection(directions.RightToLeft if narrow else directions.LeftToRight)
 
     def refresh(self) -> None:
         view = self._port.view()

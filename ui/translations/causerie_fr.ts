@@ -152,6 +152,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n files go from this device. They can be fetched again only as long as somebody still has them.</source>
+        <comment>%n file goes from this device. It can be fetched again only as long as somebody still has it.</comment>
+        <translation>
+            <numerusform>%n fichier quitte cet appareil. On ne pourra le récupérer que tant que quelqu’un l’a encore.</numerusform>
+            <numerusform>%n fichiers quittent cet appareil. On ne pourra les récupérer que tant que quelqu’un les a encore.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n files go out with the message: {names}</source>
         <comment>Goes out with the message: {names}</comment>
         <translation>
@@ -2480,6 +2488,10 @@
         <translation>Garder des messages scellés pour les autres</translation>
     </message>
     <message>
+        <source>Keep them</source>
+        <translation>Les garder</translation>
+    </message>
+    <message>
         <source>Keep {address} in the list</source>
         <translation>Garder {address} dans la liste</translation>
     </message>
@@ -4348,6 +4360,10 @@
         <translation>La clé de vos messages s’ouvre avec votre phrase secrète.</translation>
     </message>
     <message>
+        <source>The keyring did not give up its entry, which opens nothing any more: its service is Causerie, its account {entry}.</source>
+        <translation>Le trousseau n’a pas rendu son entrée, qui n’ouvre plus rien&#xa0;: son service est Causerie, son compte {entry}.</translation>
+    </message>
+    <message>
         <source>The last good backup: {when}.</source>
         <translation>Dernière bonne sauvegarde&#xa0;: {when}.</translation>
     </message>
@@ -4426,6 +4442,10 @@
     <message>
         <source>The profile is being closed; what was asked last may not have been saved.</source>
         <translation>Le profil est en train de se fermer&#x202f;; ce qui a été demandé en dernier n’a peut-être pas été enregistré.</translation>
+    </message>
+    <message>
+        <source>The profile is erased from this device</source>
+        <translation>Le profil est effacé de cet appareil</translation>
     </message>
     <message>
         <source>The profile&apos;s database cannot be used.</source>
@@ -4610,6 +4630,10 @@
     <message>
         <source>These keys</source>
         <translation>Ces raccourcis</translation>
+    </message>
+    <message>
+        <source>These stay, as they are not Causerie&apos;s or could not be removed: {names}.</source>
+        <translation>Ceci reste, car cela n’est pas à Causerie ou n’a pas pu être supprimé&#xa0;: {names}.</translation>
     </message>
     <message>
         <source>They and all messages between you go from this device, and they are not told. They keep what you wrote, and may ask to talk to you again.</source>
@@ -4990,6 +5014,10 @@
             <numerusform>Ce n’était pas la phrase secrète. Réessayez dans %n&#xa0;seconde.</numerusform>
             <numerusform>Ce n’était pas la phrase secrète. Réessayez dans %n&#xa0;secondes.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Those of earlier starts are deleted. This cannot be undone.</source>
+        <translation>Ceux des démarrages précédents sont supprimés. C’est irrévocable.</translation>
     </message>
     <message>
         <source>Three short steps. Nothing leaves this device until you join a conversation.</source>
@@ -7278,6 +7306,14 @@
     <message>
         <source>{names} said so</source>
         <translation>{names} l’ont dit</translation>
+    </message>
+    <message numerus="yes">
+        <source>{names}, and %n more</source>
+        <comment>{names}, and %n more</comment>
+        <translation>
+            <numerusform>{names}, et %n autre</numerusform>
+            <numerusform>{names}, et %n autres</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>{name} (%n new)</source>
