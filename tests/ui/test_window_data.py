@@ -151,9 +151,11 @@ def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let
             assert sheet.rows[0].button is None
             records = sheet.rows[-1]
             assert records.button is not None
+            it.window.resize(400, 500)
             port.fails = True
             records.button.click()
             assert port.freed == 0
+            await until(lambda: not records.go.visibleRegion().isEmpty())
             records.go.click()
             await until(sheet.problem.isVisible)
             assert port.freed == 1

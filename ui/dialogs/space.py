@@ -58,6 +58,7 @@ class SpaceTaken(Sheet):
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setMinimumHeight(_LIST_HEIGHT)
         self.area.setAccessibleName(tr("Where the space goes"))
+        self.area.verticalScrollBar().rangeChanged.connect(self._show_question)
         for part in (self.total, self.line, self.problem, self.area):
             self.body.addWidget(part)
         self.close_button = self.add_close()
@@ -144,6 +145,12 @@ class SpaceTaken(Sheet):
             words = tr("Those of earlier starts are deleted. This cannot be undone.")
             row.offer(tr("Let earlier ones go"), words, self._free_records)
             yield row
+
+    def _show_question(self) -> None:
+        """It makes its row higher, so that its buttons may be below what is seen."""
+        for row in self.rows:
+            if row.asking is not None and row.asking.isVisible():
+                self.area.ensureWidgetVisible(row.asking)
 
     # --- letting go -------------------------------------------------------------------------------
 
