@@ -27,7 +27,7 @@ from engine.persistence.profile_directory import ProfileDirectory, sync_director
 _OURS: Final = re.compile(
     r"(causerie|archive)\.db([-.](wal|shm|journal|backup|unfinished|before|damaged|salvaged|tables).*)?"
     r"|window\.(json(\.new)?|socket)|settings(\.(from-backup|set-aside-[0-9-]+))?\.toml(\.\d*\.?new)?"
-    r"|database\.(key|keys|keys\.copy|secret)\.new|keyring\.account\.new"
+    r"|database\.(key|keys|keys\.copy|secret)\.new|keyring\.account\.new|database\.keys\.before-\d+(\.new)?"
     r"|node\.(key|port)(\.new)?|\.writable-\d+"
 )
 """Besides the names that ``ProfileDirectory`` has."""

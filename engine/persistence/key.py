@@ -35,7 +35,11 @@ from engine.persistence.errors import (
     WrongPassphraseError,
 )
 from engine.persistence.file_damage import require_what_was_there
-from engine.persistence.key_header_file import read_key_header, write_key_header
+from engine.persistence.key_header_file import (
+    read_key_header,
+    set_header_aside,
+    write_key_header,
+)
 from engine.persistence.key_places import (
     KEYRING_SERVICE,
     KeyringFailedError,
@@ -113,6 +117,8 @@ def obtain_database_key(
     require_what_was_there(directory)
     key = secrets.token_bytes(KEY_BYTES)
     way = new_place(directory, key, force_key_file=force_key_file)
+    if header is not None:
+        set_header_aside(directory)
     write_key_header(directory, header_of((way,), key))
     return DatabaseKey(key=key, place=place_of(way))
 

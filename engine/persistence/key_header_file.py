@@ -41,9 +41,31 @@ def write_key_header(directory: ProfileDirectory, header: KeyHeader) -> None:
         try:
             write_private_file(path, data)
         except OSError as error:
-            reason = error.strerror or type(error).__name__
-            text = f"Cannot write {path}: {reason}."
-            raise StorageError(text, StorageFault.UNUSABLE, f"{path}: {reason}") from error
+            raise _not_written(path, error) from error
+
+
+def _not_written(path: Path, error: OSError) -> StorageError:
+    reason = error.strerror or type(error).__name__
+    text = f"Cannot write {path}: {reason}."
+    return StorageError(text, StorageFault.UNUSABLE, f"{path}: {reason}")
+
+
+def set_header_aside(directory: ProfileDirectory) -> None:
+    """A copy under a name that nothing has: its database may only have been moved away for a while.
+
+    Raises StorageError.
+    """
+    number = 1
+    while (aside := directory.path / f"{directory.key_header.name}.before-{number}").exists():
+        number += 1
+    for path in (directory.key_header, directory.key_header_copy):
+        data = _read(path)
+        if data is not None:
+            try:
+                write_private_file(aside, data)
+            except OSError as error:
+                raise _not_written(aside, error) from error
+            return
 
 
 def mend_copies(directory: ProfileDirectory, header: KeyHeader) -> bool:

@@ -245,3 +245,21 @@ def test_a_key_file_that_others_could_read_is_made_private(
     directory.place_secret.chmod(0o644)
     assert obtain(directory) == made
     assert stat.S_IMODE(directory.place_secret.stat().st_mode) == 0o600
+
+
+def test_the_header_of_a_database_that_was_moved_away_is_kept(
+    directory: ProfileDirectory, desktop: DesktopKeyring
+) -> None:
+    """Its keyring may be another one just now: what leads to its key is not written over."""
+    made = obtain(directory)
+    with_database(directory, made)
+    moved = directory.database.rename(directory.path / "moved.db")
+    taken, desktop.entries = desktop.entries, {}
+    assert obtain(directory).key != made.key
+    aside = directory.path / "database.keys.before-1"
+    assert stat.S_IMODE(aside.stat().st_mode) == 0o600
+    moved.rename(directory.database)
+    desktop.entries |= taken
+    for header in (directory.key_header, directory.key_header_copy):
+        header.write_bytes(aside.read_bytes())
+    assert obtain(directory) == made

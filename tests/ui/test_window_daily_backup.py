@@ -160,9 +160,10 @@ def test_the_settings_show_it_set_it_up_and_turn_it_off(tmp_path: Path) -> None:
             assert "The last good backup: " in by_hand.hint.text()
             daily.become(state=DailyState.FAILED, problem=GONE)
             assert "/media/stick" in row.problem.text()
-            for narrow in (True, False):
-                row.set_narrow(narrow)
-                await until(lambda narrow=narrow: (row.set_up.x() < row.off.x()) is narrow)
+            row.set_narrow(True)
+            await until(lambda: row.set_up.x() < row.off.x())
+            row.set_narrow(False)
+            await until(lambda: row.off.x() < row.set_up.x())
             row.again.click()
             assert not row.problem.isVisible()
             row.off.click()
