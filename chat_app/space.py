@@ -6,8 +6,10 @@ from pathlib import Path
 
 from chat_app.backing_up import on_a_thread
 from engine.core.errors import StorageError, StorageFault
+from engine.delivery.sqlite_log import SUFFIX
 from engine.persistence.backup import BackupSource
 from engine.persistence.carry_over import Progress
+from engine.persistence.connection import SIDE_FILES
 from engine.persistence.space import ConversationSpace, HeldFiles, Kind, ProfileSpace, measure_space
 from ui.backup_port import Follow, GoesOn
 from ui.space_port import ConversationTakes, FilesHere, ProfileTakes
@@ -46,11 +48,14 @@ class WindowSpace:
         await asyncio.to_thread(self._let_records_go)
 
     def _let_records_go(self) -> None:
-        """What was written to since this run began may be open."""
+        """What was written to since this run began may be open; a log is more than one file."""
         try:
-            for path in sorted(self._records.iterdir()):
-                if path.is_file() and path.lstat().st_mtime < self._began_s:
-                    path.unlink()
+            for log in sorted(self._records.glob(f"*{SUFFIX}")):
+                beside = (log.with_name(f"{log.name}{end}") for end in SIDE_FILES)
+                files = [log, *(path for path in beside if path.exists())]
+                if all(path.lstat().st_mtime < self._began_s for path in files):
+                    for path in files:
+                        path.unlink(missing_ok=True)
         except FileNotFoundError:
             return
         except OSError as error:
