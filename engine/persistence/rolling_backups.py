@@ -6,6 +6,7 @@ that nobody has touched: each is remembered with what is random in its header.  
 not there is not made anew, since it may be on a stick; nor is one used whose disk is missing.
 """
 
+import errno
 import json
 import os
 import secrets
@@ -23,7 +24,7 @@ from engine.core.ids import UnixMs
 from engine.core.rolling_backups import MAX_REMEMBERED, Kept, RollingBackup, to_let_go
 from engine.crypto.backup import BackupSecret
 from engine.persistence.backup import BackupMade, BackupSource, require_outside, write_backup
-from engine.persistence.backup_file import read_backup_header
+from engine.persistence.backup_file import not_written, read_backup_header
 from engine.persistence.carry_over import Progress
 
 ENDING: Final = ".causerie-backup"
@@ -154,7 +155,7 @@ def make_rolling(
         target,
         work.secret,
         created_ms=today.now_ms,
-        progress=progress,
+        progress=_while_free(target, progress),
         file_salt=salt,
     )
     state = replace(
@@ -191,6 +192,17 @@ def _free_name(work: RollingWork, today: Day) -> Path:
         number += 1
         path = work.folder / f"{start}-{number}{ENDING}"
     return path
+
+
+def _while_free(target: Path, progress: Progress) -> Progress:
+    """Another device may share the folder and take the name meanwhile: its file is not replaced."""
+
+    def goes_on(share: float) -> bool:
+        if share < 1.0 and os.path.lexists(target):
+            raise not_written(FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)))
+        return progress(share)
+
+    return goes_on
 
 
 def mount_of(folder: Path) -> str:

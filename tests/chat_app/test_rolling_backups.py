@@ -496,3 +496,29 @@ def test_a_disk_that_does_not_answer_keeps_nobody_from_the_window(
     played(scenario)
     assert len(by_window) == 3
     assert not any(by_window)
+
+
+def test_the_backup_of_another_device_that_took_the_name_meanwhile_is_not_replaced(
+    desk: Desk,
+) -> None:
+    theirs = desk.folder / "causerie-ines-2026-11-02.causerie-backup"
+
+    async def scenario() -> None:
+        await desk.on()
+        save = desk.save_value
+
+        async def meanwhile(key: str, value: str) -> None:
+            if not theirs.exists():
+                theirs.write_bytes(b"another device's")
+            await save(key, value)
+
+        desk.save_value = meanwhile  # type: ignore[method-assign]
+        await desk.rolling.look()
+        assert desk.rolling.view().state is DailyState.FAILED
+        desk.rolling.try_again()
+        await desk.rolling.look()
+        assert desk.rolling.view().state is DailyState.ON
+
+    played(scenario)
+    assert theirs.read_bytes() == b"another device's"
+    assert desk.names() == ["causerie-ines-2026-11-02-2.causerie-backup", theirs.name]
