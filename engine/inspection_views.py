@@ -203,7 +203,7 @@ class MessageInspection(Struct, frozen=True, kw_only=True):
     """Its causal history, oldest first."""
     named_by: tuple[LinkView, ...] = ()
     named_by_complete: bool = True
-    """False: only the next messages of the log were looked at."""
+    """False: others may name it, too; only messages near it and those that wait were looked at."""
     waits_for: tuple[WantedView, ...] = ()
     wanted: WantedView | None = None
     """How the message itself is looked for, if it is not here."""

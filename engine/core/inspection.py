@@ -8,7 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
-from engine.core.sds.vocabulary import IncomingEntry, LogEntry, MissingEntry, OutgoingEntry
+from engine.core.sds.vocabulary import (
+    HistoryEntry,
+    IncomingEntry,
+    LogEntry,
+    MissingEntry,
+    OutgoingEntry,
+)
 
 
 class LoggedRaw(NamedTuple):
@@ -17,6 +23,14 @@ class LoggedRaw(NamedTuple):
     position: Position
     sender_id: ParticipantId
     raw: bytes
+
+
+class WaitingMessage(NamedTuple):
+    """A message in the incoming buffer, and what it names."""
+
+    message_id: MessageId
+    sender_id: ParticipantId
+    causal_history: tuple[HistoryEntry, ...]
 
 
 class InspectionStore(Protocol):
@@ -30,6 +44,9 @@ class InspectionStore(Protocol):
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> IncomingEntry | None:
         """A message that is here and has no place yet."""
+
+    def waiting(self, conversation_id: ConversationId, /, *, limit: int) -> list[WaitingMessage]:
+        """The first of those that are here and have no place yet."""
 
     def outgoing(
         self, conversation_id: ConversationId, message_id: MessageId, /

@@ -20,7 +20,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.inspection import LoggedRaw
+from engine.core.inspection import LoggedRaw, WaitingMessage
 from engine.core.records import KeptAside
 from engine.core.sds.floods import SetAside, Spent
 from engine.core.sds.forks import Fork
@@ -273,6 +273,20 @@ def read_incoming(
         _whose(conversation, message_id),
     )
     return tuple(_incoming_of_row(row) for row in cursor)
+
+
+def read_waiting(
+    connection: sqlite3.Connection, conversation: int, limit: int
+) -> list[WaitingMessage]:
+    cursor = connection.execute(
+        "SELECT message_id, sender_id, causal_history FROM incoming WHERE conversation_key = ? "
+        "ORDER BY incoming_key LIMIT ?",
+        (conversation, limit),
+    )
+    return [
+        WaitingMessage(MessageId(message_id), ParticipantId(sender_id), _history(history))
+        for message_id, sender_id, history in cursor
+    ]
 
 
 def _incoming_of_row(row: _IncomingRow) -> IncomingEntry:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.inspection import LoggedRaw
+from engine.core.inspection import LoggedRaw, WaitingMessage
 from engine.core.sds.vocabulary import IncomingEntry, LogEntry, MissingEntry, OutgoingEntry
 from engine.persistence import channel_reads
 from engine.persistence.profile_tables import conversation_key
@@ -38,6 +38,11 @@ class SqliteInspection:
             if key is None:
                 return None
             return next(iter(channel_reads.read_incoming(connection, key, message_id)), None)
+
+    def waiting(self, conversation_id: ConversationId, /, *, limit: int) -> list[WaitingMessage]:
+        with self._doing("read messages"):
+            connection, key = self._find(conversation_id)
+            return [] if key is None else channel_reads.read_waiting(connection, key, limit)
 
     def outgoing(
         self, conversation_id: ConversationId, message_id: MessageId, /

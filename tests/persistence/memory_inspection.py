@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.inspection import LoggedRaw
+from engine.core.inspection import LoggedRaw, WaitingMessage
 from engine.core.sds.vocabulary import IncomingEntry, LogEntry, MissingEntry, OutgoingEntry
 from engine.sim.channel_store import ChannelStore
 from tests.persistence.memory_conversation import MemoryConversation
@@ -22,6 +22,15 @@ class MemoryInspection:
         self, conversation_id: ConversationId, message_id: MessageId, /
     ) -> IncomingEntry | None:
         return self._tables(conversation_id).incoming.get(message_id)
+
+    def waiting(self, conversation_id: ConversationId, /, *, limit: int) -> list[WaitingMessage]:
+        entries = list(self._tables(conversation_id).incoming.values())[:limit]
+        return [
+            WaitingMessage(
+                each.message.message_id, each.message.sender_id, each.message.causal_history
+            )
+            for each in entries
+        ]
 
     def outgoing(
         self, conversation_id: ConversationId, message_id: MessageId, /

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.inspection import LoggedRaw
+from engine.core.inspection import LoggedRaw, WaitingMessage
 from engine.core.ports import ProfileStore
 from engine.core.sds.vocabulary import AppendToLog, LogEntry, PutIncoming, PutMissing
 from engine.persistence.raw_blocks import BLOCK_ROWS
@@ -25,6 +25,13 @@ def test_each_is_found_by_its_id_among_others(with_group: ProfileStore) -> None:
     assert inspecting.incoming(GROUP, MessageId("in-1")) == WAITING
     assert inspecting.incoming(GROUP, MessageId("in-2")) == BARE
     ids = [each.entry.message_id for each in (WANTED, LOST)]
+    assert inspecting.waiting(GROUP, limit=9) == [
+        WaitingMessage(
+            each.message.message_id, each.message.sender_id, each.message.causal_history
+        )
+        for each in (WAITING, BARE)
+    ]
+    assert len(inspecting.waiting(GROUP, limit=1)) == 1
     assert inspecting.missing(GROUP, [*ids, MessageId("other")]) == dict(
         zip(ids, (WANTED, LOST), strict=True)
     )
@@ -40,6 +47,7 @@ def test_nothing_is_known_of_what_is_not_here(
     assert inspecting.log_entry(conversation_id, unknown) is None
     assert inspecting.incoming(conversation_id, unknown) is None
     assert inspecting.outgoing(conversation_id, unknown) is None
+    assert not inspecting.waiting(conversation_id, limit=9)
     assert not inspecting.missing(conversation_id, [unknown])
     assert not inspecting.following(conversation_id, Position(0, unknown), limit=9)
 

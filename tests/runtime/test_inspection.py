@@ -91,6 +91,25 @@ async def test_an_own_message_of_a_group_from_the_first_copy_to_all_holders(
     assert [link.message_id for link in theirs.named_by] == [answer]
 
 
+async def test_whoever_names_somebody_elses_message_holds_it(person: MakePerson) -> None:
+    alice, bob, group = await together(person)
+    carol = await person("Carol")
+    await carol.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await bob.until(lambda e: isinstance(e, MessageAdded) and e.message.sender_name == "Carol")
+    said = await bob.engine.timeline.send_text(group, "does it talk?")
+    for one in (alice, carol):
+        await one.until(lambda e: isinstance(e, MessageAdded) and e.message.message_id == said)
+    before = await look(alice, group, said)
+    assert [(each.name, each.source) for each in before.holders] == [("Carol", None)]
+    answer = await carol.engine.timeline.send_text(group, "it does")
+    await alice.until(lambda e: isinstance(e, MessageAdded) and e.message.message_id == answer)
+    found = await look(alice, group, said)
+    assert [link.message_id for link in found.named_by] == [answer]
+    assert [(each.name, each.certain, each.source) for each in found.holders] == [
+        ("Carol", True, HolderSource.CAUSAL)
+    ]
+
+
 async def test_after_a_restart_it_says_which_copies_it_knows_nothing_of(
     tmp_path: Path,
 ) -> None:

@@ -142,6 +142,11 @@ class Truth:
         self, state: ChannelState, found: MessageInspection, signed: Signed
     ) -> Iterator[str]:
         logged = [entry.position.message_id for entry in state.log]
+        waiting = [
+            each.message.message_id
+            for each in state.incoming
+            if any(entry.message_id == found.message_id for entry in each.message.causal_history)
+        ]
         for link in (*found.names, *found.named_by):
             if link.whereabouts is not whereabouts(state, link.message_id):
                 yield f"{link.message_id} is not {link.whereabouts}"
@@ -155,12 +160,14 @@ class Truth:
             place = logged.index(found.message_id)
             later = logged[place + 1 : place + 1 + LOOKED_AT]
             naming = [each for each in later if self._names(each, found.message_id)]
-            if [link.message_id for link in found.named_by] != naming:
+            if [link.message_id for link in found.named_by] != naming + waiting:
                 yield "what names it"
             if found.named_by_complete and any(
                 self._names(each, found.message_id) for each in logged[place + 1 + LOOKED_AT :]
             ):
                 yield "others name it"
+        elif [link.message_id for link in found.named_by] != waiting or found.named_by_complete:
+            yield "what of those that wait names it"
 
     def _names(self, one: MessageId, other: MessageId) -> bool:
         signed = self._signed_of(one)

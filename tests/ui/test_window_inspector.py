@@ -201,6 +201,46 @@ def test_what_is_copied_is_json_without_what_anybody_wrote() -> None:
     played(scenario)
 
 
+def test_of_what_is_not_here_it_says_who_names_it_and_not_that_it_names_nothing() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, own):
+
+            def missing(found: MessageInspection) -> MessageInspection:
+                return replace(
+                    found,
+                    whereabouts=Whereabouts.MISSING,
+                    sds=None,
+                    names=(),
+                    named_by_complete=False,
+                )
+
+            engine.inspected.change = missing
+            panel = await opened(it)
+            said = words(panel)
+            expected = "What it names is not known here; 1 names it; others may name it, too."
+            assert expected in said
+            engine.inspected.change = lambda found: replace(missing(found), sds=found.sds)
+            shown = heard(it.window.inspector.shown)
+            it.window.inspector.show_message(own.message_id)
+            await shown
+            assert "It names 0 messages; 1 names it" in words(panel)
+
+    played(scenario)
+
+
+def test_that_nobody_is_known_to_hold_what_somebody_else_said_is_no_count() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, _own):
+            engine.inspected.change = lambda found: replace(
+                found, is_own=False, holders=(found.holders[2],)
+            )
+            said = words(await opened(it))
+            assert "Who else holds it is not recorded" in said
+            assert "Held by 0" not in said
+
+    played(scenario)
+
+
 def test_between_two_nobody_is_counted_and_the_record_is_shown() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

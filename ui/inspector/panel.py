@@ -195,7 +195,8 @@ def _sign(holder: HolderView, found: MessageInspection) -> str:
 
 
 def _linked(found: MessageInspection) -> object:
-    return found.message_id, found.names, found.named_by, found.named_by_complete
+    is_read = found.sds is not None
+    return found.message_id, is_read, found.names, found.named_by, found.named_by_complete
 
 
 def _excerpt(found: MessageInspection) -> str:
@@ -219,7 +220,7 @@ def _state_words(found: MessageInspection) -> str:
         return waiting_words(found)
     if found.mvds is not None:
         return _pair_words(found)
-    if not found.holders and not found.is_own:
+    if not found.is_own and all(each.source is None for each in found.holders):
         return tr("Who else holds it is not recorded")
     return held_words(found.holders, is_open=found.is_open)
 
@@ -272,12 +273,15 @@ def _store_words(found: MessageInspection, today: datetime) -> str:
 
 def _graph_words(found: MessageInspection) -> str:
     names, by = len(found.names), len(found.named_by)
+    is_read = found.sds is not None
     words = [
-        tr("It names %n messages", "It names %n message", names),
+        tr("It names %n messages", "It names %n message", names)
+        if is_read
+        else tr("What it names is not known here"),
         tr("%n name it", "%n names it", by),
     ]
     if not found.named_by_complete:
-        words.append(tr("only the messages just after it were looked at"))
+        words.append(tr("others may name it, too"))
     if max(names, by) > SHOWN_LINKS:
         words.append(tr("the nearest are drawn"))
     return "; ".join(words) + "."

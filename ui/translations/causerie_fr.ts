@@ -5292,6 +5292,10 @@
         <translation>Ce qui n’est pas encore lu se trouve dans les archives.</translation>
     </message>
     <message>
+        <source>What it names is not known here</source>
+        <translation>Ce qu’il nomme n’est pas connu ici</translation>
+    </message>
+    <message>
         <source>What it waits for</source>
         <translation>Ce qu’il attend</translation>
     </message>
@@ -6588,10 +6592,6 @@
         <translation>pour l’instant ici seulement</translation>
     </message>
     <message>
-        <source>only the messages just after it were looked at</source>
-        <translation>seuls les messages qui le suivent de près ont été examinés</translation>
-    </message>
-    <message>
         <source>open</source>
         <translation>ouvert</translation>
     </message>
@@ -6614,6 +6614,10 @@
     <message>
         <source>open the file</source>
         <translation>ouvrir le fichier</translation>
+    </message>
+    <message>
+        <source>others may name it, too</source>
+        <translation>d’autres le nomment peut-être aussi</translation>
     </message>
     <message>
         <source>pause the file</source>

@@ -25,7 +25,7 @@ from engine.core.sds.vocabulary import (
 from engine.runtime.inspection.message_bytes import ReadBytes, causal_history, read_bytes
 
 LOOKED_AT: Final = 64
-"""The messages after one in which it is looked for who names it.
+"""The messages after one, and those that wait, in which it is looked for who names it.
 
 A causal history goes back a dozen messages, so those that name one lie close behind it.
 """
@@ -77,7 +77,7 @@ def read_sds(
     read = read_bytes(raw, about) if raw else None
     history = read.message.causal_history if read else ()
     is_open = isinstance(about, OpenChannelRecord)
-    namers, complete = _namers(store, conversation_id, entry, is_open=is_open)
+    namers, complete = _namers(store, conversation_id, message_id, entry, is_open=is_open)
     return SdsFacts(
         row=store.message(conversation_id, message_id),
         entry=entry,
@@ -110,14 +110,20 @@ def read_mvds(store: ProfileStore, about: ContactRecord, message_id: MessageId) 
 def _namers(
     store: ProfileStore,
     conversation_id: ConversationId,
+    wanted: MessageId,
     entry: LogEntry | None,
     *,
     is_open: bool,
 ) -> tuple[list[HistoryEntry], bool]:
-    """Those of the next messages that name this one; whether these are all that follow."""
-    if entry is None:
-        return [], True
-    wanted = entry.position.message_id
+    """What names it, of the next messages and those that wait; whether that is all that does."""
+    waiting = store.inspecting.waiting(conversation_id, limit=LOOKED_AT)
+    waiting_namers = [
+        HistoryEntry(each.message_id, None, each.sender_id)
+        for each in waiting
+        if any(named.message_id == wanted for named in each.causal_history)
+    ]
+    if entry is None:  # Without a place it is not known behind what to look in the log.
+        return waiting_namers, False
     sought = wanted.encode()
     after = store.inspecting.following(conversation_id, entry.position, limit=LOOKED_AT)
     namers = [
@@ -126,7 +132,7 @@ def _namers(
         # Most do not have it anywhere: only the others are parsed.
         if sought in each.raw and wanted in causal_history(each.raw, is_open=is_open)
     ]
-    return namers, len(after) < LOOKED_AT
+    return namers + waiting_namers, max(len(after), len(waiting)) < LOOKED_AT
 
 
 def _linked(

@@ -6,9 +6,17 @@ Two kinds of conversation, two functions: SDS carries groups and open channels, 
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.answers import Arrival, HolderView
-from engine.core.ids import ConversationId, DeliveryState, MessageId, ParticipantId, UnixMs
+from engine.core.ids import (
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    MessageId,
+    ParticipantId,
+    UnixMs,
+)
 from engine.core.mvds.vocabulary import RecordType
 from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
@@ -151,7 +159,17 @@ def _holders(
     if author is None:
         return ()
     repairer = facts.row.record.repaired_by if facts.row else None
-    return claimed_holder_views(author, repairer, looking.claimed, looking.members, looking.own_id)
+    claimed = claimed_holder_views(
+        author, repairer, looking.claimed, looking.members, looking.own_id
+    )
+    # Nobody keeps for others' messages who named them; what is here of those messages tells it.
+    named_it = {link.sender_id for link in facts.named_by}
+    return tuple(
+        replace(each, certain=True, source=HolderSource.CAUSAL)
+        if each.source is None and each.participant_id in named_it
+        else each
+        for each in claimed
+    )
 
 
 def _shown(
