@@ -197,14 +197,24 @@ def test_notes_are_bounded_in_copies_and_messages_and_say_what_they_lack() -> No
     kept = notes.of(PLACE, MessageId("m"))
     assert [copy.peers for copy in kept.kept] == [*range(FIRST_KEPT), *range(40 - LAST_KEPT, 40)]
     assert kept.omitted == 40 - FIRST_KEPT - LAST_KEPT
-    late = UnixMs(10**6)
-    saved = UnixMs(next(times))
-    assert notes.since_ms(saved) is None
+
+
+def test_what_is_forgotten_makes_no_doubt_of_what_is_still_noted() -> None:
+    times = iter(range(10**6))
+    notes = CopyNotes(lambda: UnixMs(next(times)))
+    saved = [UnixMs(next(times))]
+    notes.handed_over(PLACE, published("m"), receipt(1))
     for number in range(MOST_MESSAGES):
+        saved.append(UnixMs(next(times)))
         notes.handed_over(PLACE, published(f"other {number}"), receipt(1))
     assert not notes.of(PLACE, MessageId("m")).kept
-    assert notes.since_ms(saved) is not None, "it may have been forgotten"
-    assert notes.since_ms(late) is None
+    assert notes.since_ms(saved[0]) is not None, "it was forgotten"
+    for number in (0, MOST_MESSAGES - 1):
+        (copy,) = notes.of(PLACE, MessageId(f"other {number}")).kept
+        assert notes.since_ms(saved[number + 1]) is None, "all of its copies are noted"
+        since_ms = notes.since_ms(saved[0])
+        assert since_ms is not None
+        assert since_ms < copy.at_ms
 
 
 def test_a_copy_that_was_read_is_told_from_the_others() -> None:
@@ -213,7 +223,7 @@ def test_a_copy_that_was_read_is_told_from_the_others() -> None:
     for number in (1, 2):
         notes.handed_over(PLACE, published("m"), receipt(number))
     notes.taken(PLACE, published("m"), receipt(2))
-    assert [copy.taken_ms for copy in notes.of(PLACE, MessageId("m")).kept] == [None, UnixMs(3)]
+    assert [copy.taken_ms for copy in notes.of(PLACE, MessageId("m")).kept] == [None, UnixMs(4)]
     notes.taken(PLACE, published("unknown"), receipt(2))
 
 

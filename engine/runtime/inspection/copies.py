@@ -20,6 +20,7 @@ MOST_MESSAGES: Final = 4_096
 """Two to three megabytes, if each has had a copy or two."""
 FIRST_KEPT: Final = 8
 LAST_KEPT: Final = 8
+_NEVER: Final = UnixMs(0)
 
 
 @dataclass(slots=True)
@@ -46,6 +47,8 @@ class Copies:
     omitted: int = 0
     """After the first FIRST_KEPT of ``kept``."""
     asked: bool = False
+    noted_ms: UnixMs = _NEVER
+    """When it was first heard of."""
 
     def add(self, copy: Copy) -> None:
         copy.was_asked_for, self.asked = self.asked, False
@@ -113,9 +116,9 @@ class CopyNotes:
         key = conversation_id, message_id
         noted = self._noted.get(key)
         if noted is None:
-            noted = self._noted[key] = Copies()
+            noted = self._noted[key] = Copies(noted_ms=self._now_ms())
             if len(self._noted) > MOST_MESSAGES:
-                # The first noted may have had copies until now.
-                del self._noted[next(iter(self._noted))]
-                self._since_ms = self._now_ms()
+                # Only it was saved until then, or others before it: of later ones all is here.
+                forgotten = self._noted.pop(next(iter(self._noted)))
+                self._since_ms = forgotten.noted_ms
         return noted
