@@ -49,12 +49,12 @@ def watch(
 ) -> int:
     """Until the window closes or Ctrl+C.  Raises ConfigError if no window has the profile open."""
     out = sys.stdout if out is None else out
-    answer = _asked(paths.directory, ask, sleep)
-    if answer is None:
-        raise ConfigError(
-            f"watch: no window has the profile {paths.name!r} open; start causerie first"
-        )
     try:
+        answer = _asked(paths.directory, ask, sleep)
+        if answer is None:
+            raise ConfigError(
+                f"watch: no window has the profile {paths.name!r} open; start causerie first"
+            )
         while answer is not None:
             _write(answer, out, as_json=as_json)
             sleep(EVERY_S)
@@ -91,6 +91,9 @@ def _write(answer: Mapping[str, object], out: TextIO, *, as_json: bool) -> None:
 
 def page_of(answer: Mapping[str, object]) -> Iterator[str]:
     """In words.  An answer of another version says only that it cannot be read."""
+    if answer.get("locked") is True:
+        yield "Causerie is locked: its window asks for the passphrase."
+        return
     if not answer:
         yield "Nobody has made an identity in this profile yet."
         return

@@ -53,6 +53,7 @@ from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
+from engine.api import ChatEngine
 from engine.core.errors import (
     ChatError,
     SettingsUnwritableError,
@@ -89,6 +90,8 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 3.0
 _LOOK_AGAIN_S: Final = 0.1
 _START_AGAIN: Final = -1
+LOCKED: Final = b'{"locked":true}'
+"""What ``causerie watch`` hears of a window that asks for the passphrase."""
 """In place of an exit status: settings are to count that are read at a start."""
 
 
@@ -515,20 +518,26 @@ def _autostart(command: tuple[str, ...]) -> "AutostartPort | None":
 def _listen(directory: Path, window: MainWindow, engine: Engine) -> "InstanceServer":
     from chat_app.one_instance import InstanceServer  # noqa: PLC0415 - not before the first paint
 
-    def tell_figures(answer: Callable[[bytes], None]) -> None:
-        async def work() -> None:
-            with contextlib.suppress(ChatError):  # Whoever asked tries again.
-                answer(msgspec.json.encode(await engine.inspection.figures()))
-
-        if engine.identity() is None:
-            answer(b"{}")
-        else:
-            window.tasks.spawn(work, purpose="figures", retry=False)
-
-    server = InstanceServer(directory, window, figures=tell_figures)
+    server = InstanceServer(directory, window, figures=partial(tell_figures, window, engine))
     server.called.connect(window.come_to_front)
     window.closed.connect(server.close)  # A link that comes now is for the next window.
     return server
+
+
+def tell_figures(window: MainWindow, engine: ChatEngine, answer: Callable[[bytes], None]) -> None:
+    """To ``causerie watch``; a locked window tells a terminal no more than the screen."""
+
+    async def work() -> None:
+        with contextlib.suppress(ChatError):  # Whoever asked tries again.
+            figures = msgspec.json.encode(await engine.inspection.figures())
+            answer(LOCKED if window.lock.is_locked else figures)
+
+    if window.lock.is_locked:
+        answer(LOCKED)
+    elif engine.identity() is None:
+        answer(b"{}")
+    else:
+        window.tasks.spawn(work, purpose="figures", retry=False)
 
 
 class FirstPaint(QObject):

@@ -1,6 +1,6 @@
 """What the scripted engine knows of its messages: what a test says, or what rows tell."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -128,6 +128,7 @@ class ScriptedInspection:
         self.change: Callable[[MessageInspection], MessageInspection] = lambda found: found
         self.unshown: dict[MessageId, MessageInspection] = {}
         """Of messages that have no row."""
+        self.figures_of: Callable[[], Awaitable[Figures]] = _none
 
     async def message(
         self, conversation_id: ConversationId, message_id: MessageId
@@ -141,4 +142,8 @@ class ScriptedInspection:
         raise CommandError(CommandRefusal.NO_MESSAGE)
 
     async def figures(self) -> Figures:
-        raise NotImplementedError
+        return await self.figures_of()
+
+
+async def _none() -> Figures:
+    raise NotImplementedError

@@ -1,5 +1,7 @@
 """A locked window: what nobody reads meanwhile, what waits, and that it goes on as it was."""
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,10 +15,13 @@ from PySide6.QtWidgets import QApplication, QMenu
 from chat_app.passphrase_control import PassphraseControl
 from chat_app.settings import Settings
 from chat_app.settings_control import SettingsControl
+from chat_app.watch import page_of as page_of_figures
+from chat_app.window import LOCKED, tell_figures
 from engine.core.backup import Cost
 from engine.core.ids import ConversationId
 from engine.core.key_header import Way
 from engine.crypto.key_header import passphrase_way
+from engine.inspection_views import Figures
 from engine.persistence import key_changes
 from engine.persistence.key import obtain_database_key
 from engine.persistence.key_changes import set_passphrase
@@ -27,6 +32,7 @@ from tests.ui.heard_notifications import listen_to
 from tests.ui.on_settings import control_of, open_settings, row_of
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import sheet_of, words_of
+from tests.ui.test_watching import FIGURES
 from ui.choice import Choice
 from ui.desktop.port import DesktopNotification, MarkedRead, Opened, Replied
 from ui.dialogs.group import CreateGroup
@@ -453,5 +459,32 @@ def test_the_time_is_a_setting_in_force_at_once(profile: ProfileDirectory, tmp_p
             choice.activated.emit(2)
             await until(lambda: control.settings.privacy.lock_after == "15")
             assert it.window.lock.idle_limit_ms == 15 * 60_000
+
+    play(scenario)
+
+
+def test_a_terminal_is_told_nothing_of_a_locked_window(profile: ProfileDirectory) -> None:
+    async def scenario() -> None:
+        async with at_a_group(port_of(profile)) as (it, engine, _group):
+            window, told = it.window, list[bytes]()
+            released = asyncio.Event()
+
+            async def figures() -> Figures:
+                await released.wait()
+                return FIGURES
+
+            engine.inspected.figures_of = figures
+            tell_figures(window, engine, told.append)
+            window.lock.lock()
+            released.set()
+            await until(lambda: bool(told))
+            tell_figures(window, engine, told.append)
+            assert told == [LOCKED, LOCKED], "neither asked before nor while it is locked"
+            (line,) = page_of_figures(json.loads(LOCKED))
+            assert line == "Causerie is locked: its window asks for the passphrase."
+            await unlock(window)
+            tell_figures(window, engine, told.append)
+            await until(lambda: len(told) == 3)
+            assert json.loads(told[2])["conversations"][0]["name"] == GROUP
 
     play(scenario)

@@ -64,8 +64,8 @@ class Inspection:
         found = []
         for view in views[:MOST_CONVERSATIONS]:
             if view.conversation_id in self._conversations:  # It may have been removed meanwhile.
-                rows = await self._newest(view.conversation_id)
                 gap = self._conversations.runner(view.conversation_id).gap()
+                rows = await self._newest(view.conversation_id)
                 found.append(figures_of(view, rows, gap, now_ms=now_ms))
         return Figures(
             at_ms=now_ms,
