@@ -19,6 +19,7 @@ from engine.events import (
 from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.marked_text import shown_text
+from ui.regional import decimal
 from ui.translate import tr
 
 _MAX_NAME = 40
@@ -43,9 +44,10 @@ def chance_words(probability: float) -> str:
     """A chance to two digits: "0.098 % chance"; what is smaller than a millionth is just that."""
     percent = 100 * min(max(probability, 0.0), 1.0)
     if percent < _LEAST_PERCENT:
-        return tr("under {percent} % chance").format(percent=f"{_LEAST_PERCENT:.4f}")
-    digits = f"{float(f'{percent:.2g}'):.6f}".rstrip("0").rstrip(".")
-    return tr("{percent} % chance").format(percent=digits)
+        return tr("under {percent} % chance").format(percent=decimal(_LEAST_PERCENT, 4))
+    rounded = float(f"{percent:.2g}")
+    places = len(f"{rounded:.6f}".rstrip("0").partition(".")[2])
+    return tr("{percent} % chance").format(percent=decimal(rounded, places))
 
 
 def present_members(conversation: ConversationView) -> tuple[MemberView, ...]:

@@ -3,7 +3,7 @@
 import re
 
 _ONE_LINE_LIMIT = 300
-_LONG_RUN = re.compile(r"[^\s\u200b]{31,}")
+_LONGEST_RUN = 30
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
 _BIDI_CONTROLS = {
     ord(mark): None for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -17,6 +17,7 @@ def one_line(text: str, limit: int = _ONE_LINE_LIMIT) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def breaking(text: str) -> str:
-    """To be shown only: an address or a key in it breaks where the line ends."""
-    return _LONG_RUN.sub(lambda run: "\u200b".join(run[0]), text)
+def breaking(text: str, longest: int = _LONGEST_RUN) -> str:
+    """To be shown only: a longer run, as of an address or a key, breaks where the line ends."""
+    long_run = rf"[^\s\u200b]{{{longest + 1},}}"
+    return re.sub(long_run, lambda run: "\u200b".join(run[0]), text)

@@ -26,9 +26,7 @@ def test_each_is_found_by_its_id_among_others(with_group: ProfileStore) -> None:
     assert inspecting.incoming(GROUP, MessageId("in-2")) == BARE
     ids = [each.entry.message_id for each in (WANTED, LOST)]
     assert inspecting.waiting(GROUP, limit=9) == [
-        WaitingMessage(
-            each.message.message_id, each.message.sender_id, each.message.causal_history
-        )
+        WaitingMessage(each.message.message_id, each.message.sender_id, each.message.causal_history)
         for each in (WAITING, BARE)
     ]
     assert len(inspecting.waiting(GROUP, limit=1)) == 1

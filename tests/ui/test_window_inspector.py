@@ -11,6 +11,7 @@ from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
+from engine.answers import Arrival
 from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId
 from engine.events import (
     ConversationRemoved,
@@ -25,6 +26,7 @@ from tests.ui.driving import play as played
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.scripted_inspection import inspection, link
 from tests.ui.seeing import choose, seen_words
+from ui.controls import Pill, Text
 from ui.inspector.panel import InspectorPanel
 from ui.inspector.parts import StepRow
 from ui.languages import speak
@@ -287,17 +289,45 @@ def test_names_and_ids_of_strangers_stay_on_their_line() -> None:
                 links = tuple(replace(each, sender_name=evil) for each in found.named_by)
                 assert found.sds is not None
                 sds = replace(found.sds, channel_id=evil * 20)
-                return replace(found, holders=holders, named_by=links, sds=sds)
+                return replace(
+                    found,
+                    holders=holders,
+                    named_by=links,
+                    sds=sds,
+                    is_own=False,
+                    arrival=Arrival.REPAIR,
+                    repaired_by="W" * 500,
+                )
 
             engine.inspected.change = hostile
             panel = await opened(it)
             for line in seen_words(panel):
                 assert "\u202e" not in line
                 assert len(line) < 400, line
+            steps = panel.life.findChildren(Text)
+            await until(
+                lambda: all(each.heightForWidth(each.width()) <= each.height() for each in steps)
+            )
+            for label in steps:
+                assert label.minimumSizeHint().width() <= label.width(), label.text()
+            for row in panel.life.findChildren(StepRow):
+                assert "\u200b" not in row.accessibleName()
             for node in panel.graph.nodes:
                 assert "\n" not in node.accessibleName()
                 assert len(node.accessibleName()) < 120
             assert panel.width() == it.window.dock.width() - it.window.pane.width()
+
+    played(scenario)
+
+
+def test_a_holder_without_a_time_leaves_no_room_for_one() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group, _own):
+            panel = await opened(it)
+            pills = panel.holders.findChildren(Pill)
+            (no_sign,) = [pill for pill in pills if pill.text() == "no sign"]
+            right = no_sign.mapTo(panel.holders, no_sign.rect().topRight()).x()
+            assert right == panel.holders.rect().right()
 
     played(scenario)
 
@@ -419,6 +449,9 @@ def test_it_speaks_french() -> None:
             finally:
                 speak("en")
             assert "Enregistré sur cet appareil" in said
+            assert f"Vous : {TEXT}" in said
+            assert "Il nomme 2 messages\N{NARROW NO-BREAK SPACE}; 1 le nomme." in said
+            assert "0,1\N{NO-BREAK SPACE}% de risque" in said
             assert "Saved on this device" not in said
 
     played(scenario)

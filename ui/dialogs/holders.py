@@ -105,7 +105,8 @@ class HolderRow(QWidget):
         row.addWidget(avatar)
         row.addLayout(texts, 1)
         row.addWidget(Pill(mark, ink=ink, fill=fill))
-        row.addWidget(Text(since, face="caption", colour="ink3"))
+        if since:  # Nothing keeps a mark from the edge where there is no time.
+            row.addWidget(Text(since, face="caption", colour="ink3"))
 
 
 def _mark(holder: HolderView) -> tuple[str, ColourRole, ColourRole]:

@@ -13,12 +13,14 @@ from msgspec import Struct
 from engine.answers import Arrival, HolderView
 from engine.core.ids import UnixMs
 from engine.inspection_views import CopyView, MessageInspection, Occasion, SentBy, Whereabouts
-from ui.foreign_text import one_line
+from ui.foreign_text import breaking, one_line
 from ui.regional import clock_with_seconds
 from ui.times import moment, short_date
 from ui.translate import tr
 
 _NAME = 40
+_NAME_RUN = 16
+"""More of a name without a space does not fit beside a time."""
 
 
 class Mark(Enum):
@@ -93,7 +95,7 @@ def _arrival_words(found: MessageInspection) -> str:
         case Arrival.STORE:
             return tr("Came from a Store")
         case Arrival.REPAIR if found.repaired_by:
-            name = one_line(found.repaired_by, _NAME)
+            name = _named(found.repaired_by)
             return tr("Repaired: {name} sent it again").format(name=name)
         case Arrival.REPAIR:
             return tr("Repaired: a member sent it again")
@@ -159,16 +161,20 @@ def _holders(found: MessageInspection) -> Iterator[Step]:
         (each for each in found.holders if not each.certain and each.since_ms), key=_since
     )
     if timed:
-        words = tr("First holder: {name}").format(name=one_line(timed[0].name, _NAME))
+        words = tr("First holder: {name}").format(name=_named(timed[0].name))
         yield Step(mark=Mark.SURE, words=words, at_ms=timed[0].since_ms)
     if maybe:
-        words = tr("Maybe held by {name}").format(name=one_line(maybe[0].name, _NAME))
+        words = tr("Maybe held by {name}").format(name=_named(maybe[0].name))
         yield Step(mark=Mark.MAYBE, words=words, at_ms=maybe[0].since_ms)
     if found.is_own and found.holders and len(certain) == len(found.holders):
         last = timed[-1].since_ms if len(timed) == len(certain) else None
         if len(certain) > 1 or last is None:
             words = tr("Held by all") if last else tr("Held by all; when is not recorded")
             yield Step(mark=Mark.SURE, words=words, at_ms=last)
+
+
+def _named(name: str) -> str:
+    return breaking(one_line(name, _NAME), _NAME_RUN)
 
 
 def _since(holder: HolderView) -> int:
@@ -182,7 +188,7 @@ def _search(found: MessageInspection) -> Iterator[Step]:
     words = tr("Known to be missing")
     yield Step(mark=Mark.MISSING, words=words, at_ms=wanted.since_ms)
     if wanted.stores_asked_ms is not None:
-        words = tr("Stores asked: {lack} do not have it, {silent} did not say")
+        words = tr("Stores asked: without it {lack}, without an answer {silent}")
         words = words.format(lack=wanted.stores_lacked, silent=wanted.stores_silent)
         yield Step(mark=Mark.MISSING, words=words, at_ms=wanted.stores_asked_ms)
     if wanted.requests:

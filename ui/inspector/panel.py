@@ -205,7 +205,9 @@ def _excerpt(found: MessageInspection) -> str:
         id_ = short_id(found.message_id)
         return f"{name}, {id_}" if name else id_
     message = found.message
-    return one_line(f"{sender_words(message)}: {kind_words(message)}", _EXCERPT)
+    words = tr("{name}: {words}")
+    words = words.format(name=sender_words(message), words=kind_words(message))
+    return one_line(words, _EXCERPT)
 
 
 def _state_words(found: MessageInspection) -> str:
@@ -263,7 +265,7 @@ def _store_words(found: MessageInspection, today: datetime) -> str:
     if wanted is not None:
         if wanted.stores_asked_ms is None:
             return tr("No Store was asked for it by its hash yet.")
-        return tr("Asked at {time}: {lack} do not have it, {silent} did not say.").format(
+        return tr("Asked at {time}: without it {lack}, without an answer {silent}.").format(
             time=precise_time(wanted.stores_asked_ms, today),
             lack=wanted.stores_lacked,
             silent=wanted.stores_silent,
@@ -284,4 +286,7 @@ def _graph_words(found: MessageInspection) -> str:
         words.append(tr("others may name it, too"))
     if max(names, by) > SHOWN_LINKS:
         words.append(tr("the nearest are drawn"))
-    return "; ".join(words) + "."
+    said, *others = words
+    for more in others:
+        said = tr("{said}; {more}").format(said=said, more=more)
+    return f"{said}."

@@ -34,6 +34,7 @@ SHOWN_LINKS = 5
 """On each side of the graph; the fields name all of them."""
 _STEP = 22
 """The least height of a step."""
+_BELOW_WORDS = 4
 _NODE_ROW = 42
 _NODE = 12
 _ID_SHOWN = 6
@@ -85,7 +86,8 @@ class StepRow(QWidget):
         super().__init__()
         words, (is_first, is_last) = step.words, ends
         bead = BeadMark(step.mark, is_first=is_first, is_last=is_last)
-        self.setAccessibleName(f"{words}, {time}" if time else words)
+        plain = words.replace("\u200b", "")
+        self.setAccessibleName(f"{plain}, {time}" if time else plain)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
@@ -93,6 +95,9 @@ class StepRow(QWidget):
         said = Text(words, face="label", wrap=True)
         side = said.alignment() & Qt.AlignmentFlag.AlignHorizontal_Mask
         said.setAlignment(side | Qt.AlignmentFlag.AlignTop)
+        said.setAccessibleName(plain)
+        if not stacked:
+            said.setContentsMargins(0, 0, 0, _BELOW_WORDS)
         self.setMinimumHeight(current_theme().metrics.scaled(_STEP))
         when = Text(time, face="code", colour="ink2")
         if stacked:

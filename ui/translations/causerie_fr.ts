@@ -1068,8 +1068,8 @@
         <translation>Demandée à chaque démarrage, et quand la fenêtre est verrouillée.</translation>
     </message>
     <message>
-        <source>Asked at {time}: {lack} do not have it, {silent} did not say.</source>
-        <translation>Interrogés à {time}&#xa0;: {lack} ne l’ont pas, {silent} n’ont pas répondu.</translation>
+        <source>Asked at {time}: without it {lack}, without an answer {silent}.</source>
+        <translation>Interrogés à {time}&#xa0;: sans lui {lack}, sans réponse {silent}.</translation>
     </message>
     <message>
         <source>Asked once</source>
@@ -4108,8 +4108,8 @@
         <translation>Stores</translation>
     </message>
     <message>
-        <source>Stores asked: {lack} do not have it, {silent} did not say</source>
-        <translation>Stores interrogés&#xa0;: {lack} ne l’ont pas, {silent} n’ont pas répondu</translation>
+        <source>Stores asked: without it {lack}, without an answer {silent}</source>
+        <translation>Stores interrogés&#xa0;: sans lui {lack}, sans réponse {silent}</translation>
     </message>
     <message>
         <source>Stores keep sealed messages for members who are away. They cannot read them.</source>
@@ -7476,6 +7476,10 @@
         <translation>{name}, {word}. Votre profil</translation>
     </message>
     <message>
+        <source>{name}: {words}</source>
+        <translation>{name}&#xa0;: {words}</translation>
+    </message>
+    <message>
         <source>{nodes} asked, and nothing of what is missing is there.</source>
         <translation>Interrogés&#xa0;: {nodes}. Rien de ce qui manque ne s’y trouve.</translation>
     </message>
@@ -7610,6 +7614,10 @@
     <message>
         <source>{said}, {number} of {heard} who were heard.</source>
         <translation>{said}, soit {number} sur {heard} personnes entendues.</translation>
+    </message>
+    <message>
+        <source>{said}; {more}</source>
+        <translation>{said}&#x202f;; {more}</translation>
     </message>
     <message>
         <source>{sender} in {conversation}</source>
