@@ -32,6 +32,7 @@ from engine.events import (
 )
 from engine.network.waku.topics import Sharding
 from tests.runtime.history.history_stage import Person, StoreNode, until_stored
+from ui.inspector.json_copy import as_json
 
 TOPIC = ContentTopic("/my-app/1/room/proto")
 GENERAL = ChannelName(
@@ -328,3 +329,44 @@ async def test_another_cluster_is_kept_shown_and_not_served(tmp_path: Path) -> N
     assert page.messages[0].delivery is not None
     assert page.messages[0].delivery.state is DeliveryState.SAVED
     await ann.stop()
+
+
+async def test_the_inspector_proves_nobody_and_copies_no_text(tmp_path: Path) -> None:
+    met = await meet(tmp_path)
+    ann, bob, channel = met.ann, met.bob, met.channel
+    said = await ann.engine.timeline.send_text(channel, "hello, anybody")
+    await bob.until_told(channel, 1)
+    answer = await bob.engine.timeline.send_text(channel, "hello, somebody")
+    await ann.until_told(channel, 2)
+    for person, is_own in ((ann, True), (bob, False)):
+        found = await person.engine.inspection.message(channel, said)
+        assert (found.is_open, found.is_own, found.whereabouts) == (True, is_own, "logged")
+        assert found.sender_name.startswith("Ann")
+        assert not [holder.name for holder in found.holders if holder.certain]
+        assert [link.message_id for link in found.named_by] == [answer]
+        assert found.sds is not None
+        assert (found.sds.signed_ms, found.sds.group_key) == (None, None), "nothing is signed"
+        assert "hello" not in as_json(found)
+        assert bool(found.copies) is is_own
+        page = await person.engine.timeline.info(channel, said)
+        assert sum(part.size for part in found.parts) == page.size
+    await met.stop()
+
+
+async def test_of_what_a_stranger_only_names_the_inspector_knows_who_waits_for_it(
+    tmp_path: Path,
+) -> None:
+    met = await meet(tmp_path)
+    ann, never_said, late = met.ann, b"first", b"second"
+    await publish(met, from_stranger(late, never_said, lamport=ann.now_ms()))
+    await ann.until(lambda: any(isinstance(event, GapUpdated) for event in ann.told))
+    missing = message_id_of_content(never_said)
+    found = await ann.engine.inspection.message(met.channel, missing)
+    assert (found.whereabouts, found.sds, found.names) == ("missing", None, ())
+    assert [link.message_id for link in found.named_by] == [message_id_of_content(late)]
+    assert not found.named_by_complete
+    assert found.holders == ()
+    waiting = await ann.engine.inspection.message(met.channel, message_id_of_content(late))
+    assert waiting.whereabouts == "waiting"
+    assert [each.message_id for each in waiting.waits_for] == [missing]
+    await met.stop()
