@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollBar
 
 from engine.answers import HolderView
 from engine.core.errors import (
@@ -208,6 +208,26 @@ def test_the_invitation_is_copied_with_its_warning() -> None:
             sheet.copy_button.click()
             assert QGuiApplication.clipboard().text() == f"{GOOD_LINK}/{group}"
             assert sheet.copy_button.accessibleName() == "Copied"
+
+    play(scenario)
+
+
+def test_the_invitation_has_no_scroll_bar_where_there_is_room_for_all_of_it() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            it.window.pane.header.invite_requested.emit()
+            sheet = await sheet_of(it.window, InviteLink)
+            await turn()
+            bars = [
+                bar for bar in sheet.findChildren(QScrollBar) if not sheet.link.isAncestorOf(bar)
+            ]
+            assert sheet.height() == sheet.needed_height()
+            assert [bar for bar in bars if bar.isVisible()] == []
+            it.window.resize(1280, 420)
+            await until(lambda: any(bar.isVisible() for bar in bars))
+            it.window.resize(1280, 820)
+            await until(lambda: sheet.height() == sheet.needed_height())
+            await until(lambda: not any(bar.isVisible() for bar in bars))
 
     play(scenario)
 

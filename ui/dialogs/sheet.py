@@ -124,7 +124,14 @@ class Sheet(OverlayDialog):
         return self._whole.totalHeightForWidth(self.width())
 
     def _fit_height(self) -> None:
-        height = min(max(self.needed_height(), self.minimumHeight()), self.room().height())
+        needed = max(self.needed_height(), self.minimumHeight())
+        height = min(needed, self.room().height())
+        # A bar takes width, so that words wrap which else would not: shown once, it would stay.
+        fits = height >= needed
+        policy = Qt.ScrollBarPolicy
+        self._frame.setVerticalScrollBarPolicy(
+            policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded
+        )
         if height != self.height():
             self.resize(self.width(), height)
             if self.isVisible():
