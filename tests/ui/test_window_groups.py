@@ -18,7 +18,7 @@ from engine.core.errors import (
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, UnixMs
 from engine.events import DeliveryView
 from tests.ui.driving import Key, Stage, group_stage, play, stage, turn, until
-from tests.ui.scripted_engine import FINGERPRINT, GOOD_LINK, START_MS, ScriptedEngine
+from tests.ui.scripted_engine import FINGERPRINT, GOOD_LINK, START_MS, ScriptedEngine, member
 from tests.ui.seeing import join, sheet_of, words_of
 from ui.controls import Button
 from ui.dialogs.about import HowItWorks
@@ -228,6 +228,25 @@ def test_the_invitation_has_no_scroll_bar_where_there_is_room_for_all_of_it() ->
             it.window.resize(1280, 820)
             await until(lambda: sheet.height() == sheet.needed_height())
             await until(lambda: not any(bar.isVisible() for bar in bars))
+
+    play(scenario)
+
+
+def test_after_the_first_invitation_one_writes_though_its_button_is_gone() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", others=())
+        async with stage(engine, opening=group) as it:
+            pane = it.window.pane
+            pane.alone_hint.invite.setFocus()
+            it.press(Key.Key_Return)
+            await sheet_of(it.window, InviteLink)
+            engine.change(group, members=(*engine.views[group].members, member("Luc")))
+            await until(lambda: not pane.alone_hint.isVisible())
+            it.press(Key.Key_Escape)
+            await until(lambda: it.window.flows.sheet is None)
+            it.write("Welcome, Luc")
+            assert pane.composer.box.toPlainText() == "Welcome, Luc"
 
     play(scenario)
 

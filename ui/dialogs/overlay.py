@@ -1,8 +1,8 @@
 """A dialog that lies inside the window it belongs to: what sheets and the picture viewer share.
 
 Under it lies a veil that keeps everything else from the mouse, the keys and the shortcuts; the
-focus stays inside and goes back where it was.  Where the window is not shown, the dialog is a
-window of its own.
+focus stays inside and goes back where it was, or to what takes the keys in that part of the window.
+Where the window is not shown, the dialog is a window of its own.
 """
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
@@ -155,9 +155,8 @@ class OverlayDialog(QDialog):
 
     def done(self, result: int) -> None:
         self._is_over = True
-        before = self._focus_before
-        is_there = before is not None and isValid(before) and before.isVisible()
-        if self._veil is not None and before is not None and is_there:
+        before = _reachable(self._focus_before)
+        if self._veil is not None and before is not None:
             before.setFocus()  # Now: what goes away with the focus gives it to anybody.
         super().done(result)
         if self._veil is not None:
@@ -225,3 +224,18 @@ def _is_on_a_veil(widget: QWidget) -> bool:
 def _last_focused(dialog: QWidget) -> QWidget | None:
     """What was given the focus before anything could have it."""
     return dialog.focusWidget()
+
+
+def _reachable(widget: QWidget | None) -> QWidget | None:
+    """``widget``, or, if it went away meanwhile, what takes the keys for the part it was in."""
+    if widget is None or not isValid(widget):
+        return None
+    if widget.isVisible():
+        return widget
+    part = widget.parentWidget()
+    while part is not None:
+        proxy = part.focusProxy()
+        if proxy is not None and proxy.isVisible() and proxy.isEnabled():
+            return proxy
+        part = part.parentWidget()
+    return None
