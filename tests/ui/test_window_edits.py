@@ -38,6 +38,14 @@ def look_of(it: Stage, row: MessageView) -> QImage:
     return it.window.pane.timeline.viewport().grab(inside.toRect()).toImage()
 
 
+def darkest_of(it: Stage, row: MessageView) -> int:
+    """In light colours that is the ink of its text, its time or its ticks."""
+    look = look_of(it, row)
+    return min(
+        look.pixelColor(x, y).lightness() for x in range(look.width()) for y in range(look.height())
+    )
+
+
 def test_up_in_an_empty_box_edits_the_last_own_message_and_the_draft_comes_back() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
@@ -135,7 +143,7 @@ def test_what_waits_to_be_deleted_says_so_in_its_row_and_nothing_else_moves() ->
             timeline = it.window.pane.timeline
             places = [place_of(it, row) for row in (*earlier, mine)]
             size = timeline.size()
-            look = look_of(it, mine)
+            look, ink = look_of(it, mine), darkest_of(it, mine)
             await focus(it, mine)
             it.press(Key.Key_Delete)
             (await sheet_of(it.window, DeleteChoice)).everybody.click()
@@ -145,6 +153,7 @@ def test_what_waits_to_be_deleted_says_so_in_its_row_and_nothing_else_moves() ->
             assert [place_of(it, row) for row in (*earlier, mine)] == places
             assert spoken_rows_of(it)[-1].endswith("being deleted for everybody")
             assert look_of(it, mine) != look
+            assert darkest_of(it, mine) > ink + 50, "its words, too, are faded"
             box, _y = bubble(it, mine)
             assert box.reason == "Being deleted for everybody…"
             it.press(Key.Key_R, on=timeline)

@@ -94,11 +94,12 @@ class AlbumPainter:
         self._pictures = pictures
 
     def paint(self, tiles: Sequence[Tile]) -> None:
+        around = self._draw.painter.opacity()  # Less than 1 in a row that is being deleted.
         for tile in tiles:
-            self._draw.painter.setOpacity(FADED if tile.leaving else 1.0)
+            self._draw.painter.setOpacity(FADED if tile.leaving else around)
             self._picture(tile)
             self._pill(tile)
-        self._draw.painter.setOpacity(1.0)
+        self._draw.painter.setOpacity(around)
 
     def _picture(self, tile: Tile) -> None:
         p, theme, rect = self._draw.painter, self._draw.theme, tile.rect
