@@ -32,7 +32,7 @@ TAB_SPACES = 4
 _INDENT = 16
 """Of an entry of a list for each level, and of a quote for each depth."""
 _BAR = 3
-_PILL_EDGE = 3
+_PILL_EDGE = 2
 """The pill reaches this far beyond its words, half a space."""
 _TOUCHING = 0.01
 _NO_WIDTH = "\u200c"
@@ -253,7 +253,7 @@ def _format(kind: SpanKind, theme: Theme, *, is_own: bool) -> QTextCharFormat | 
             form.setForeground(theme.accentInk)
             form.setFontWeight(QFont.Weight.DemiBold)
         case SpanKind.BOLD:
-            form.setFontWeight(QFont.Weight.Bold)
+            form.setFontWeight(QFont.Weight.DemiBold)  # No face here is bolder; Qt would smear it.
         case SpanKind.ITALIC:
             form.setFontItalic(True)
         case SpanKind.STRIKE:

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QGuiApplication, QWheelEvent
+from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -80,6 +80,22 @@ def test_marks_take_no_room() -> None:
         assert widths[2] < widths[0] * 1.3
 
     with_rows(scenario, [plain, styled, bold])
+
+
+def test_bold_words_are_of_a_face_that_there_is_and_not_smeared() -> None:
+    """Qt makes a weight that no face has by drawing the nearest one twice."""
+
+    async def scenario(view: TimelineView) -> None:
+        block = bubble(view, SENTENCE)[0].body.blocks[0]
+        assert isinstance(block, TextBlock)
+        font = block.shape.layout.font()
+        family = font.families()[0]
+        there = {QFontDatabase.weight(family, style) for style in QFontDatabase.styles(family)}
+        used = {each.format.fontWeight() for each in block.shape.layout.formats()}
+        assert max(used) > font.weight()
+        assert used <= there
+
+    with_rows(scenario, [SENTENCE])
 
 
 def test_a_selection_across_marks_copies_them_and_a_word_out_of_them_does_not() -> None:
@@ -249,6 +265,10 @@ def test_a_mention_of_us_stands_on_a_round_pill_in_every_line_that_it_takes() ->
             if line.isValid()
         ]
         assert len(block.pills) == sum(end > span.start for end in ends) > 1
+        before = layout.lineAt(0).cursorToX(len("hey"))
+        assert isinstance(before, tuple)
+        space = QFontMetricsF(layout.font()).horizontalAdvance(" ")
+        assert block.pills[0].left() - float(before[0]) > space * 0.45, "it leaves half the space"
         pill = block.pills[0].translated(box.body_at + QPointF(0, block.y + y))
         shown = view.grab().toImage()
         edge = QPointF(pill.left() + 1.5, pill.center().y())
