@@ -21,12 +21,14 @@ from ui.dialogs.picture_viewer import PictureCanvas, PictureViewer
 pytestmark = pytest.mark.usefixtures("qapp")
 
 
-def with_picture(engine: ScriptedEngine, group: ConversationId, side: int) -> MessageView:
+def with_picture(
+    engine: ScriptedEngine, group: ConversationId, side: int, words: str = ""
+) -> MessageView:
     data = picture_bytes(side=side)
     file = FileView(
         name=f"{side}.png", media_type="image/png", size=len(data), width=side, height=side
     )
-    row = replace(engine.row(group, member("Maya"), ""), kind=MessageKind.FILE, file=file)
+    row = replace(engine.row(group, member("Maya"), words), kind=MessageKind.FILE, file=file)
     engine.file_bytes[row.message_id] = data
     engine.arrive(row, notify=False)
     return row
@@ -102,6 +104,24 @@ def test_keys_work_whatever_has_the_focus_and_escape_gives_it_back() -> None:
             it.press(Key.Key_Escape)
             await until(lambda: it.window.findChild(PictureViewer) is None)
             assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_what_was_written_with_a_picture_stands_apart_from_its_time() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            rows = [with_picture(engine, group, 20, words) for words in ("", "Low water")]
+            it.window.pane.files.open(rows[0])
+            await until(lambda: it.window.findChild(PictureViewer) is not None)
+            viewer = it.window.findChild(PictureViewer)
+            assert viewer is not None
+            await until(lambda: shown_in(viewer) == rows[0].message_id)
+            assert viewer.canvas.accessibleName() == viewer.accessibleName()
+            it.press(Key.Key_Right)
+            await until(lambda: shown_in(viewer) == rows[1].message_id)
+            assert viewer.canvas.accessibleName() == f"{viewer.accessibleName()} · Low water"
+            viewer.reject()
 
     play(scenario)
 

@@ -237,7 +237,7 @@ class PictureViewer(OverlayDialog):
         self.message = message
         when = moment_words(moment(message.sent_ms))
         title = tr("Photo from {name}, {time}").format(name=sender_words(message), time=when)
-        whole = one_line(f"{title}  {message.text}".strip(), 200)
+        whole = one_line(f"{title} · {message.text}" if message.text.strip() else title, 200)
         self.setWindowTitle(title)
         self.setAccessibleName(title)
         self._title.setText(whole)
