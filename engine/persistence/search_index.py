@@ -42,6 +42,7 @@ SLICE_CHARACTERS: Final = 128 * 1024
 MOST_BEHIND: Final = 16_384
 """Of more new messages the newest are indexed first, as those of an old profile."""
 _FIRST_OF_ALL: Final = -1
+_NEVER: Final = 2**63
 _LINK_SPAN: Final = '["link", '
 
 _ROWS: Final = """
@@ -292,9 +293,14 @@ class _IndexWriter:
         """Move the later rows into a bucket of their own; those after ``lamport``, if few."""
         self._write()
         match = f'"{code_of(bucket.key)}{IN_CONVERSATION}"*'
-        members: list[tuple[int, int, int]] = self._connection.execute(
-            self._members, (match,)
-        ).fetchall()
+        at = self._buckets.index(bucket)
+        ends = self._buckets[at + 1].first_lamport if at + 1 < len(self._buckets) else _NEVER
+        # One whose place has changed meanwhile is due, and leaves for its bucket by itself.
+        members: list[tuple[int, int, int]] = [
+            member
+            for member in self._connection.execute(self._members, (match,))
+            if bucket.first_lamport <= member[0] < ends
+        ]
         bucket.rows = 0
         if len(members) < BUCKET_ROWS:  # Messages have left it.
             for member_lamport, _, sent_ms in members:

@@ -99,6 +99,24 @@ def test_many_messages_of_one_timestamp_stay_together(sqlite_store: SqliteProfil
     assert found(sqlite_store, "word") == ["n5", *(f"m{n:02}" for n in range(29, -1, -1)), "n1"]
 
 
+@pytest.mark.usefixtures("small")
+def test_a_message_that_moved_does_not_divide_a_bucket_at_its_new_place(
+    sqlite_store: SqliteProfileStore, connection: sqlite3.Connection
+) -> None:
+    sqlite_store.apply([PutGroup(group=group())])
+    all_indexed(sqlite_store)
+    sqlite_store.apply(texts(range(16)))
+    all_indexed(sqlite_store)
+    sqlite_store.apply([row(12, "m0003", text="word"), row(7, "new", text="word")])
+    all_indexed(sqlite_store)
+    assert found(sqlite_store, "word") == [
+        "m0015", "m0014", "m0013", "m0012", "m0003", "m0011", "m0010", "m0009", "m0008",
+        "new", "m0007", "m0006", "m0005", "m0004", "m0002", "m0001", "m0000",
+    ]  # fmt: skip
+    for (first, least, most, _), (following, *_) in itertools.pairwise(buckets(connection)):
+        assert first <= least <= most < following
+
+
 def test_every_letter_is_found(sqlite_store: SqliteProfileStore) -> None:
     """FTS5 knows other letters than Python; what we cut as one word it must not cut again."""
     letters = [
