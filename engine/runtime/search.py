@@ -123,6 +123,7 @@ class Search:
     async def _index_due(self) -> None:
         for _ in range(MOST_SLICES):
             indexed = await self._storage.attempt(self._searching.index_some, old=False)
+            self._show(indexed)  # Of a long backfill not all is found yet.
             if not indexed.is_more:
                 return
 
@@ -194,13 +195,13 @@ class Search:
         while True:
             self._due.clear()
             if await self._index_some():
-                await asyncio.sleep(BREATHE_S)
+                await asyncio.sleep(BREATHE_S)  # What comes meanwhile does not hold up the rest.
             else:
                 await self._due.wait()
-            await self._settle()
+                await self._settle()
 
     async def _settle(self) -> None:
-        """If something came, wait until nothing has come for a while."""
+        """Something came: wait until nothing has come for a while."""
         now_s = asyncio.get_running_loop().time
         until_s = now_s() + LONGEST_SETTLE_S
         while self._due.is_set() and now_s() < until_s:

@@ -206,6 +206,44 @@ async def test_a_backfill_is_indexed_once_nothing_more_comes(
         await indexed.wait()
 
 
+async def test_a_search_says_what_it_did_not_index_of_a_long_backfill(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads before the backfill is over, and more came than it indexes itself."""
+    alice, _, group = talk
+    monkeypatch.setattr(search_index, "MOST_BEHIND", 9)
+    monkeypatch.setattr(search, "SETTLE_S", 2 * PATIENCE_S)
+    assert await texts(alice, "word") == []
+    for number in range(20):
+        await alice.engine.timeline.send_text(group, f"word {number}")
+    assert await texts(alice, "word") == []
+    assert alice.engine.search.indexed().left >= 20
+
+
+async def test_messages_that_keep_coming_do_not_hold_up_an_old_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    group = await before.engine.groups.create("Friends")
+    await before.engine.stop()
+    before.save([stored_row(n, f"m{n}", text="word", conversation_id=group) for n in range(2, 40)])
+    monkeypatch.setattr(search_index, "MOST_BEHIND", 9)
+    monkeypatch.setattr(search_index, "SLICE_ROWS", 2)
+    monkeypatch.setattr(search, "SETTLE_S", 0.0)
+    monkeypatch.setattr(search, "BREATHE_S", 0.0)
+    monkeypatch.setattr(search, "LONGEST_SETTLE_S", 2 * PATIENCE_S)
+    alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    indexed = asyncio.create_task(
+        alice.until(lambda event: isinstance(event, SearchIndexed) and not event.left)
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        while not indexed.done():
+            alice.engine.search.hear(TimelineChanged(conversation_id=group))
+            await asyncio.sleep(0)
+    assert len(await texts(alice, "word")) == 38
+    await alice.engine.stop()
+
+
 async def test_an_old_profile_is_indexed_after_a_start_and_can_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
