@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import StorageError
-from engine.core.ids import ConversationId, MessageId
+from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
@@ -29,7 +29,9 @@ from tests.persistence.store_examples import (
     OTHER_GROUP,
     annotation,
     channel,
+    delivery,
     group,
+    held,
     logged,
     row,
 )
@@ -63,6 +65,13 @@ writes: st.SearchStrategy[StoreWrite] = st.one_of(
         sender_id=senders,
         emoji=st.sampled_from(["👍", "🎉"]),
         conversation_id=conversations,
+    ),
+    st.builds(delivery, names, st.sampled_from(DeliveryState)),
+    st.builds(
+        lambda name, who, source: channel(held(name, who, source)),
+        names,
+        senders,
+        st.sampled_from(HolderSource),
     ),
     st.builds(HideMessage, conversation_id=conversations, message_id=names.map(MessageId)),
     st.builds(
