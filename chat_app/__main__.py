@@ -117,6 +117,9 @@ def _dispatch(  # noqa: C901, PLR0911 - a table of commands
             open_pages(sys.stdin.buffer, sys.stdout.buffer)
             return 0
         case _:
+            from chat_app.unread_sources import leave_sources_unread
+
+            leave_sources_unread()
             from chat_app.autostart import start_command
             from chat_app.delivery_recording import RecordOptions
             from chat_app.window import WindowOptions, open_window
@@ -153,6 +156,9 @@ def _demo(asked: argparse.Namespace) -> int:
         return run_headless(spec, as_json=asked.json)
     if asked.json:
         raise ConfigError("--json: only together with --headless")
+    from chat_app.unread_sources import leave_sources_unread
+
+    leave_sources_unread()
     from chat_app.demo_window import show_demo
 
     return show_demo(participants=asked.participants, loss=asked.loss, seed=asked.seed)

@@ -1,7 +1,9 @@
 """What a window that is about to appear does not wait for."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.patience import PATIENCE_S
 
@@ -26,4 +28,25 @@ def test_the_window_appears_without_what_it_does_not_show_yet() -> None:
     imports = "import sys, chat_app.window, chat_app.autostart"
     program = f"{imports}; sys.exit(len({others} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", program], check=False, timeout=PATIENCE_S)
+    assert found.returncode == 0
+
+
+def test_the_program_does_not_keep_its_own_sources_in_memory(tmp_path: Path) -> None:
+    """Qt for Python would read them all, for something that is not used."""
+    settings = tmp_path / "profile" / "settings.toml"
+    settings.parent.mkdir(mode=0o700)
+    settings.write_text('[storage]\nkey = "file"\n')
+    program = (
+        "import linecache, sys; from chat_app.__main__ import main;"
+        f"main(['--profile-dir', {str(settings.parent)!r}, '--port=0', '--measure-start-ns=1']);"
+        "import ui;"
+        "sys.exit(sum(name.startswith(ui.__path__[0]) for name in linecache.cache))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        timeout=PATIENCE_S,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen"},
+    )
     assert found.returncode == 0
