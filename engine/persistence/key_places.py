@@ -2,14 +2,14 @@
 
 The keyring is the operating system's (keyring library).  A file beside the database protects it
 only if it was not copied together with that.  No error text contains a secret.  What the secret is
-for says ``engine.persistence.key``.
+for says ``engine.persistence.key``.  The library and what it needs take 3 MiB, so a profile whose
+key is elsewhere does not import it.
 """
+
+# ruff: noqa: PLC0415 - see above
 
 from pathlib import Path
 from typing import Final
-
-import keyring
-from keyring.errors import KeyringLocked
 
 from engine.core.errors import StorageError
 from engine.core.key_header import KEY_BYTES
@@ -32,6 +32,8 @@ class KeyringFailedError(Exception):
 
 def read_keyring(account: str) -> bytes | None:
     """None if it has no such entry.  Raises KeyringFailedError."""
+    import keyring
+
     try:
         text = keyring.get_password(KEYRING_SERVICE, account)
     except Exception as error:  # backends let through whatever their desktop raises
@@ -49,6 +51,8 @@ def keep_in_keyring(account: str, secret: bytes) -> bool:
 
     Raises KeyringFailedError.
     """
+    import keyring
+
     try:
         keyring.set_password(KEYRING_SERVICE, account, secret.hex())
     except Exception as error:  # noqa: BLE001 - as above; the cause is cut off: it may quote the key
@@ -58,6 +62,8 @@ def keep_in_keyring(account: str, secret: bytes) -> bool:
 
 def forget_in_keyring(account: str) -> bool:
     """Whether it is gone."""
+    import keyring
+
     try:
         if keyring.get_password(KEYRING_SERVICE, account) is not None:
             keyring.delete_password(KEYRING_SERVICE, account)
@@ -67,6 +73,8 @@ def forget_in_keyring(account: str) -> bool:
 
 
 def _failed(error: Exception) -> KeyringFailedError:
+    from keyring.errors import KeyringLocked
+
     locked = isinstance(error, KeyringLocked)
     return KeyringFailedError("it is locked" if locked else type(error).__name__, locked=locked)
 

@@ -10,6 +10,7 @@ from tests.patience import PATIENCE_S
 LATE = {
     "zeroconf",
     "ifaddr",
+    "keyring",
     "engine.network.libp2p.socks",
     "engine.network.discovery.mdns",
     "engine.network.edge.edge_node",
