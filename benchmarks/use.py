@@ -67,7 +67,7 @@ def _peer(directory: Path, name: str, link: str) -> "subprocess.Popen[str]":
     make_pictures(directory / PICTURES, name)
     screen = {} if os.environ.get("DISPLAY") else {"QT_QPA_PLATFORM": "offscreen"}
     return subprocess.Popen(  # noqa: S603 - our own module
-        [sys.executable, "-m", "benchmarks.use_peer", str(directory), name, link],
+        [sys.executable, "-m", "benchmarks.use_window", str(directory), name, link],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -21,7 +21,6 @@ from chat_app.compose import build_engine
 from chat_app.interrupts import Interrupts
 from chat_app.network_control import NetworkControl
 from chat_app.paths import profile_paths
-from chat_app.qt_loop import run_on_qt
 from chat_app.settings import Settings, StorageSettings
 from chat_app.settings_control import SettingsControl
 from chat_app.window import WindowOptions, make_window, show_until_closed
@@ -214,8 +213,3 @@ async def make_profile(directory: Path, name: str) -> None:
     await engine.start()
     await engine.create_identity(name)
     await engine.stop()
-
-
-if __name__ == "__main__":
-    peer = (Path(sys.argv[1]), sys.argv[2], sys.argv[3])
-    sys.exit(run_on_qt(lambda: main(*peer)))
