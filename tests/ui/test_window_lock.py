@@ -11,6 +11,7 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
+from shiboken6 import isValid
 
 from chat_app.passphrase_control import PassphraseControl
 from chat_app.settings import Settings
@@ -313,6 +314,22 @@ def test_it_stays_locked_over_a_restart_and_without_a_passphrase_never_is(
             assert not it.window.lock.is_locked
             it.window.lock.lock()
             assert not it.window.lock.is_locked
+
+    play(scenario)
+
+
+def test_what_was_taken_out_ends_with_the_window(profile: ProfileDirectory) -> None:
+    """Else it would go on following the theme with menus that are gone."""
+
+    async def scenario() -> None:
+        async with at_a_group(port_of(profile)) as (it, _engine, _group):
+            window, pane, header = it.window, it.window.pane, it.window.pane.header
+            window.lock.lock()
+            await unlock(window)
+            window.lock.lock()
+        await until(lambda: not isValid(window))
+        assert not isValid(pane)
+        assert not isValid(header)
 
     play(scenario)
 

@@ -122,7 +122,8 @@ class Lock(QObject):
         self._window = window
         self._page: LockPage | None = None
         self._vault: QWidget | None = None
-        """Never shown: what is taken out of the window."""
+        """Holds what is taken out of the window.  A window that is never shown, and ends with the
+        other: what would outlive it would go on following theme and engine."""
         self._taken: list[tuple[QWidget, bool]] = []
         self._central: QWidget | None = None
         self._actions: list[QAction] = []
@@ -236,7 +237,7 @@ class Lock(QObject):
 
     def _take_away(self) -> None:
         window = self._window
-        self._vault = QWidget()
+        self._vault = QWidget(window, Qt.WindowType.Window)
         direct = Qt.FindChildOption.FindDirectChildrenOnly
         self._central = window.takeCentralWidget()
         for child in window.findChildren(QWidget, options=direct):
@@ -263,6 +264,8 @@ class Lock(QObject):
                 child.setGeometry(window.rect())
                 child.setVisible(was_shown)
                 child.raise_()
+        if self._vault is not None:
+            self._vault.deleteLater()
         self._taken, self._central, self._vault = [], None, None
         for action in self._actions:
             if isValid(action):
