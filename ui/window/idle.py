@@ -25,6 +25,8 @@ _INPUT: Final = frozenset(
     }
 )
 _NS_PER_MS: Final = 1_000_000
+_LOOK_MS: Final = 10_000
+"""A timer rests while the machine sleeps, so one of an hour would fire long after it woke up."""
 
 
 def awake_or_asleep_ms() -> int:
@@ -38,10 +40,15 @@ class IdleWatch(QObject):
     idle = Signal()
 
     def __init__(
-        self, parent: QObject | None = None, *, now_ms: Callable[[], int] = awake_or_asleep_ms
+        self,
+        parent: QObject | None = None,
+        *,
+        now_ms: Callable[[], int] = awake_or_asleep_ms,
+        look_ms: int = _LOOK_MS,
     ) -> None:
         super().__init__(parent)
         self._now_ms = now_ms
+        self._look_ms = look_ms
         self._limit_ms = 0
         self._last_ms = 0
         self._watched: QWindow | None = None
@@ -56,7 +63,7 @@ class IdleWatch(QObject):
         self._limit_ms, self._last_ms = limit_ms, self._now_ms()
         self._follow(QGuiApplication.focusWindow())
         if limit_ms:
-            self._timer.start(limit_ms)
+            self._timer.start(min(limit_ms, self._look_ms))
         else:
             self._timer.stop()
 
@@ -65,7 +72,7 @@ class IdleWatch(QObject):
         if not self._limit_ms:
             return
         if left_ms > 0:
-            self._timer.start(left_ms)
+            self._timer.start(min(left_ms, self._look_ms))
         else:
             self.idle.emit()
 
