@@ -321,7 +321,8 @@ async def _run(
             progress=carrying_over.progress,
             key=opened.key,
         )
-        restore_asked, erase_asked, repair_asked = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        restore_asked, forgotten = asyncio.Event(), asyncio.Event()
+        erase_asked, repair_asked = asyncio.Event(), asyncio.Event()
         daily = RollingBackups(
             paths,
             engine,
@@ -343,6 +344,7 @@ async def _run(
                     daily=daily,
                     passphrase=control_of_key,
                     restore=None if engine.identity() else restore_asked.set,
+                    restore_beside=forgotten.set,
                     space=WindowSpace(
                         partial(source_of, paths, opened.key),
                         delivery_directory(paths),
@@ -362,6 +364,8 @@ async def _run(
             await engine.stop()
     if restore_asked.is_set():
         raise RestoreAskedError
+    if forgotten.is_set():
+        raise ForgottenError
     if erase_asked.is_set():
         raise EraseAskedError
     if repair_asked.is_set():

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -77,11 +77,12 @@ async def at_a_group(
     *,
     stored: dict[str, str] | None = None,
     control: SettingsControl | None = None,
+    restore_beside: Callable[[], None] | None = None,
 ) -> AsyncIterator[tuple[Stage, ScriptedEngine, ConversationId]]:
     engine = ScriptedEngine()
     group = engine.add_group(GROUP)
     engine.receive(group, "Maya", WELL, notify=False)
-    around = WindowContext(passphrase=port)
+    around = WindowContext(passphrase=port, restore_beside=restore_beside)
     async with stage(engine, opening=group, around=around, stored=stored, control=control) as it:
         yield it, engine, group
 
@@ -304,8 +305,10 @@ def test_it_stays_locked_over_a_restart_and_without_a_passphrase_never_is(
         async with at_a_group(port, stored=kept) as (it, _engine, _group):
             assert it.window.lock.is_locked
             assert WELL not in heard_everywhere()
+            assert it.window.windowTitle() == "Causerie"
             await unlock(it.window)
             await until(lambda: WELL in heard_everywhere())
+            assert GROUP in it.window.windowTitle()
         async with at_a_group(port, stored=kept) as (it, _engine, _group):
             assert not it.window.lock.is_locked
             it.window.lock.lock()
@@ -330,6 +333,25 @@ def test_what_was_taken_out_ends_with_the_window(profile: ProfileDirectory) -> N
         await until(lambda: not isValid(window))
         assert not isValid(pane)
         assert not isValid(header)
+
+    play(scenario)
+
+
+def test_whoever_forgot_it_is_led_to_a_backup(profile: ProfileDirectory) -> None:
+    """The keyring opens the profile at a start, so no other page would offer it."""
+
+    async def scenario() -> None:
+        asked, closed = list[bool](), list[bool]()
+        port = port_of(profile)
+        async with at_a_group(port, restore_beside=lambda: asked.append(True)) as (it, _e, _group):
+            window = it.window
+            window.closed.connect(lambda: closed.append(True))
+            window.lock.lock()
+            page_of(window).restore.click()
+            assert (asked, closed) == ([True], [True])
+        async with at_a_group(port) as (it, _e, _group):
+            it.window.lock.lock()
+            assert not page_of(it.window).restore.isVisible()
 
     play(scenario)
 
@@ -394,6 +416,50 @@ def test_it_locks_after_the_time_without_input_and_each_input_begins_anew() -> N
     play(scenario)
 
 
+def test_it_looks_again_by_itself_after_the_machine_slept() -> None:
+    """What stood there is not shown to whoever opens the lid, until a timer of an hour ends."""
+
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            now = [0]
+            watch = IdleWatch(it.window, now_ms=lambda: now[0], look_ms=1)
+            idle = list[bool]()
+            watch.idle.connect(lambda: idle.append(True))
+            watch.begin(3_600_000)
+            now[0] += 8 * 3_600_000
+            await until(lambda: bool(idle))
+            watch.begin(0)
+
+    play(scenario)
+
+
+def test_a_key_that_wakes_an_open_conversation_locks_and_is_typed_nowhere(
+    profile: ProfileDirectory,
+) -> None:
+    async def scenario() -> None:
+        async with at_a_group(port_of(profile)) as (it, _engine, _group):
+            window, box, now = it.window, it.window.pane.composer.box, [0]
+            await until(lambda: WELL in heard_everywhere())
+            watch = IdleWatch(window, now_ms=lambda: now[0])
+            watch.idle.connect(window.lock.lock)
+            watch.begin(300_000)
+            now[0] += 8 * 3_600_000
+
+            def wake() -> None:
+                watch.idle.connect(lambda: watch.begin(0))
+                QTest.keyClick(window.windowHandle(), Key.Key_A)
+
+            # Not from a task: the key lets the loop turn, which no task may begin within another.
+            asyncio.get_running_loop().call_soon(wake)
+            await until(lambda: window.lock.is_locked)
+            await turn()
+            assert not page_of(window).form.passphrase.text()
+            await unlock(window)
+            assert not box.toPlainText()
+
+    play(scenario)
+
+
 def test_the_screen_locks_it_unless_the_settings_say_no(profile: ProfileDirectory) -> None:
     async def scenario() -> None:
         for said, locks in (("no", False), ("yes", True)):
@@ -426,6 +492,7 @@ def test_it_is_set_by_the_command_to_lock_and_then_locks(profile: ProfileDirecto
             await until(lambda: window.lock.is_locked)
             await unlock(window)
             assert not profile.place_secret.exists()
+            assert window.lock.key_storage() == "passphrase"
 
     play(scenario)
 
@@ -438,6 +505,8 @@ def test_it_is_changed_and_removed_on_the_settings_page(
         async with at_a_group(port, control=settings_in(tmp_path)) as (it, _engine, _group):
             window = it.window
             page = open_settings(window, "privacy")
+            kept = row_of(page, "Where the key lies")
+            assert kept.hint.text() == "The key to your messages opens with your passphrase."
             row = row_of(page, "Passphrase")
             assert row.hint.text() == "Asked at every start, and when the window is locked."
             window.lock_flows.set_passphrase()
@@ -460,6 +529,7 @@ def test_it_is_changed_and_removed_on_the_settings_page(
             remove.confirm.click()
             await until(lambda: window.flows.sheet is None)
             assert not window.lock.can_lock
+            assert "in a file beside" in row_of(page, "Where the key lies").hint.text()
             assert "if this device is lost" in row.hint.text()
             await until(lambda: "lies in a file beside them" in words_of(window.notices))
 

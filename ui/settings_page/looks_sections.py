@@ -22,6 +22,7 @@ from ui.settings_page.rows import (
 from ui.settings_page.section import SettingsSection
 from ui.theme import MAX_TEXT_PERCENT, MIN_TEXT_PERCENT
 from ui.translate import tr
+from ui.window.locking import Lock
 
 _PERCENT_STEP = 10
 
@@ -59,8 +60,11 @@ class ProfileCard(Card):
 
 
 def profile_section(
-    identity: Callable[[], IdentityView | None], fields: ProfileFields
+    identity: Callable[[], IdentityView | None],
+    fields: ProfileFields,
+    lock: Lock,
 ) -> SettingsSection:
+    """What opens the profile may have been changed since the start, by which the identity goes."""
     section = SettingsSection(
         "profile", "person", tr("Profile"), tr("What people you talk to see of you.")
     )
@@ -86,9 +90,10 @@ def profile_section(
         if known is None:
             return
         shown.setText(known.fingerprint)
-        kept.show_hint(key_words(known.key_storage))
+        kept.show_hint(key_words(lock.key_storage() or known.key_storage))
 
     section.shown_again.connect(show)
+    lock.ways_changed.connect(section.shown_again)
     show()
     return section
 

@@ -32,6 +32,7 @@ from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 from ui.unlock_form import UnlockForm
 from ui.window.idle import IdleWatch
+from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
     from ui.window.main_window import MainWindow
@@ -45,8 +46,9 @@ _MS_PER_MINUTE: Final = 60_000
 
 class LockPage(Area):
     quit_requested = Signal()
+    restore_requested = Signal()
 
-    def __init__(self, port: PassphrasePort, tasks: Tasks) -> None:
+    def __init__(self, port: PassphrasePort, tasks: Tasks, *, can_restore: bool) -> None:
         super().__init__("canvas")
         self.setAccessibleName(tr("Causerie is locked"))
         words = tr("Messages go on coming in. Your passphrase shows them.")
@@ -60,6 +62,9 @@ class LockPage(Area):
             colour="ink2",
             wrap=True,
         )
+        self.restore = Button(tr("Restore a backup"), kind="ghost")
+        self.restore.setVisible(can_restore)
+        self.restore.clicked.connect(self.restore_requested)
         self.quit = Button(tr("Quit"), kind="ghost")
         self.quit.clicked.connect(self.quit_requested)
         self._content = QWidget()
@@ -69,7 +74,11 @@ class LockPage(Area):
         column.addWidget(self.form)
         column.addSpacing(_EDGE)
         column.addWidget(self.forgotten)
-        column.addWidget(self.quit, 0, Qt.AlignmentFlag.AlignLeft)
+        foot = QHBoxLayout()
+        foot.addWidget(self.restore)
+        foot.addStretch(1)
+        foot.addWidget(self.quit)
+        column.addLayout(foot)
         column.addStretch(3)
         centre = QWidget()
         row = QHBoxLayout(centre)
@@ -108,7 +117,7 @@ class Lock(QObject):
 
     def __init__(
         self,
-        port: PassphrasePort | None,
+        context: WindowContext,
         tasks: Tasks,
         settings: UiSettings,
         window: "MainWindow",
@@ -116,7 +125,8 @@ class Lock(QObject):
         idle: IdleWatch | None = None,
     ) -> None:
         super().__init__(window)
-        self.port = port
+        self.port = context.passphrase
+        self._restore = context.restore_beside
         self._tasks = tasks
         self._settings = settings
         self._window = window
@@ -128,7 +138,6 @@ class Lock(QObject):
         self._central: QWidget | None = None
         self._actions: list[QAction] = []
         self._focus_before: QWidget | None = None
-        self._title = ""
         self._then: Callable[[], None] | None = None
         self._open = asyncio.Event()
         self._open.set()
@@ -147,6 +156,10 @@ class Lock(QObject):
     @property
     def can_lock(self) -> bool:
         return self.ways.has_passphrase
+
+    def key_storage(self) -> str:
+        """What opens the profile now, as ``IdentityView.key_storage``; "" if it is not known."""
+        return self.ways.place or ("passphrase" if self.can_lock else "")
 
     @property
     def is_locked(self) -> bool:
@@ -208,19 +221,23 @@ class Lock(QObject):
         self._settings.put(_LOCKED, "yes")
         self._idle.begin(0)
         self._focus_before = QApplication.focusWidget()
-        self._title = window.windowTitle()
         self._close_what_lies_outside()
         self._take_away()
-        page = self._page = LockPage(self.port, self._tasks)
+        page = self._page = LockPage(self.port, self._tasks, can_restore=self._restore is not None)
         page.form.unlocked.connect(self.unlock)
         page.quit_requested.connect(window.quit)
+        page.restore_requested.connect(self._close_to_restore)
         window.setCentralWidget(page)
         self._actions = [action for action in window.actions() if action.isEnabled()]
         for action in self._actions:
             action.setEnabled(False)
-        window.setWindowTitle("Causerie")
         self.changed.emit()
         page.form.begin()
+
+    def _close_to_restore(self) -> None:
+        if self._restore is not None:
+            self._restore()
+            self._window.close_at_once()
 
     def _close_what_lies_outside(self) -> None:
         """Menus, lists of completions, file dialogs, tips: windows of their own."""
@@ -271,7 +288,6 @@ class Lock(QObject):
             if isValid(action):
                 action.setEnabled(True)
         self._settings.put(_LOCKED, "no")
-        window.setWindowTitle(self._title)
         before = self._focus_before
         if before is not None and isValid(before) and before.isVisible():
             before.setFocus(Qt.FocusReason.OtherFocusReason)

@@ -59,8 +59,7 @@ from ui.window.undo_bar import UndoBar
 from ui.window.unsent import UnsentTexts
 from ui.window.window_context import WindowContext
 
-_SIZE = (1280, 820)
-_LEAST = (360, 420)
+_SIZE, _LEAST = (1280, 820), (360, 420)
 
 
 class MainWindow(QMainWindow):
@@ -85,7 +84,7 @@ class MainWindow(QMainWindow):
         self.tasks = Tasks(self)
         self.bridge = EngineBridge(engine, self)
         self.outbox = UnsentTexts(engine, self.tasks, self)
-        self.lock = Lock(surroundings.passphrase, self.tasks, settings, self)
+        self.lock = Lock(surroundings, self.tasks, settings, self)
         one_sheet = OneSheet(self.tasks, self)
         self.flows = Flows(
             engine,
@@ -293,6 +292,7 @@ class MainWindow(QMainWindow):
         self.data.close_requested.connect(self.close_at_once)
         self.flows.contact_link_pressed.connect(self.people.show_contact_link)
         self.model.totals_changed.connect(self._show_totals)
+        self.lock.changed.connect(self._show_title)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self._show_connection)
         self.body.mode_changed.connect(self._show_mode)

@@ -123,7 +123,9 @@ class SettingsFlows(QObject):
         page = SettingsPage(
             port,
             (
-                looks.profile_section(parts.engine.identity, parts.make_profile()),
+                looks.profile_section(
+                    parts.engine.identity, parts.make_profile(), parts.lock_flows.lock
+                ),
                 looks.appearance_section(bound),
                 looks.notifications_section(
                     bound, parts.desktop.make_quiet_menu, parts.context.autostart

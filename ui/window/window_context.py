@@ -44,6 +44,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: no backups are made by themselves."""
     restore: Callable[[], None] | None = None
     """Called before the window closes to restore a backup; None: that is not offered."""
+    restore_beside: Callable[[], None] | None = None
+    """Likewise, by whoever forgot the passphrase of a locked window: this profile stays."""
     passphrase: PassphrasePort | None = None
     """None: the window has no passphrase, and is not locked."""
     space: SpacePort | None = None
