@@ -171,3 +171,27 @@ class UnlockForm(QWidget):
         theme = current_theme()
         size = theme.metrics.scaled(_ICON)
         self._picture.setPixmap(icon("lock", theme.accentInk, size).pixmap(size, size))
+
+
+class ForgottenFoot(QWidget):
+    """What somebody can do who cannot unlock it, one below the other: large text needs the room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = Text(
+            tr(
+                "Forgotten? Nobody can find it out. A backup, which has a passphrase of its own,"
+                " can be restored into a new profile; this one stays as it is."
+            ),
+            face="small",
+            colour="ink2",
+            wrap=True,
+        )
+        self.restore = Button(tr("Restore a backup"), kind="ghost")
+        self.quit = Button(tr("Quit"), kind="ghost")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(_GAP)
+        column.addWidget(self.words)
+        for button in (self.restore, self.quit):
+            column.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)

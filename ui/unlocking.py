@@ -5,16 +5,16 @@ It stands alone: there is no engine yet, and nothing of the profile is known but
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QScrollArea, QVBoxLayout, QWidget
 
-from ui.controls import Area, Button, Text
+from ui.controls import Area, Text
 from ui.fitted_scroll_area import FittedScrollArea
 from ui.icons import app_icon
 from ui.lock_port import UnlockPort
 from ui.tasks import Tasks
 from ui.theme import current_theme
 from ui.translate import tr
-from ui.unlock_form import UnlockForm
+from ui.unlock_form import ForgottenFoot, UnlockForm
 
 _WIDTH = 440
 _EDGE, _GAP = 24, 12
@@ -49,17 +49,8 @@ class UnlockWindow(Area):
             wrap=True,
         )
         self.reason.setVisible(bool(reason))
-        self.forgotten = Text(
-            tr(
-                "Forgotten? Nobody can find it out. A backup, which has a passphrase of its own,"
-                " can be restored into a new profile; this one stays as it is."
-            ),
-            face="small",
-            colour="ink2",
-            wrap=True,
-        )
-        self.restore = Button(tr("Restore a backup"), kind="ghost")
-        self.quit = Button(tr("Quit"), kind="ghost")
+        self.foot = ForgottenFoot()
+        self.restore, self.quit = self.foot.restore, self.foot.quit
         self._lay_out()
         self.form.unlocked.connect(lambda: self._end(is_open=True))
         self.restore.clicked.connect(self._ask_for_restore)
@@ -71,15 +62,10 @@ class UnlockWindow(Area):
         column = QVBoxLayout(content)
         column.setContentsMargins(_EDGE, _EDGE, _EDGE, _EDGE)
         column.setSpacing(_GAP)
-        foot = QHBoxLayout()
-        foot.addWidget(self.restore)
-        foot.addStretch(1)
-        foot.addWidget(self.quit)
         for part in (self.form, self.reason):
             column.addWidget(part)
         column.addStretch(1)
-        column.addWidget(self.forgotten)
-        column.addLayout(foot)
+        column.addWidget(self.foot)
         self.area: QScrollArea = FittedScrollArea(content)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)

@@ -7,15 +7,40 @@ the middle of a letter has no such way out.
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QPoint
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 
-from tests.ui.driving import play, stage, until
+from tests.ui.driving import play, stage, turn, until
 from tests.ui.every_sheet import SHEETS, a_lively_engine
 from tests.ui.test_languages import built_translations
 from ui import app
 from ui.controls import ElidedText, Text
 from ui.languages import speak
+from ui.lock_port import KeyWaysView
+from ui.settings import UiSettings
+from ui.tasks import Tasks
+from ui.window.window_context import WindowContext
+
+
+class OpenedByNothing:
+    """Wrong ones are being waited for."""
+
+    def wait_ms(self) -> int:
+        return 59_000
+
+    async def try_passphrase(self, passphrase: str) -> None:
+        del passphrase
+
+    def ways(self) -> KeyWaysView:
+        return KeyWaysView(has_passphrase=True, place="system keyring")
+
+    async def set_passphrase(self, passphrase: str, *, alone: bool) -> bool:
+        del passphrase
+        return alone
+
+    async def remove_passphrase(self) -> str:
+        return ""
+
 
 ADDRESS = "/dns4/store.example.org"
 """An example of what is always longer than its field."""
@@ -110,3 +135,51 @@ def test_the_window_and_every_sheet(language: str, width: str, percent: str) -> 
 
     play(scenario)
     assert found == []
+
+
+@pytest.mark.parametrize("percent", ["85", "200"])
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_what_asks_for_a_passphrase_with_all_its_hints(
+    language: str, look: str, percent: str
+) -> None:
+    del language
+    found: list[str] = []
+
+    async def scenario() -> None:
+        port, stored = OpenedByNothing(), {"text_percent": percent, "appearance": look}
+        settings = UiSettings(load=stored.get, save=stored.__setitem__)
+        unlock = app.build_unlocking(port, Tasks(), settings, profile="a name", reason="a reason")
+        unlock.form.caps_lock.show()
+        unlock.show()
+        unlock.resize(SIZES["narrow"][0], unlock.height())
+        await until(unlock.form.problem.isVisible)
+        await turn()
+        found.extend(f"unlock: {each}" for each in cut(unlock))
+        unlock.area.ensureWidgetVisible(unlock.quit)
+        found.extend(
+            f"unlock wider: {part}" for part in (unlock.restore, unlock.quit) if is_beyond(part)
+        )
+        unlock.close()
+        around = WindowContext(passphrase=port, restore_beside=lambda: None)
+        async with stage(
+            a_lively_engine(), stored=stored, size=SIZES["narrow"], around=around
+        ) as it:
+            it.window.lock.lock()
+            page = it.window.lock.page
+            assert page is not None
+            page.form.caps_lock.show()
+            await until(page.form.problem.isVisible)
+            await turn()
+            found.extend(f"lock: {each}" for each in cut(it.window))
+            found.extend(
+                f"lock wider: {part}" for part in (page.restore, page.quit) if is_beyond(part)
+            )
+
+    play(scenario)
+    assert found == []
+
+
+def is_beyond(part: QWidget) -> bool:
+    """Past the right or left edge of its window."""
+    left = part.mapTo(part.window(), QPoint(0, 0)).x()
+    return left < 0 or left + part.width() > part.window().width()

@@ -23,14 +23,14 @@ from PySide6.QtWidgets import (
 from shiboken6 import isValid
 
 from engine.core.errors import ChatError
-from ui.controls import Area, Button, Text
+from ui.controls import Area
 from ui.fitted_scroll_area import FittedScrollArea
 from ui.lock_port import KeyWaysView, PassphrasePort
 from ui.settings import UiSettings
 from ui.tasks import Tasks
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
-from ui.unlock_form import UnlockForm
+from ui.unlock_form import ForgottenFoot, UnlockForm
 from ui.window.idle import IdleWatch
 from ui.window.window_context import WindowContext
 
@@ -53,19 +53,10 @@ class LockPage(Area):
         self.setAccessibleName(tr("Causerie is locked"))
         words = tr("Messages go on coming in. Your passphrase shows them.")
         self.form = UnlockForm(port, tasks, title=tr("Causerie is locked"), words=words)
-        self.forgotten = Text(
-            tr(
-                "Forgotten? Nobody can find it out. A backup, which has a passphrase of its own,"
-                " can be restored into a new profile; this one stays as it is."
-            ),
-            face="small",
-            colour="ink2",
-            wrap=True,
-        )
-        self.restore = Button(tr("Restore a backup"), kind="ghost")
-        self.restore.setVisible(can_restore)
+        self.foot = ForgottenFoot()
+        self.restore, self.quit = self.foot.restore, self.foot.quit
+        self.restore.setHidden(not can_restore)
         self.restore.clicked.connect(self.restore_requested)
-        self.quit = Button(tr("Quit"), kind="ghost")
         self.quit.clicked.connect(self.quit_requested)
         self._content = QWidget()
         column = QVBoxLayout(self._content)
@@ -73,12 +64,7 @@ class LockPage(Area):
         column.addStretch(2)
         column.addWidget(self.form)
         column.addSpacing(_EDGE)
-        column.addWidget(self.forgotten)
-        foot = QHBoxLayout()
-        foot.addWidget(self.restore)
-        foot.addStretch(1)
-        foot.addWidget(self.quit)
-        column.addLayout(foot)
+        column.addWidget(self.foot)
         column.addStretch(3)
         centre = QWidget()
         row = QHBoxLayout(centre)
