@@ -185,24 +185,6 @@ def remove_passphrase(
     return place_of(place)
 
 
-# --- another profile with the same database -----------------------------------------------------
-
-
-def give_ways_of(old: ProfileDirectory, new: ProfileDirectory, opened: DatabaseKey) -> None:
-    """A copy of a profile is opened as that is, by a place of its own and the same passphrase.
-
-    So neither loses its key by what becomes of the other.  Raises StorageError.
-    """
-    header = _header_or_none(old, opened.key)
-    place, passphrase = (None, None) if header is None else (header.place, header.passphrase)
-    if passphrase is None or place is not None:
-        in_file = opened.place is KeyPlace.KEY_FILE or (
-            place is not None and place.kind is WayKind.KEY_FILE
-        )
-        place = new_place(new, opened.key, force_key_file=in_file or wants_key_file())
-    _write(new, (place, passphrase), opened.key)
-
-
 # --- both ---------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,6 @@ from engine.persistence.key import (
 from engine.persistence.key_changes import (
     KeyWays,
     check_passphrase,
-    give_ways_of,
     key_ways,
     remove_passphrase,
     set_passphrase,
@@ -391,24 +390,6 @@ def test_a_header_of_another_profile_is_not_believed(
         path.write_bytes(other.key_header.read_bytes())
     tend_key_header(directory, DatabaseKey(key=key, place=KeyPlace.SYSTEM_KEYRING))
     assert directory.key_header.read_bytes() == other.key_header.read_bytes()
-
-
-def test_a_copied_profile_has_a_place_of_its_own(
-    directory: ProfileDirectory, desktop: DesktopKeyring, tmp_path: Path
-) -> None:
-    key = begun(directory)
-    set_words(directory, key, WORDS, alone=False)
-    copy = open_profile_directory(tmp_path / "copy")
-    give_ways_of(directory, copy, obtain(directory))
-    open_database(copy.database, key).close()
-    assert len(desktop.entries) == 2
-    set_words(directory, key, OTHERS, alone=True)
-    assert obtain(copy) == DatabaseKey(key=key, place=KeyPlace.SYSTEM_KEYRING)
-    assert check_passphrase(copy, WORDS) == key
-    set_words(copy, key, WORDS, alone=True)
-    alone = open_profile_directory(tmp_path / "alone")
-    give_ways_of(copy, alone, obtain(copy, WORDS))
-    assert key_ways(alone) == KeyWays(place=None, has_passphrase=True)
 
 
 # --- kill -9 ------------------------------------------------------------------------------------
