@@ -39,6 +39,7 @@ from engine.persistence.archive import Retention
 from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.backup import forget_backup_leftovers
 from engine.persistence.carry_over import Progress, unheard
+from engine.persistence.database import open_database
 from engine.persistence.earlier_profile import keep_aside
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseUnreadableError
 from engine.persistence.file_damage import (
@@ -183,6 +184,9 @@ def open_store(
     finish_salvage(directory)
     require_what_was_there(directory)
     key = key or obtain_database_key(directory, force_key_file=force_key_file)
+    if not directory.has_database():
+        # All of it is in its file then, and a copy of its list of tables tells that it was there.
+        open_database(directory.database, key.key).close()
     require_readable_log(directory.database, key.key)
     keep_list_of_tables(directory.database, key.key)
     try:

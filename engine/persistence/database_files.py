@@ -71,9 +71,11 @@ def find_cipher(files: DatabaseFiles, key: bytes) -> PageCipher | None:
 
     Raises OSError.
     """
-    firsts = [*first_pages(files)]
+    firsts, kept = [*first_pages(files)], read_kept(files).get(1)
     for page in firsts:
-        if (cipher := cipher_of(key, page)) is not None:
+        cipher = cipher_of(key, page)
+        # The copy beside a database that somebody put there says nothing of that one.
+        if cipher is not None and (page != kept or _any_fits(files, cipher)):
             return cipher
     for page in firsts[:1]:
         cipher = PageCipher.of_first_page(key, page)
@@ -83,6 +85,14 @@ def find_cipher(files: DatabaseFiles, key: bytes) -> PageCipher | None:
             if cipher.is_authentic(other, number):
                 return cipher
     return None
+
+
+def _any_fits(files: DatabaseFiles, cipher: PageCipher) -> bool:
+    if any(cipher.is_authentic(page, number) for number, page in files.pages()):
+        return True
+    log = read_log(files.log)
+    pages = LogPages(files.log, cipher.is_authentic)
+    return log is not None and any(pages.is_authentic(frame) for frame in log.frames)
 
 
 def first_pages(files: DatabaseFiles) -> Iterator[bytes]:

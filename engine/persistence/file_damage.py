@@ -94,7 +94,7 @@ def explained(path: Path, key: bytes, error: StorageError) -> StorageError:
         return error
     return DatabaseUnreadableError(
         f"The database {path} is damaged: its key is right, but its first page or the list of its "
-        "tables is not. Nothing was changed.",
+        "tables is not. Nothing was removed.",
         StorageFault.DAMAGED,
     )
 

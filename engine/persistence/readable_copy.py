@@ -83,6 +83,8 @@ class _Copy:
     def write(self) -> CopiedPages:
         log, committed = readable_log(self._files, self._cipher)
         frames = [] if log is None else [*log.frames[:committed]]
+        if len(frames) < committed:
+            frames = _up_to_last_commit(frames)
         self._done.frames_missing = committed - len(frames)
         newer = self._newest(frames)
         first = self._first_page(newer.pop(1, None))
@@ -186,3 +188,9 @@ class _Copy:
             return self._list_of_tables[number]
         self._done.unreadable.append(number)
         return _UNREADABLE
+
+
+def _up_to_last_commit(frames: list[Frame]) -> list[Frame]:
+    """Of a log that lost its end: half a transaction would contradict itself."""
+    last = max((n for n, frame in enumerate(frames, 1) if frame.pages_after), default=0)
+    return frames[:last]

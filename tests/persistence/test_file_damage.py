@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chat_app.compose import open_store
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import UnixMs
+from engine.core.ports import SaveProfile
 from engine.persistence.cipher_pages import PAGE_BYTES, PageCipher, cipher_of
 from engine.persistence.database import damaged_pages, open_database, open_readonly
 from engine.persistence.database_files import DatabaseFiles
@@ -23,10 +25,12 @@ from engine.persistence.key import obtain_database_key
 from engine.persistence.page_trees import keep_list_of_tables, page_owners, tree
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.recovery import Recovered, recover
+from engine.persistence.salvage import salvage
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.persistence.wal_frames import LogPages, committed_frames, read_index, read_log
 from tests.persistence.conftest import KEY
 from tests.persistence.damage import content, copy_files, fill, flip, ruin, say
+from tests.persistence.store_examples import PROFILE
 
 FRAME_BYTES = PAGE_BYTES + 24
 LOG_HEADER = 32
@@ -104,6 +108,36 @@ def test_a_first_start_that_was_killed_may_begin_again(directory: ProfileDirecto
     require_what_was_there(directory)
 
 
+def test_a_database_that_is_emptied_after_its_first_start_is_told(
+    directory: ProfileDirectory,
+) -> None:
+    """Its list of tables is kept from that start on."""
+    store = open_store(directory, force_key_file=True).store
+    store.apply([SaveProfile(profile=PROFILE)])
+    store.close()
+    directory.database.write_bytes(b"")
+    with pytest.raises(StorageError, match="empty") as refused:
+        open_store(directory, force_key_file=True)
+    assert refused.value.fault is StorageFault.DATABASE_GONE
+    assert directory.database.read_bytes() == b""
+
+
+def test_another_profile_s_database_is_not_taken_for_damage(
+    directory: ProfileDirectory, killed: Files
+) -> None:
+    """The copy of the list of tables, which fits the key, says nothing of a database put there."""
+    open_store(directory, force_key_file=True).store.close()
+    assert DatabaseFiles(directory.database).kept.exists()
+    shutil.copyfile(killed.closed.path, directory.database)
+    key = obtain_database_key(directory).key
+    with pytest.raises(StorageError) as refused:
+        open_store(directory, force_key_file=True)
+    assert refused.value.fault is StorageFault.NOT_DECRYPTED
+    with pytest.raises(StorageError, match="the key is another one"):
+        salvage(directory, key, day="2026-11-26", now_ms=UnixMs(1))
+    assert directory.database.read_bytes() == killed.closed.path.read_bytes()
+
+
 # --- the log --------------------------------------------------------------------------------------
 
 
@@ -159,6 +193,26 @@ def test_a_log_that_was_cut_off_or_removed_is_told(killed: Files, left: int) -> 
     found, rows = recovered(killed.files)
     assert found.pages.frames_missing > 0 or left <= LOG_HEADER
     assert rows["profile"] == killed.content["profile"]
+
+
+@pytest.mark.parametrize("missing", [1, 3, 20])
+def test_of_a_log_that_lost_its_end_no_half_transaction_comes_over(
+    killed: Files, missing: int
+) -> None:
+    """Its pages would contradict those that are missing, and rows would go without a word."""
+    log = read_log(killed.files.log)
+    assert log is not None
+    left = len(log.frames) - missing
+    whole = max(n for n, frame in enumerate(log.frames[:left], 1) if frame.pages_after)
+    data = killed.files.log.read_bytes()
+    killed.files.log.write_bytes(data[: LOG_HEADER + left * FRAME_BYTES + 100])
+    before = DatabaseFiles(killed.files.path.with_name("before.db"))
+    shutil.copyfile(killed.files.path, before.path)
+    before.log.write_bytes(data[: LOG_HEADER + whole * FRAME_BYTES])
+    found, rows = recovered(killed.files)
+    assert rows == content(before.path)
+    assert found.pages.frames_missing == len(log.frames) - whole
+    assert not found.is_all
 
 
 def test_a_page_of_the_log_that_cannot_be_read_is_not_replaced_by_an_older_one(
