@@ -130,6 +130,8 @@ def salvaged_start(made: "SalvagedProfile") -> FailedStart:
             mended=len(found.pages.mended),
             lost=tuple(_lost_words(one) for one in found.lost),
             asked_for=found.asked_for,
+            keyless=found.keyless,
+            is_cut_short=found.pages.frames_missing > 0,
         ),
     )
 

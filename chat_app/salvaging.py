@@ -110,7 +110,7 @@ def salvage_command(asked: Namespace) -> int:
         made = _salvage(directory, key, said_on_terminal(), _today())
     sys.stdout.write("\n".join(report_lines(made.found)) + "\n")
     sys.stdout.write(f"The damaged database is kept as {made.damaged}, this report beside it.\n")
-    return 1 if made.found.unreadable else 0
+    return 0 if made.found.is_all else 1
 
 
 def _is_whole(directory: ProfileDirectory, key: DatabaseKey) -> bool:

@@ -5,7 +5,7 @@ and is the caller's to carry out; opening the folder and saving a report leave i
 technical text below the sentence is the command line's, to be copied into a question to others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
 
@@ -80,6 +80,10 @@ class SalvagedRows(Struct, frozen=True, kw_only=True):
     lost: tuple[LostRows, ...] = ()
     asked_for: int = 0
     """Messages that others are asked for."""
+    keyless: int = 0
+    """Groups whose key is gone."""
+    is_cut_short: bool = False
+    """What was saved last is gone."""
 
 
 class LeftBehind(Struct, frozen=True, kw_only=True):
@@ -121,24 +125,40 @@ def salvaged_words(rows: SalvagedRows) -> str:
 
 
 def _what_is_gone(rows: SalvagedRows) -> str:
-    if not rows.unreadable:
-        whole = tr("Nothing that could be found is missing.")
-        mended = tr(
-            "On %n pages one bit had changed; they are as they were.",
-            "On %n page one bit had changed; it is as it was.",
-            rows.mended,
-        )
-        return f"{mended} {whole}" if rows.mended else whole
-    places = tr("%n places could not be read.", "%n place could not be read.", rows.unreadable)
-    lines = [_lost_line(lost) for lost in rows.lost[:_MOST_LOST]]
-    if (more := len(rows.lost) - _MOST_LOST) > 0:
-        lines.append(tr("… and in %n others.", "… and in %n other.", more))
-    asked = tr(
-        "%n messages are asked for again: members and Stores may have them.",
-        "%n message is asked for again: members and Stores may have it.",
-        rows.asked_for,
+    cut = tr("What was saved last is gone: the end of the file with the newest changes is missing.")
+    lines = [cut] if rows.is_cut_short else []
+    if rows.unreadable:
+        lines += _unreadable_lines(rows)
+    if lines:
+        return "\n".join(lines)
+    whole = tr("Nothing that could be found is missing.")
+    mended = tr(
+        "On %n pages one bit had changed; they are as they were.",
+        "On %n page one bit had changed; it is as it was.",
+        rows.mended,
     )
-    return "\n".join((places, *lines, *((asked,) if rows.asked_for else ())))
+    return f"{mended} {whole}" if rows.mended else whole
+
+
+def _unreadable_lines(rows: SalvagedRows) -> Iterator[str]:
+    yield tr("%n places could not be read.", "%n place could not be read.", rows.unreadable)
+    yield from (_lost_line(lost) for lost in rows.lost[:_MOST_LOST])
+    if (more := len(rows.lost) - _MOST_LOST) > 0:
+        yield tr("… and in %n others.", "… and in %n other.", more)
+    if rows.asked_for:
+        yield tr(
+            "%n messages are asked for again: members and Stores may have them.",
+            "%n message is asked for again: members and Stores may have it.",
+            rows.asked_for,
+        )
+    if rows.keyless:
+        yield tr(
+            "%n groups lost their key: what was said can be read, but nothing comes or goes. "
+            "Leave them, and join them by a new invitation.",
+            "%n group lost its key: what was said can be read, but nothing comes or goes. "
+            "Leave it, and join it by a new invitation.",
+            rows.keyless,
+        )
 
 
 def _lost_line(lost: LostRows) -> str:
@@ -229,7 +249,7 @@ def _words(failed: FailedStart) -> str:  # noqa: PLR0911 - a table of what happe
 
 def _what_can_be_done(failed: FailedStart) -> str:
     backup = tr(
-        "Nothing was changed. A backup is restored into a new profile; this one stays as it is."
+        "Nothing was removed. A backup is restored into a new profile; this one stays as it is."
     )
     if StartAction.SALVAGE not in failed.actions:
         return backup

@@ -34,6 +34,7 @@ from engine.persistence.recovery_mending import (
     leave_out_orphans,
     make_again,
     note_lost_bytes,
+    replace_lost_keys,
     want_again,
 )
 from engine.persistence.schema import LAST_TO_COPY, check_version, migrate
@@ -81,7 +82,14 @@ class Recovered(Struct, frozen=True, kw_only=True):
     lost: Sequence[LostMessages] = ()
     asked_for: int = 0
     """Messages of groups that members and Stores are asked for."""
+    keyless: int = 0
+    """Groups whose key is gone."""
     pages: CopiedPages
+
+    @property
+    def is_all(self) -> bool:
+        """Nothing is known to be gone."""
+        return not (self.unreadable or self.pages.frames_missing)
 
 
 def recover(
@@ -120,6 +128,13 @@ def _copied(old: Path, copy: Path, key: bytes, progress: Progress) -> CopiedPage
 def _ask(progress: Progress, share: float) -> None:
     if not progress(share):
         raise CarryOverStoppedError("Nothing was recovered: it was stopped.")
+
+
+def forget_unfinished_repair(database: Path) -> None:
+    """Throw away what a repair left that was killed."""
+    unfinished = database.with_name(f"{database.name}.unfinished")
+    forget(unfinished)
+    forget(unfinished.with_name(f"{unfinished.name}.damaged"))
 
 
 def forget(path: Path) -> None:
@@ -391,6 +406,7 @@ def _fill(
                 if _WITH_BYTES & places.keys():
                     note_lost_bytes(target)
                 want_again(target, now_ms)
+                keyless = replace_lost_keys(target)
                 make_again(target)
                 found = Recovered(
                     rows=rows,
@@ -398,6 +414,7 @@ def _fill(
                     places=places,
                     lost=_lost(target),
                     asked_for=_count(target, "temp.lost_entry"),
+                    keyless=keyless,
                     pages=pages,
                 )
             target.execute("PRAGMA journal_mode = DELETE")

@@ -28,6 +28,7 @@ from engine.persistence.reaction_counts import count_all
 from engine.persistence.stored_ids import message_id_of, position_of, stored_id
 
 _INSTANCE_BYTES: Final = 16
+_EPOCH_KEY_BYTES: Final = 32
 LOST_MESSAGES: Final = """
 CREATE TEMP TABLE lost_message (
   conversation_key INTEGER NOT NULL, message_id ANY NOT NULL, lamport_timestamp INTEGER NOT NULL,
@@ -47,12 +48,14 @@ CREATE TEMP TABLE lost_entry (
 def leave_out_orphans(target: sqlite3.Connection) -> None:
     """As foreign keys would have it; deleting a parent may leave further ones."""
     while True:
-        broken: list[tuple[str, int | None, str, int]] = target.execute(
-            "PRAGMA foreign_key_check"
-        ).fetchall()
+        # It names each row, of which there may be a million, and a statement takes them all.
+        broken: set[tuple[str, str, int]] = {
+            (child, parent, number)
+            for child, _, parent, number in target.execute("PRAGMA foreign_key_check")
+        }
         if not broken:
             return
-        for child, _, parent, number in broken:
+        for child, parent, number in broken:
             foreign = target.execute(f"PRAGMA foreign_key_list({child})").fetchall()
             column = next(key[3] for key in foreign if key[0] == number)
             target.execute(
@@ -182,6 +185,27 @@ INSERT OR IGNORE INTO lost_entry
 SELECT conversation_key, message_id, lamport_timestamp, retrieval_hint,
        (SELECT participant_id FROM participant AS p WHERE p.participant_key = e.sender_key)
 FROM log_entry AS e WHERE conversation_key = ? AND message_id = ?
+"""
+
+
+def replace_lost_keys(target: sqlite3.Connection) -> int:
+    """Give groups whose epochs are gone a key that nobody else has; returns how many.
+
+    What was said there can be read then; nothing comes or goes until they are joined anew.
+    """
+    keyless = target.execute(_KEYLESS).fetchall()
+    target.executemany(
+        "INSERT INTO epoch VALUES (?, 0, ?)",
+        [(conversation, secrets.token_bytes(_EPOCH_KEY_BYTES)) for (conversation,) in keyless],
+    )
+    return len(keyless)
+
+
+_KEYLESS: Final = """
+SELECT conversation_key FROM conversation WHERE kind = 'group'
+  AND conversation_key NOT IN (SELECT conversation_key FROM epoch)
+  AND conversation_key NOT IN (SELECT conversation_key FROM open_channel)
+  AND conversation_key NOT IN (SELECT conversation_key FROM removed_conversation)
 """
 
 

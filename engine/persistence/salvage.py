@@ -8,6 +8,7 @@ never written to, and a report of what is gone lies with them.  The caller holds
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,13 @@ from engine.persistence.profile_directory import (
     sync_directory,
     write_private_file,
 )
-from engine.persistence.recovery import LostMessages, Recovered, forget, recover
+from engine.persistence.recovery import (
+    LostMessages,
+    Recovered,
+    forget,
+    forget_unfinished_repair,
+    recover,
+)
 
 _DECIDED: Final = re.compile(r"\.salvaged-(\d{4}-\d{2}-\d{2}(?:-\d+)?)")
 _KEPT: Final = re.compile(r"\.damaged-\d{4}-\d{2}-\d{2}(?:-\d+)?")
@@ -52,7 +59,7 @@ def salvage(
     """``day``: such as 2026-11-24.  Raises StorageError; nothing has changed then."""
     database = directory.database
     unfinished = database.with_name(f"{database.name}.unfinished")
-    forget(unfinished)
+    forget_unfinished_repair(database)
     damaged = _free_name(database, day)
     found = recover(database, unfinished, key, progress, now_ms=now_ms)
     report = damaged.with_name(f"{damaged.name}.txt")
@@ -62,21 +69,36 @@ def salvage(
         sync_directory(directory.path)
         finish_salvage(directory)
     except OSError as error:
+        if unfinished.exists():
+            _forget_undecided(unfinished, report)
         reason = error.strerror or type(error).__name__
         text = f"Cannot put what was read in its place: {reason}."
         raise StorageError(text, StorageFault.UNUSABLE, f"{directory.path}: {reason}") from error
     return Salvaged(found=found, damaged=damaged, report=report)
 
 
+def _forget_undecided(unfinished: Path, report: Path) -> None:
+    """A report of what did not happen would only mislead."""
+    with suppress(OSError):
+        forget(unfinished)
+        report.unlink(missing_ok=True)
+        report.with_name(f"{report.name}.new").unlink(missing_ok=True)
+
+
 def finish_salvage(directory: ProfileDirectory) -> None:
-    """Go on where a salvage was interrupted after it was decided.  Raises StorageError."""
+    """Go on where a salvage was interrupted after it was decided; forget one that was not.
+
+    Raises StorageError.
+    """
     database = directory.database
+    with suppress(OSError):
+        forget_unfinished_repair(database)
     for made in sorted(directory.path.glob(f"{database.name}.salvaged-*")):
         found = _DECIDED.fullmatch(made.name.removeprefix(database.name))
         if found is None:
             continue
         try:
-            _put_in_place(database, made, database.with_name(f"{database.name}.damaged-{found[1]}"))
+            _put_in_place(database, made, found[1])
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise StorageError(
@@ -96,20 +118,26 @@ def kept_damaged(directory: ProfileDirectory) -> list[Path]:
     ]
 
 
-def _put_in_place(database: Path, made: Path, damaged: Path) -> None:
-    """Each step may have been done already, and only the last one brings a database."""
-    files, kept = DatabaseFiles(database), DatabaseFiles(damaged)
-    for old, aside in (
-        (files.path, kept.path),
-        (files.log, kept.log),
-        (files.kept, kept.kept),
-    ):
-        if old.exists() and not aside.exists():
+def _put_in_place(database: Path, made: Path, day: str) -> None:
+    """Each step may have been done already, and only the last one brings a database.
+
+    What somebody put back after an interruption is kept, too, under the next free name.
+    """
+    files = DatabaseFiles(database)
+    kept = DatabaseFiles(database.with_name(f"{database.name}.damaged-{day}"))
+    if any(old.exists() and aside.exists() for old, aside in _pairs(files, kept)):
+        kept = DatabaseFiles(_free_name(database, day))
+    for old, aside in _pairs(files, kept):
+        if old.exists():
             old.rename(aside)
     files.index.unlink(missing_ok=True)
     sync_directory(database.parent)
     made.rename(database)
     sync_directory(database.parent)
+
+
+def _pairs(files: DatabaseFiles, kept: DatabaseFiles) -> tuple[tuple[Path, Path], ...]:
+    return (files.path, kept.path), (files.log, kept.log), (files.kept, kept.kept)
 
 
 def _decided(database: Path, damaged: Path) -> Path:
@@ -144,6 +172,8 @@ def report_lines(found: Recovered) -> Iterator[str]:
     yield f"messages lost, as far as indexes name them: {sum(one.messages for one in found.lost)}"
     yield from (f"  {_said(number, one)}" for number, one in enumerate(found.lost, 1))
     yield f"messages asked for again: {found.asked_for}"
+    if found.keyless:
+        yield f"groups whose key is gone: {found.keyless}"
     yield "rows that came over:"
     yield from (f"  {table}: {count}" for table, count in sorted(found.rows.items()))
 

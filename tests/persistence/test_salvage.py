@@ -1,5 +1,6 @@
 """Whenever a repair is killed, the damaged database is there as it was, or the repaired one."""
 
+import errno
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.core.errors import StorageError
 from engine.core.ids import UnixMs
 from engine.persistence.file_damage import examine_files, require_what_was_there
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
@@ -95,6 +97,41 @@ def test_killed_while_it_changes_places_the_next_start_ends_it(
     else:
         broken.is_repaired()
     finish_salvage(broken.directory)
+
+
+def test_what_was_put_back_after_an_interruption_is_kept(broken: Broken) -> None:
+    """It might be all that somebody has; it takes no place and loses none."""
+    killed(broken.directory, "before", 5)
+    assert not broken.directory.database.exists()
+    broken.directory.database.write_bytes(b"put back by hand")
+    broken.log.write_bytes(b"and its log")
+    finish_salvage(broken.directory)
+    broken.is_repaired()
+    assert broken.now(f"causerie.db.damaged-{DAY}-2") == {
+        "": b"put back by hand", "-wal": b"and its log",
+    }  # fmt: skip
+
+
+def test_a_start_throws_away_what_a_killed_repair_had_copied(broken: Broken) -> None:
+    killed(broken.directory, "progress", 2)
+    assert [*broken.directory.path.glob("*.unfinished*")]
+    finish_salvage(broken.directory)
+    assert not [*broken.directory.path.glob("*.unfinished*")]
+    assert broken.now() == broken.files
+
+
+def test_what_could_not_be_put_in_its_place_leaves_no_report(
+    broken: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_path: Path, _target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "rename", fails)
+        with pytest.raises(StorageError, match="No space left"):
+            salvage(broken.directory, KEY, day=DAY, now_ms=NOW)
+    assert broken.now() == broken.files
+    assert not [*broken.directory.path.glob("*damaged*"), *broken.directory.path.glob("*unfini*")]
 
 
 def test_the_report_names_what_is_gone_and_nothing_that_anybody_wrote(broken: Broken) -> None:

@@ -118,6 +118,33 @@ async def test_what_the_damage_took_comes_back_from_members(tmp_path: Path) -> N
         await one.engine.stop()
 
 
+async def test_a_group_that_lost_its_key_can_be_read_left_and_joined_anew(tmp_path: Path) -> None:
+    network, place = MemoryNetwork(), Damaged(tmp_path / "bob")
+    alice = await Person("Alice", tmp_path, network).start()
+    bob = await place.person("Bob", network).start()
+    group = await alice.engine.groups.create("Tide")
+    link = await alice.engine.groups.make_invite_link(group)
+    await bob.engine.groups.join(link)
+    async with asyncio.timeout(PATIENCE_S):
+        await bob.engine.timeline.send_text(group, "before")
+        await alice.until(shows("before"))
+    await bob.engine.stop()
+    place.ruin("epoch")
+    made = place.salvage()
+    assert made.found.keyless == 1
+    assert "groups whose key is gone: 1" in made.report.read_text("ascii")
+    again = await place.person("Bob", network).start()
+    assert await texts(again, group) == ["before"]
+    async with asyncio.timeout(PATIENCE_S):
+        await again.engine.groups.leave(group)
+        await again.engine.groups.join(link)
+        await again.engine.timeline.send_text(group, "after")
+        await alice.until(shows("after"))
+    assert forks_told(alice, again) == []
+    for one in (alice, again):
+        await one.engine.stop()
+
+
 async def test_damage_met_while_it_runs_is_told_and_nothing_is_written_over_it(
     tmp_path: Path,
 ) -> None:

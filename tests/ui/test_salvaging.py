@@ -91,7 +91,7 @@ def test_what_is_gone_is_said_by_conversation() -> None:
     )  # fmt: skip
     rows = SalvagedRows(
         kept_as="causerie.db.damaged-2026-11-24", conversations=7, messages=100, people=1, files=0,
-        others=3, unreadable=2, lost=lost, asked_for=21,
+        others=3, unreadable=2, lost=lost, asked_for=21, keyless=2, is_cut_short=True,
     )  # fmt: skip
     words = salvaged_words(rows)
     assert "2 places could not be read." in words
@@ -100,6 +100,18 @@ def test_what_is_gone_is_said_by_conversation() -> None:
     assert "Tide 5" not in words
     assert "… and in 2 others." in words
     assert "21 messages are asked for again" in words
+    assert "What was saved last is gone" in words
+    assert "2 groups lost their key" in words
+
+
+def test_a_log_that_lost_its_end_is_not_called_whole() -> None:
+    rows = SalvagedRows(
+        kept_as="causerie.db.damaged-2026-11-24", conversations=1, messages=1, people=0, files=0,
+        others=0, unreadable=0, is_cut_short=True,
+    )  # fmt: skip
+    words = salvaged_words(rows)
+    assert "What was saved last is gone" in words
+    assert "Nothing that could be found is missing" not in words
 
 
 def test_a_notice_about_damage_leads_to_the_repair() -> None:

@@ -168,6 +168,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n groups lost their key: what was said can be read, but nothing comes or goes. Leave them, and join them by a new invitation.</source>
+        <comment>%n group lost its key: what was said can be read, but nothing comes or goes. Leave it, and join it by a new invitation.</comment>
+        <translation>
+            <numerusform>%n groupe a perdu sa clé&#xa0;: ce qui a été dit reste lisible, mais plus rien n’arrive ni ne part. Quittez-le et rejoignez-le par une nouvelle invitation.</numerusform>
+            <numerusform>%n groupes ont perdu leur clé&#xa0;: ce qui a été dit reste lisible, mais plus rien n’arrive ni ne part. Quittez-les et rejoignez-les par une nouvelle invitation.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n handshakes that went on for too long and made room for another.</source>
         <comment>%n handshake that went on for too long and made room for another.</comment>
         <translation>
@@ -3204,8 +3212,8 @@
         <translation>Il ne manque rien de ce qui pouvait être retrouvé.</translation>
     </message>
     <message>
-        <source>Nothing was changed. A backup is restored into a new profile; this one stays as it is.</source>
-        <translation>Rien n’a été modifié. Une sauvegarde est restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
+        <source>Nothing was removed. A backup is restored into a new profile; this one stays as it is.</source>
+        <translation>Rien n’a été supprimé. Une sauvegarde est restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Nothing was shared so far.</source>
@@ -5346,6 +5354,10 @@
     <message>
         <source>What was found</source>
         <translation>Ce qui a été trouvé</translation>
+    </message>
+    <message>
+        <source>What was saved last is gone: the end of the file with the newest changes is missing.</source>
+        <translation>Ce qui a été enregistré en dernier est perdu&#xa0;: la fin du fichier des changements les plus récents manque.</translation>
     </message>
     <message>
         <source>What was written in groups since then comes as soon as you are connected.</source>
