@@ -761,7 +761,7 @@
     </message>
     <message>
         <source>A passphrase can guard it, too: in the settings, under privacy.</source>
-        <translation>Une phrase secrète peut aussi la protéger : dans les paramètres, sous Confidentialité.</translation>
+        <translation>Une phrase secrète peut aussi la protéger&#xa0;: dans les paramètres, sous Confidentialité.</translation>
     </message>
     <message>
         <source>A passphrase needs {detail} characters or more.</source>
