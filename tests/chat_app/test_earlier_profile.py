@@ -84,7 +84,9 @@ def start(directory: ProfileDirectory, *, value: str = "") -> str | None:
 
 
 def databases(directory: ProfileDirectory) -> list[str]:
-    return sorted(path.name for path in directory.path.glob("causerie.db*"))
+    """Without the copy of the list of tables, which every start keeps."""
+    found = {path.name for path in directory.path.glob("causerie.db*")}
+    return sorted(found - {"causerie.db.tables"})
 
 
 def doctor(directory: ProfileDirectory) -> Sequence[str]:
