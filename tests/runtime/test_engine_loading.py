@@ -6,17 +6,16 @@ The logs here come to no end until the test says so.
 import asyncio
 from pathlib import Path
 
-from engine.core.errors import StorageFault
 from engine.core.ids import ConversationId, UnixMs
 from engine.events import (
     ConversationChanged,
+    DatabaseDamaged,
     GapUpdated,
     IndexMadeAgain,
     MessageAdded,
     NoticeCleared,
     NoticeLevel,
     NoticeRaised,
-    NotSaved,
 )
 from engine.network.memory import MemoryNetwork
 from engine.persistence.database import open_database
@@ -127,8 +126,7 @@ async def test_what_arrives_for_a_log_that_cannot_be_read_is_kept_and_that_is_to
     told = await alice.until(lambda event: isinstance(event, NoticeRaised))
     assert isinstance(told, NoticeRaised)
     assert told.level is NoticeLevel.ERROR
-    assert isinstance(told.content, NotSaved)
-    assert told.content.error.fault is StorageFault.DAMAGED
+    assert isinstance(told.content, DatabaseDamaged)
     await bob.engine.timeline.send_text(group, "arrives meanwhile")
     await alice.until_counted("runner.storage_failed", 3)
     (view,) = await alice.engine.conversations()

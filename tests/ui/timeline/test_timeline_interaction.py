@@ -287,6 +287,7 @@ def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
             "Forward…",
             "Copy message",
             "Message info…",
+            "Inspect",
             "About Maya",
             "Delete here…",
         ]
@@ -301,6 +302,7 @@ def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
             "Forward…",
             "Copy message",
             "Message info…",
+            "Inspect",
             "Who holds it…",
             "Delete…",
         ]
