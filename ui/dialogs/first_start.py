@@ -384,7 +384,6 @@ class ConversationStep(Step):
                 (
                     tr("Messages are kept encrypted on this device."),
                     key_words(identity.key_storage),
-                    tr("A passphrase can guard it, too: in the settings, under privacy."),
                 )
             )
         )

@@ -760,10 +760,6 @@
         <translation>Une partie ne peut plus être lue sur cet appareil. Réessayez pour le récupérer à nouveau.</translation>
     </message>
     <message>
-        <source>A passphrase can guard it, too: in the settings, under privacy.</source>
-        <translation>Une phrase secrète peut aussi la protéger&#xa0;: dans les paramètres, sous Confidentialité.</translation>
-    </message>
-    <message>
         <source>A passphrase needs {detail} characters or more.</source>
         <translation>Une phrase secrète a besoin d’au moins {detail} caractères.</translation>
     </message>
