@@ -5,6 +5,8 @@ focus stays inside and goes back where it was, or to what takes the keys in that
 Where the window is not shown, the dialog is a window of its own.
 """
 
+from typing import Protocol, runtime_checkable
+
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
@@ -26,6 +28,16 @@ from ui.theme import Radius, current_theme, theme_changed
 MARGIN = 12
 """Between the dialog and the edge of its window."""
 _VEIL = 0.35
+
+
+@runtime_checkable
+class TakesFocus(Protocol):
+    """A part of the window that knows where in it the focus belongs.
+
+    A focus proxy would say the same, and take all else in that part out of Tab's round.
+    """
+
+    def take_focus(self) -> None: ...
 
 
 class _Veil(QWidget):
@@ -155,9 +167,8 @@ class OverlayDialog(QDialog):
 
     def done(self, result: int) -> None:
         self._is_over = True
-        before = _reachable(self._focus_before)
-        if self._veil is not None and before is not None:
-            before.setFocus()  # Now: what goes away with the focus gives it to anybody.
+        if self._veil is not None:
+            _give_back_focus(self._focus_before)  # Now: what goes away with it gives it to anybody.
         super().done(result)
         if self._veil is not None:
             self._veil.hide()
@@ -226,16 +237,15 @@ def _last_focused(dialog: QWidget) -> QWidget | None:
     return dialog.focusWidget()
 
 
-def _reachable(widget: QWidget | None) -> QWidget | None:
-    """``widget``, or, if it went away meanwhile, what takes the keys for the part it was in."""
+def _give_back_focus(widget: QWidget | None) -> None:
+    """To ``widget``, or, if it went away meanwhile, to the part of the window that it was in."""
     if widget is None or not isValid(widget):
-        return None
+        return
     if widget.isVisible():
-        return widget
+        widget.setFocus()
+        return
     part = widget.parentWidget()
-    while part is not None:
-        proxy = part.focusProxy()
-        if proxy is not None and proxy.isVisible() and proxy.isEnabled():
-            return proxy
+    while part is not None and not isinstance(part, TakesFocus):
         part = part.parentWidget()
-    return None
+    if part is not None:
+        part.take_focus()

@@ -161,7 +161,6 @@ class ConversationPane(QWidget):
             parent=self,
         )
         self.setAcceptDrops(True)
-        self.setFocusProxy(self.composer.box)
         self.alone_hint = AloneHint(self)
         self.drop_hint = DropHint(self)
         self.drop_hint.dropped.connect(self.attaching.take_mime)
