@@ -92,6 +92,13 @@ async def at(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
         yield made
 
 
+@pytest.fixture
+async def server(at: Desk) -> AsyncIterator[NotificationServer]:
+    server = await NotificationServer.start(at.bus)
+    yield server
+    await server.stop()
+
+
 async def first_start(at: Desk, reader: ScreenReader, name: str) -> Person:
     there = {*await reader.programs()}
     process = await at.causerie(at.place / name)
@@ -281,8 +288,9 @@ async def settings(alice: Person) -> None:
 
 
 @pytest.mark.slow
-async def test_an_evening_by_keyboard_and_screen_reader(at: Desk) -> None:
-    server = await NotificationServer.start(at.bus)
+async def test_an_evening_by_keyboard_and_screen_reader(
+    at: Desk, server: NotificationServer
+) -> None:
     async with screen_reader(at.bus) as reader:
         alice = await first_start(at, reader, "Alice")
         link = await new_group(alice)
@@ -295,4 +303,3 @@ async def test_an_evening_by_keyboard_and_screen_reader(at: Desk) -> None:
         await about_a_message(alice)
         await pin_and_archive(alice)
         await settings(alice)
-    await server.stop()

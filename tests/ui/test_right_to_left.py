@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtGui import QFont, QImage, QPainter
 from PySide6.QtWidgets import QApplication
 
 from engine.events import MessageView
@@ -45,8 +45,13 @@ def dark_columns(image: QImage) -> list[int]:
 def test_text_begins_on_the_other_side_and_can_be_read() -> None:
     flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     plain, turned = blank(), blank()
+    font = QFont()
+    # Letters of whole pixels look the same wherever they begin, whatever size other tests left.
+    font.setPixelSize(16)
+    font.setHintingPreference(QFont.HintingPreference.PreferFullHinting)
     for image in (plain, turned):
         painter = QPainter(image)
+        painter.setFont(font)
         if image is turned:
             mirror(painter, QRectF(image.rect()))
         draw_text(painter, QRectF(image.rect()), flags, "LF")
