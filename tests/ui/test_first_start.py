@@ -8,12 +8,15 @@ from PySide6.QtWidgets import QApplication
 from chat_app.settings_control import SettingsControl
 from chat_app.window_network import store_problem
 from engine.core.errors import InputError, InputFlaw
-from tests.ui.driving import Key, Stage, play, stage, until
+from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.on_settings import is_shown, open_settings
 from tests.ui.scripted_engine import FINGERPRINT, ScriptedEngine
-from tests.ui.seeing import seen_words
+from tests.ui.seeing import seen_words, sheet_of
 from ui.controls import Text
 from ui.dialogs.first_start import FirstStart
+from ui.dialogs.join import Join
+from ui.dialogs.person import AddPerson
+from ui.dialogs.sheet import Sheet
 from ui.window.window_context import WindowContext
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -26,6 +29,12 @@ async def name_oneself(it: Stage) -> FirstStart:
     page = it.window.first_start
     await until(page.stores_step.isVisible)
     return page
+
+
+def pasted_in(sheet: Sheet) -> str:
+    assert isinstance(sheet, AddPerson | Join)
+    form = sheet.theirs if isinstance(sheet, AddPerson) else sheet.form
+    return form.field.toPlainText()
 
 
 def test_return_leads_through_all_three_steps() -> None:
@@ -49,6 +58,54 @@ def test_return_leads_through_all_three_steps() -> None:
             assert abs(words_begin - step.join.x()) <= 1, "below what stands above it"
             step.back.click()
             assert page.stores_step.isVisible()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("kind", ["causerie:nonsense", "causerie:contact/nonsense"])
+def test_a_link_that_one_came_with_outlasts_return_at_every_step(kind: str) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(name=None)) as it:
+            it.window.outside_links.open(kind)
+            page = await name_oneself(it)
+            await turn()
+            assert it.window.flows.sheet is None, "it would lie on the second step"
+            it.press(Key.Key_Return)
+            sheet = await sheet_of(it.window, AddPerson if "contact" in kind else Join)
+            assert page.conversation_step.isVisible()
+            it.press(Key.Key_Return)
+            await until(lambda: it.window.flows.sheet is None)
+            step = page.conversation_step
+            again = step.add_person if "contact" in kind else step.join
+            again.click()
+            sheet = await sheet_of(it.window, AddPerson if "contact" in kind else Join)
+            assert pasted_in(sheet) == kind
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            other = step.join if "contact" in kind else step.add_person
+            other.click()
+            sheet = await sheet_of(it.window, Join if "contact" in kind else AddPerson)
+            assert not pasted_in(sheet), "the other kind is pasted"
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            step.later.click()
+            await turn()
+            it.window.commands.join()
+            fresh = await sheet_of(it.window, Join)
+            assert not pasted_in(fresh), "seen, put off, and no longer in the way"
+            fresh.reject()
+
+    play(scenario)
+
+
+def test_a_link_waits_for_the_window_if_somebody_writes_amid_the_steps() -> None:
+    async def scenario() -> None:
+        async with stage(engine := ScriptedEngine(name=None)) as it:
+            it.window.outside_links.open("causerie:nonsense")
+            await name_oneself(it)
+            engine.add_group("Tide Gauge")
+            sheet = await sheet_of(it.window, Join)
+            sheet.reject()
 
     play(scenario)
 

@@ -467,6 +467,11 @@ class FirstStart(Area):
     def offer_restore(self) -> None:
         self.name_step.restore.show()
 
+    @property
+    def is_asking(self) -> bool:
+        """Whether a step before the last is being answered."""
+        return not self.isHidden() and self.steps.currentWidget() is not self.conversation_step
+
     def begin(self) -> None:
         self.steps.setCurrentWidget(self.name_step)
         self.name_step.name.setFocus()

@@ -60,12 +60,23 @@ class Commands(QObject):
     def _has_identity(self) -> bool:
         return self._engine.identity() is not None
 
+    def can_meet(self) -> bool:
+        """Whether somebody may be shown to whom a link leads: not amid the first two steps."""
+        return self._has_identity() and not self._window.first_start.is_asking
+
+    def _show_link_again(self, *, contact: bool) -> bool:
+        """What somebody came with, and may have closed while they pressed Enter at each step."""
+        window = self._window
+        return not window.first_start.isHidden() and window.outside_links.show_again(
+            contact=contact
+        )
+
     def new_group(self) -> None:
         if self._has_identity():
             self._window.flows.new_group()
 
     def add_person(self) -> None:
-        if self._has_identity():
+        if self._has_identity() and not self._show_link_again(contact=True):
             self._window.people.add_person()
 
     def profile(self) -> None:
@@ -84,7 +95,7 @@ class Commands(QObject):
             otherwise()
 
     def join(self) -> None:
-        if self._has_identity():
+        if self._has_identity() and not self._show_link_again(contact=False):
             self._window.flows.join()
 
     def open_channel(self) -> None:

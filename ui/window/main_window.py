@@ -96,7 +96,7 @@ class MainWindow(QMainWindow):
         )
         self.outside_links = OutsideLinks(
             one_sheet,
-            is_ready=lambda: engine.identity() is not None and not self._leaving,
+            is_ready=lambda: self.commands.can_meet() and not self._leaving,
             show=lambda link: self.flows.link(link, surroundings.open_url),
         )
         self.channels = ChannelFlows(engine, self.tasks, self, one_sheet)
@@ -281,11 +281,11 @@ class MainWindow(QMainWindow):
         self.panel.mute_requested.connect(self.pane.mute)
         self.panel.profile_requested.connect(self.commands.profile)
         self.first_start.identity_created.connect(self._show_connection)
-        self.first_start.identity_created.connect(self.outside_links.show_next)
+        for steps in (self.first_start.steps, self.pages):
+            steps.currentChanged.connect(self.outside_links.show_next)
         self.first_start.later_requested.connect(self.show_body)
-        self.flows.open_requested.connect(self._open_when_known)
-        self.people.open_requested.connect(self._open_when_known)
-        self.channels.open_requested.connect(self._open_when_known)
+        for flows in (self.flows, self.people, self.channels):
+            flows.open_requested.connect(self._open_when_known)
         self.people.profile_changed.connect(self._show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
         self.backups.close_requested.connect(self.close_at_once)

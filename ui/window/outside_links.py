@@ -1,12 +1,14 @@
 """``causerie:`` links from other programs: shows what each says, one after another.
 
 They wait while there is nobody yet to join or be met, and while another sheet is open.  A few may
-wait; more are somebody's mistake or malice, and are dropped.
+wait; more are somebody's mistake or malice, and are dropped.  The last one that was shown can be
+shown again: at a first start, where Enter answers each step, it also closes what a link opened.
 """
 
 from collections import deque
 from collections.abc import Callable
 
+from engine.core.contacts import CONTACT_PREFIX
 from ui.window.one_sheet import OneSheet
 
 MAX_WAITING = 4
@@ -20,6 +22,7 @@ class OutsideLinks:
         self._is_ready = is_ready
         self._show = show
         self._waiting: deque[str] = deque()
+        self._shown = ""
         one_sheet.when_free = self.show_next
 
     def open(self, link: str) -> None:
@@ -30,4 +33,12 @@ class OutsideLinks:
     def show_next(self) -> None:
         """Harmless while it is too early."""
         if self._waiting and self._is_ready() and not self._one_sheet.is_busy:
-            self._show(self._waiting.popleft())
+            self._shown = self._waiting.popleft()
+            self._show(self._shown)
+
+    def show_again(self, *, contact: bool) -> bool:
+        """The last one that was shown, if it is of this kind; whether there was one."""
+        is_there = bool(self._shown) and self._shown.startswith(CONTACT_PREFIX) is contact
+        if is_there:
+            self._show(self._shown)
+        return is_there
