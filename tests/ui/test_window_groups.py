@@ -408,9 +408,15 @@ def test_a_sheet_that_is_higher_than_its_window_begins_with_its_title() -> None:
             it.window.resize(640, 420)
             it.window.flows.how_it_works("0.1.0")
             sheet = await sheet_of(it.window, HowItWorks)
-            assert sheet.height() < sheet.needed_height()
             assert it.window.rect().contains(sheet.geometry())
             assert sheet.title.visibleRegion().boundingRect() == sheet.title.rect()
+            bars = [b for b in sheet.findChildren(QScrollBar) if b.isVisible() and b.maximum()]
+            assert len(bars) == 1, "one bar inside another"
+            it.window.resize(640, 900)
+            await until(lambda: sheet.height() > 500)
+            it.window.resize(640, 420)
+            await until(lambda: sheet.height() < 420)
+            assert [b for b in sheet.findChildren(QScrollBar) if b.isVisible()] == bars
             it.press(Key.Key_Backtab)
             close = QApplication.focusWidget()
             assert isinstance(close, Button)

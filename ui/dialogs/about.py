@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout
 from ui.beads import Bead
 from ui.connection_words import key_words
 from ui.controls import KeyCap, Text
-from ui.dialogs.group import scrolling
-from ui.dialogs.sheet import Sheet
+from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.glyphs import GLYPH_SIZE, Glyph, draw_glyph
 from ui.theme import current_theme
 from ui.translate import tr
@@ -113,7 +112,7 @@ class HowItWorks(Sheet):
         whole.addWidget(
             Text(tr("Causerie {version}").format(version=version), face="caption", colour="ink3")
         )
-        area = scrolling(content, tr("How it works"))
+        area = ScrolledPart(content, tr("How it works"))
         area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.body.addWidget(area)
         self.add_close()

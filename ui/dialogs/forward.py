@@ -11,8 +11,7 @@ from engine.events import ConversationView, MessageView
 from ui.avatar import draw_avatar
 from ui.controls import SearchLine
 from ui.conversation_words import is_group
-from ui.dialogs.group import scrolling
-from ui.dialogs.sheet import Sheet, field_label
+from ui.dialogs.sheet import ScrolledPart, Sheet, field_label
 from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.icons import draw_icon
@@ -62,7 +61,7 @@ class Forward(Sheet):
             row.toggled.connect(self._judge)
             column.addWidget(row)
         column.addStretch(1)
-        self.body.addWidget(scrolling(content, tr("Conversations")))
+        self.body.addWidget(ScrolledPart(content, tr("Conversations")))
         cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.confirm = self.add_button(tr("Forward"), kind="primary")
         cancel.clicked.connect(self.reject)

@@ -4,13 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextOption
-from PySide6.QtWidgets import (
-    QFrame,
-    QLineEdit,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from engine.core.errors import ChatError
 from engine.events import ConversationView
@@ -25,7 +19,6 @@ from ui.tasks import Tasks
 from ui.translate import tr
 
 _SAID_COPIED_MS = 2500
-_LIST_HEIGHT = 360
 _QR_SIDE = 232
 _BREAK = "\u200b"
 """Where a line may end, without width."""
@@ -174,18 +167,3 @@ def selectable(text: str) -> Text:
     )
     shown.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # Qt would leave it out of the round of Tab.
     return shown
-
-
-def scrolling(content: QWidget, name: str) -> QScrollArea:
-    """As high as its content, up to a bound."""
-    area = QScrollArea()
-    area.setAccessibleName(name)
-    area.setFrameShape(QFrame.Shape.NoFrame)
-    area.setWidgetResizable(True)
-    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    area.setWidget(content)
-    # Both are filled by default, and the second only once it was handed over.
-    area.viewport().setAutoFillBackground(False)
-    content.setAutoFillBackground(False)
-    area.setMinimumHeight(min(_LIST_HEIGHT, content.sizeHint().height() + 4))
-    return area

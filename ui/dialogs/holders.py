@@ -10,8 +10,7 @@ from engine.core.ids import HolderSource
 from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
 from ui.conversation_words import chance_words
-from ui.dialogs.group import scrolling
-from ui.dialogs.sheet import Sheet
+from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.foreign_text import one_line
 from ui.times import spoken_time
 from ui.translate import tr
@@ -77,7 +76,7 @@ class Holders(Sheet):
         for holder in holders:
             rows.addWidget(HolderRow(holder, now, is_open=is_open))
         rows.addStretch(1)
-        self.body.addWidget(scrolling(content, tr("Who holds it")))
+        self.body.addWidget(ScrolledPart(content, tr("Who holds it")))
         self.add_close()
 
 

@@ -11,9 +11,8 @@ from engine.core.ids import UnixMs
 from ui.avatar import Avatar
 from ui.controls import Card, ElidedText, Text
 from ui.conversation_words import sender_words
-from ui.dialogs.group import scrolling
 from ui.dialogs.holders import HolderRow, held_words
-from ui.dialogs.sheet import Sheet
+from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
 from ui.regional import grouped
@@ -95,7 +94,7 @@ class MessageInfoSheet(Sheet):
         for holder in info.holders:
             rows.addWidget(HolderRow(holder, now, is_open=is_open))
         rows.addStretch(1)
-        self.body.addWidget(scrolling(content, tr("Who holds it")))
+        self.body.addWidget(ScrolledPart(content, tr("Who holds it")))
 
 
 class Versions(Sheet):
@@ -116,7 +115,7 @@ class Versions(Sheet):
         for version in sorted(versions, key=lambda each: each.sent_ms, reverse=True):
             rows.addWidget(_VersionRow(version, now))
         rows.addStretch(1)
-        self.body.addWidget(scrolling(content, tr("Versions of this message")))
+        self.body.addWidget(ScrolledPart(content, tr("Versions of this message")))
         self.add_close()
 
 
@@ -152,7 +151,7 @@ class Reactors(Sheet):
         if not reactors:
             rows.addWidget(Text(tr("Nobody any more."), face="body", colour="ink2"))
         rows.addStretch(1)
-        self.body.addWidget(scrolling(content, tr("Who reacted")))
+        self.body.addWidget(ScrolledPart(content, tr("Who reacted")))
         self.add_close()
 
 

@@ -7,7 +7,7 @@ way answers no.
 
 import asyncio
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
@@ -28,7 +28,44 @@ from ui.theme import current_theme
 from ui.translate import tr
 
 _WIDTH = 440
+_LIST_HEIGHT, _LEAST_LIST_HEIGHT = 360, 96
 _EDGE = 24
+
+
+class ScrolledPart(QScrollArea):
+    """As high as its content, up to a bound; lower where its sheet has no room for that.
+
+    So it is the only part that scrolls, and title and buttons stay in view.
+    """
+
+    def __init__(self, content: QWidget, name: str) -> None:
+        super().__init__()
+        self._content = content
+        self._most: int | None = None
+        self.setAccessibleName(name)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(content)
+        # Both are filled by default, and the second only once it was handed over.
+        self.viewport().setAutoFillBackground(False)
+        content.setAutoFillBackground(False)
+
+    def sizeHint(self) -> QSize:
+        wanted = min(_LIST_HEIGHT, self._content.sizeHint().height() + 4)
+        return QSize(super().sizeHint().width(), wanted if self._most is None else self._most)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(super().minimumSizeHint().width(), self.sizeHint().height())
+
+    def spare(self, pixels: int) -> None:
+        """Be lower by this much, or higher again, within the bounds."""
+        now, self._most = self.sizeHint().height(), None
+        wanted = self.sizeHint().height()
+        lower = max(_LEAST_LIST_HEIGHT, now - pixels)
+        self._most = lower if lower < wanted else None
+        if self.sizeHint().height() != now:
+            self.updateGeometry()
 
 
 class Sheet(OverlayDialog):
@@ -124,6 +161,8 @@ class Sheet(OverlayDialog):
         return self._whole.totalHeightForWidth(self.width())
 
     def _fit_height(self) -> None:
+        for part in self._page.findChildren(ScrolledPart):
+            part.spare(self.needed_height() - self.room().height())
         needed = max(self.needed_height(), self.minimumHeight())
         height = min(needed, self.room().height())
         # A bar takes width, so that words wrap which else would not: shown once, it would stay.

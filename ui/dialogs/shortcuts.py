@@ -10,8 +10,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from ui.controls import KeyCap, Text
-from ui.dialogs.group import scrolling
-from ui.dialogs.sheet import Sheet
+from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.theme import current_theme
 from ui.translate import tr
 
@@ -88,7 +87,7 @@ class Shortcuts(Sheet):
             (tr("On a message"), _messages()),
         ):
             whole.addLayout(_table(title, rows))
-        area = scrolling(content, tr("Keys"))
+        area = ScrolledPart(content, tr("Keys"))
         area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.body.addWidget(area)
         self.add_close()
