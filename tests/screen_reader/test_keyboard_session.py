@@ -239,9 +239,8 @@ async def about_a_message(alice: Person) -> None:
     """Reactions, one of the quick ones and one that is searched for, and what is known of it."""
     reader, message = alice.reader, f"Bob, low water at ten, {TIME}"
     await alice.press("Menu")
-    await alice.press_until("Down", "React")
-    await alice.press("Right")
-    await alice.press_until("Down", "❤️")
+    await alice.press_until("Down", "👍")
+    await alice.press_until("Right", "❤️")
     await alice.press("Return")
     liked = f"{message}, ❤️ from you"
     await reader.until_shown(alice.program, f"{liked}.*", "list item")

@@ -15,6 +15,7 @@ from tests.ui.seeing import seen_words, sheet_of, words_of
 from ui.dialogs.message_info import MessageInfoSheet
 from ui.emoji.picker import EmojiPicker
 from ui.timeline.abilities import QUICK_REACTIONS
+from ui.timeline.reaction_row import ReactionButton
 from ui.timeline.rows import message_key
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -60,18 +61,19 @@ def test_its_smiley_offers_the_usual_reactions_first_and_the_picker_behind_them(
             menu = interaction.menu
             assert menu is not None
             assert it.window.findChild(EmojiPicker) is None
-            words = [action.text() for action in menu.actions() if action.text()]
-            assert words == [*QUICK_REACTIONS, "Other emoji…"]
-            menu.actions()[-1].trigger()
-            menu.close()
+            row_of_them = menu.findChildren(ReactionButton)
+            assert [b.emoji for b in row_of_them] == [*QUICK_REACTIONS, ""]
+            assert row_of_them[-1].accessibleName() == "Other emoji…"
+            row_of_them[-1].click()
+            assert not menu.isVisible()
             assert it.window.findChild(EmojiPicker) is not None
             await until(lambda: interaction.menu is None)
             bar.message = row
             bar.react_pressed.emit()
             menu = interaction.menu
             assert menu is not None
-            menu.actions()[2].trigger()
-            menu.close()
+            menu.findChildren(ReactionButton)[2].click()
+            assert not menu.isVisible()
             await until(lambda: bool(engine.called("react")))
             assert engine.called("react") == [(row.message_id, QUICK_REACTIONS[2], True)]
 

@@ -2,7 +2,6 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtWidgets import QMenu
 
 from engine.events import (
     ReactionView,
@@ -20,6 +19,7 @@ from tests.ui.on_messages import (
 from tests.ui.seeing import sheet_of, words_of
 from ui.dialogs.message_info import Reactors
 from ui.emoji.picker import EmojiPicker
+from ui.timeline.reaction_row import ReactionButton
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -51,11 +51,23 @@ def test_the_menu_reacts_and_says_who_did() -> None:
             row = engine.receive(group, "Maya", "It talks!")
             await focus(it, row)
             it.press(Key.Key_Menu)
-            react = next(a.menu() for a in menu_of(it).actions() if a.text() == "React")
-            assert isinstance(react, QMenu)
-            assert [a.text() for a in react.actions()][:6] == ["👍", "❤️", "😂", "😮", "😢", "🙏"]
-            next(a for a in react.actions() if a.text() == "😂").trigger()
-            menu_of(it).close()
+            menu = menu_of(it)
+            buttons = menu.findChildren(ReactionButton)
+            assert [b.emoji for b in buttons] == ["👍", "❤️", "😂", "😮", "😢", "🙏", ""]
+            assert len({b.mapTo(menu, b.rect().center()).y() for b in buttons}) == 1, "a row"
+            it.press(Key.Key_Down, on=menu)
+            assert buttons[0].hasFocus()
+            it.press(Key.Key_Left)
+            assert buttons[-1].hasFocus()
+            it.press(Key.Key_Right)
+            it.press(Key.Key_Right)
+            it.press(Key.Key_Down)
+            assert menu.activeAction().text() == "Reply"
+            assert not any(b.hasFocus() for b in buttons)
+            it.press(Key.Key_Up, on=menu)
+            it.press(Key.Key_Right)
+            it.press(Key.Key_Right)
+            it.press(Key.Key_Return)
             await until(lambda: engine.called("react") == [(row.message_id, "😂", True)])
             await until(lambda: bool(bubble(it, row)[0].chips))
             await until(lambda: it.window.pane.timeline.interaction.menu is None)

@@ -13,9 +13,10 @@ from ui.conversation_words import sender_words
 from ui.file_words import is_here as has_all_of
 from ui.glyphs import Glyph, glyph_of
 from ui.menu import Menu
-from ui.timeline.abilities import QUICK_REACTIONS, Abilities
+from ui.timeline.abilities import Abilities
 from ui.timeline.buttons import RowButton, button_words
 from ui.timeline.file_box import acts_of
+from ui.timeline.reaction_row import ReactionRow
 from ui.timeline.requests import TimelineRequests
 from ui.translate import tr
 
@@ -80,10 +81,10 @@ class MessageMenu(Menu):
         message, can, requests = self._message, self._can, self._requests
         if can.keep:
             self.addAction(tr("Undo deleting"), lambda: requests.keep(message.message_id))
+        if can.react:
+            self.addAction(ReactionRow(self, message, requests, self._place_of_picker))
         if can.reply:
             self._with_key(tr("Reply"), Qt.Key.Key_R, lambda: requests.reply(message))
-        if can.react:
-            self._add_reactions()
         if message.reactions:
             show = partial(requests.show_reactions, message.message_id)
             self.addAction(tr("Who reacted…"), show)
@@ -94,13 +95,8 @@ class MessageMenu(Menu):
         if not self.isEmpty():
             self.addSeparator()
 
-    def _add_reactions(self) -> None:
-        _fill_with_reactions(
-            self.submenu(tr("React")),
-            self._message,
-            self._requests,
-            lambda: self.pos() + QPoint(0, 8),
-        )
+    def _place_of_picker(self) -> QPoint:
+        return self.pos() + QPoint(0, 8)
 
     def _add_delivery(self, *, pair: bool) -> None:
         message, requests = self._message, self._requests
@@ -141,18 +137,4 @@ class QuickReactions(Menu):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(tr("React"))
-        _fill_with_reactions(self, message, requests, lambda: place)
-
-
-def _fill_with_reactions(
-    menu: Menu, message: MessageView, requests: TimelineRequests, place: Callable[[], QPoint]
-) -> None:
-    """``place``: where the picker of all emoji opens."""
-    mine = {reaction.emoji for reaction in message.reactions if reaction.mine}
-    others = [emoji for emoji in mine if emoji not in QUICK_REACTIONS]
-    for emoji in (*QUICK_REACTIONS, *others):
-        action = menu.addAction(emoji, partial(requests.react, message, emoji))
-        action.setCheckable(True)
-        action.setChecked(emoji in mine)
-    menu.addSeparator()
-    menu.addAction(tr("Other emoji…"), lambda: requests.pick_reaction(message, place()))
+        self.addAction(ReactionRow(self, message, requests, lambda: place))

@@ -296,8 +296,8 @@ def test_the_menu_offers_what_makes_sense_for_the_message() -> None:
         assert text == "Maya, 20 November 2026, 13:00\nfirst words"
         view.allow_writing(True)
         assert open_menu_by_mouse(view, ROWS[1]) == [
-            "Reply",
             "React",
+            "Reply",
             "Edit",
             "Forward…",
             "Copy message",
