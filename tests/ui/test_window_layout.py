@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.problems import ConnectionReason
-from engine.events import NoticeCleared, NoticeLevel, NoticeRaised, NotSaved
+from engine.events import MessageView, NoticeCleared, NoticeLevel, NoticeRaised, NotSaved
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
+from tests.ui.on_messages import bubble, in_view, own_held
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words
 from ui.settings import Appearance
@@ -407,5 +408,47 @@ def test_a_button_with_long_words_leaves_room_for_the_name() -> None:
             it.window.resize(420, 720)
             await until(lambda: header.width() == 420)
             assert not header.invite.isVisible()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("width", [420, 1280])
+def test_no_row_moves_sideways_when_the_scroll_bar_comes(width: int) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        async with stage(engine, opening=group, size=(width, 640)) as it:
+            timeline = it.window.pane.timeline
+
+            def right(row: MessageView) -> int:
+                box, _y = bubble(it, row)
+                edge = timeline.scene.geometry.seen(box.bubble).topRight().toPoint()
+                return timeline.viewport().mapToGlobal(edge).x()
+
+            first = own_held(engine, group, "high water at noon")
+            await until(lambda: in_view(it, first))
+            before = right(first)
+            assert timeline.verticalScrollBar().maximum() == 0
+            rows = [own_held(engine, group, f"reading {number}") for number in range(40)]
+            last = rows[-1]
+            await until(lambda: in_view(it, last))
+            assert timeline.verticalScrollBar().maximum() > 0
+            assert right(last) == before
+
+    play(scenario)
+
+
+def test_the_way_back_takes_no_room_for_a_badge_that_is_not_there() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Harbour")
+        async with stage(engine, opening=group, size=(420, 640)) as it:
+            back = it.window.pane.header.back
+            await until(back.isVisible)
+            assert back.width() == back.height()
+            engine.receive(other, "Maya", "hello")
+            await until(lambda: back.width() > back.height())
+            engine.change(other, unread=0, first_unread=None)
+            await until(lambda: back.width() == back.height())
 
     play(scenario)

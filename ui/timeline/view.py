@@ -19,16 +19,18 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QMoveEvent,
+    QPainter,
     QPaintEvent,
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QScrollBar, QWidget
 
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from engine.file_views import FileView
 from engine.history_views import HistoryView
+from ui.theme import current_theme
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.buttons import RowButton
 from ui.timeline.canvas import TimelineCanvas
@@ -46,6 +48,15 @@ from ui.translate import tr
 
 def wall_clock_ms() -> UnixMs:
     return UnixMs(int(time.time() * 1000))
+
+
+class _QuietBar(QScrollBar):
+    """Keeps its place while there is nothing to scroll, so that no row moves when it appears."""
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), current_theme().canvas)
+        if self.maximum() > self.minimum():
+            super().paintEvent(event)
 
 
 class TimelineView(QAbstractScrollArea):
@@ -111,6 +122,8 @@ class TimelineView(QAbstractScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBar(_QuietBar())
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.viewport().setMouseTracking(True)
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         read_state = ReadState()

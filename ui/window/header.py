@@ -74,8 +74,8 @@ class BackButton(IconButton):
     """Carries the sum of unread elsewhere, because the list is hidden."""
 
     def __init__(self) -> None:
-        super().__init__("back", tr("Back to the conversations"))
         self._unread = 0
+        super().__init__("back", tr("Back to the conversations"))
 
     def show_unread(self, unread: int) -> None:
         self._unread = unread
@@ -85,13 +85,18 @@ class BackButton(IconButton):
             if unread
             else name
         )
+        self._widen()
         self.update()
 
     def _dress(self) -> None:
-        """Wider than high: the arrow stands left, so that the badge leaves it free."""
+        """Wider than high while there is a badge: the arrow stands left, and it is left free."""
         super()._dress()
         self.setIcon(QIcon())
-        self.setFixedSize(int(self.height() * _BACK_WIDTH), self.height())
+        self._widen()
+
+    def _widen(self) -> None:
+        wide = _BACK_WIDTH if self._unread else 1
+        self.setFixedSize(int(self.height() * wide), self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
