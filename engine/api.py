@@ -27,6 +27,7 @@ from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of th
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.core.search import FoundPlace
+from engine.delivery_views import MOST_IN_PAGE, DeliveryPage
 from engine.events import (
     ConnectionView,
     ConversationView,
@@ -509,6 +510,19 @@ class Inspection(Protocol):
         """All that this device knows of a message, which need not be here.
 
         Raises CommandError if it knows nothing of it.
+        """
+
+    async def delivery(
+        self,
+        conversation_id: ConversationId,
+        *,
+        before: Position | None = None,
+        limit: int = MOST_IN_PAGE,
+    ) -> DeliveryPage:
+        """A part of the log with what is known of the delivery of each of its messages.
+
+        The newest messages, or those before a place, at most ``delivery_views.MOST_IN_PAGE``.
+        Raises CommandError if there is no such conversation.
         """
 
     async def figures(self) -> Figures:

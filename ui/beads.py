@@ -21,7 +21,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy
 
-from engine.core.ids import DeliveryState
+from engine.core.ids import DeliveryState, MessageId
 from engine.events import ConversationView, MessageKind, MessageView
 from ui.conversation_words import kind_words, sender_words
 from ui.foreign_text import one_line
@@ -82,6 +82,28 @@ def health_words(conversation: ConversationView, *, offline: bool = False) -> tu
     elif not missing:
         words = tr("Offline") if offline else tr("Nothing missing")
     return missing, f", {words}" if missing and words else words
+
+
+class Recent:
+    """The last messages of the open conversation, for the bead strip."""
+
+    def __init__(self) -> None:
+        self._messages: dict[MessageId, MessageView] = {}
+
+    def clear(self) -> None:
+        self._messages.clear()
+
+    def put(self, message: MessageView) -> None:
+        self._messages[message.message_id] = message
+        if len(self._messages) > 2 * MAX_BEADS:
+            self._messages = {view.message_id: view for view in self.last()}
+
+    def remove(self, message_id: MessageId) -> None:
+        self._messages.pop(message_id, None)
+
+    def last(self) -> tuple[MessageView, ...]:
+        ordered = sorted(self._messages.values(), key=lambda view: (view.waiting, view.position))
+        return tuple(ordered[-MAX_BEADS:])
 
 
 class BeadStrip(QAbstractButton):

@@ -7,9 +7,10 @@ million messages (``InspectionStore``).  Nothing here changes anything.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.sds.vocabulary import (
     HistoryEntry,
+    HolderEntry,
     IncomingEntry,
     LogEntry,
     MissingEntry,
@@ -31,6 +32,24 @@ class WaitingMessage(NamedTuple):
     message_id: MessageId
     sender_id: ParticipantId
     causal_history: tuple[HistoryEntry, ...]
+    lamport_timestamp: int | None
+    received_ms: UnixMs
+
+
+class PlacedMessage(NamedTuple):
+    """A message in the log, and what the timeline's row of it says, if there is one."""
+
+    position: Position
+    sender_id: ParticipantId
+    row_sender_id: ParticipantId | None
+    """The name that a row of an open channel bears; None: the same, or there is no row."""
+    is_shown: bool
+    late: bool
+    sent_ms: UnixMs | None
+    received_ms: UnixMs | None
+    """None, like ``sent_ms``: reactions, edits and the like have no row."""
+    delivery: str | None
+    """``DeliveryState`` of one of ours, as it is written down."""
 
 
 class InspectionStore(Protocol):
@@ -62,3 +81,32 @@ class InspectionStore(Protocol):
         self, conversation_id: ConversationId, after: Position, /, *, limit: int
     ) -> list[LoggedRaw]:
         """The next messages of the log."""
+
+    def placed(
+        self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
+    ) -> list[PlacedMessage]:
+        """The messages of the log before a place, or its newest, in order."""
+
+    def raws(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> Mapping[MessageId, bytes]:
+        """The bytes of those of these messages that are in the log."""
+
+    def holders_of(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> Mapping[MessageId, Sequence[HolderEntry]]:
+        """Who is known to hold messages of ours; without those that nobody is known to hold."""
+
+    def missing_between(
+        self,
+        conversation_id: ConversationId,
+        first: Position | None,
+        before: Position | None,
+        /,
+        *,
+        limit: int,
+    ) -> list[MissingEntry]:
+        """What is missing before a message from ``first`` on and ahead of ``before``.
+
+        None stands for no end.  What has no place counts as the newest.
+        """

@@ -6,7 +6,7 @@ entries were first put, like those of the state machine.  Counterpart of ``chann
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from engine.core.errors import StorageError, StorageFault
@@ -58,6 +58,10 @@ _IncomingRow: TypeAlias = tuple[
     int | None, MessageId | None, MessageId | None, bytes | None, int, int,
 ]  # fmt: skip
 
+MissingRow: TypeAlias = tuple[
+    MessageId, bytes | None, ParticipantId | None, str, UnixMs, int, UnixMs, int, int | None,
+    MessageId, UnixMs | None, int, str, int,
+]  # fmt: skip
 _LogRow: TypeAlias = tuple[int, str, bytes | None, bytes | None, int | None, MessageId | None, int]
 
 # Held by all = by all current members but one, the author.  Without members, nothing is left out.
@@ -110,11 +114,12 @@ SELECT message_id, sender_id, channel_id, lamport_timestamp, causal_history, blo
   received_ms, shown
 FROM incoming WHERE conversation_key = ? {one} ORDER BY incoming_key
 """
-_MISSING: Final = """
+MISSING_COLUMNS: Final = """
 SELECT message_id, retrieval_hint, sender_id, state, since_ms, online_ms, request_at_ms, requests,
   before_lamport, before_message_id, stores_ms, stores_lacked, stores_silent, stores_kept_back
-FROM missing WHERE conversation_key = ? {one} ORDER BY missing_key
+FROM missing WHERE conversation_key = ?
 """
+_MISSING: Final = f"{MISSING_COLUMNS} {{one}} ORDER BY missing_key"
 _LOG_ENTRY: Final = """
 SELECT lamport_timestamp, participant_id, retrieval_hint, instance_id, sequence, previous_id, size
 FROM log_entry AS l CROSS JOIN participant ON participant_key = sender_key
@@ -279,13 +284,13 @@ def read_waiting(
     connection: sqlite3.Connection, conversation: int, limit: int
 ) -> list[WaitingMessage]:
     cursor = connection.execute(
-        "SELECT message_id, sender_id, causal_history FROM incoming WHERE conversation_key = ? "
-        "ORDER BY incoming_key LIMIT ?",
+        "SELECT message_id, sender_id, causal_history, lamport_timestamp, received_ms "
+        "FROM incoming WHERE conversation_key = ? ORDER BY incoming_key LIMIT ?",
         (conversation, limit),
     )
     return [
-        WaitingMessage(MessageId(message_id), ParticipantId(sender_id), _history(history))
-        for message_id, sender_id, history in cursor
+        WaitingMessage(message_id, sender_id, _history(history), lamport, received_ms)
+        for message_id, sender_id, history, lamport, received_ms in cursor
     ]
 
 
@@ -322,6 +327,11 @@ def read_missing(
         _only(_MISSING, message_id),
         _whose(conversation, message_id),
     )
+    return missing_of_rows(cursor)
+
+
+def missing_of_rows(rows: Iterable[MissingRow]) -> tuple[MissingEntry, ...]:
+    """``rows``: of ``MISSING_COLUMNS``."""
     return tuple(
         MissingEntry(
             entry=HistoryEntry(missing_id, hint, sender_id),
@@ -348,7 +358,7 @@ def read_missing(
             lacked,
             silent,
             kept_back,
-        ) in cursor
+        ) in rows
     )
 
 

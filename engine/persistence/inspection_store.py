@@ -7,9 +7,15 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.core.inspection import LoggedRaw, WaitingMessage
-from engine.core.sds.vocabulary import IncomingEntry, LogEntry, MissingEntry, OutgoingEntry
-from engine.persistence import channel_reads
+from engine.core.inspection import LoggedRaw, PlacedMessage, WaitingMessage
+from engine.core.sds.vocabulary import (
+    HolderEntry,
+    IncomingEntry,
+    LogEntry,
+    MissingEntry,
+    OutgoingEntry,
+)
+from engine.persistence import channel_reads, delivery_reads
 from engine.persistence.profile_tables import conversation_key
 from engine.persistence.search_store import Doing
 
@@ -74,6 +80,44 @@ class SqliteInspection:
             return (
                 [] if key is None else channel_reads.read_following(connection, key, after, limit)
             )
+
+    def placed(
+        self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
+    ) -> list[PlacedMessage]:
+        with self._doing("read messages"):
+            connection, key = self._find(conversation_id)
+            return [] if key is None else delivery_reads.read_placed(connection, key, before, limit)
+
+    def raws(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> dict[MessageId, bytes]:
+        with self._doing("read messages"):
+            connection, key = self._find(conversation_id)
+            return {} if key is None else delivery_reads.read_raws_of(connection, key, message_ids)
+
+    def holders_of(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> dict[MessageId, list[HolderEntry]]:
+        with self._doing("read the holders"):
+            connection, key = self._find(conversation_id)
+            return (
+                {} if key is None else delivery_reads.read_holders_of(connection, key, message_ids)
+            )
+
+    def missing_between(
+        self,
+        conversation_id: ConversationId,
+        first: Position | None,
+        before: Position | None,
+        /,
+        *,
+        limit: int,
+    ) -> list[MissingEntry]:
+        with self._doing("read what is missing"):
+            connection, key = self._find(conversation_id)
+            if key is None:
+                return []
+            return delivery_reads.read_missing_between(connection, key, first, before, limit)
 
     def _find(self, conversation_id: ConversationId) -> tuple[sqlite3.Connection, int | None]:
         connection = self._connection()

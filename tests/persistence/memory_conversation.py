@@ -21,6 +21,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.inspection import PlacedMessage
 from engine.core.ports import (
     ConversationSummary,
     StoredAnnotation,
@@ -177,6 +178,23 @@ class MemoryConversation:
     def channel_state(self) -> ChannelState:
         return self.channel.state(
             {m.participant_id for m in self.members.values() if m.left_ms is None}
+        )
+
+    def placed(self, entry: LogEntry) -> PlacedMessage:
+        """A message of the log, with what its row says."""
+        record = self._messages.get(entry.position.message_id)
+        delivery = self._deliveries.get(entry.position.message_id)
+        is_named_else = record is not None and record.sender_id != entry.sender_id
+        has_state = delivery is not None and (record is None or record.is_own)
+        return PlacedMessage(
+            position=entry.position,
+            sender_id=entry.sender_id,
+            row_sender_id=record.sender_id if record is not None and is_named_else else None,
+            is_shown=record is not None and self._is_visible(record),
+            late=record is not None and record.late,
+            sent_ms=record.sent_ms if record else None,
+            received_ms=record.received_ms if record else None,
+            delivery=delivery.state if delivery is not None and has_state else None,
         )
 
     # --- writes ---------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """What the scripted engine knows of its messages: what a test says, or what rows tell."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,6 +14,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.delivery_views import MOST_IN_PAGE, DeliveryMessage, DeliveryPage
 from engine.events import MessageView
 from engine.inspection_views import (
     AgainView,
@@ -121,6 +122,42 @@ def inspection(message: MessageView) -> MessageInspection:
     )
 
 
+def page_of(conversation_id: ConversationId, messages: Sequence[DeliveryMessage]) -> DeliveryPage:
+    """All that there is, in one page."""
+    places = [each.position for each in messages if each.position is not None]
+    return DeliveryPage(
+        conversation_id=conversation_id,
+        looked_ms=UnixMs(SENT_MS + 600_000),
+        messages=tuple(messages),
+        first=places[0] if places else None,
+        has_older=False,
+        has_newer=False,
+        is_open=False,
+        is_pair=False,
+        clock=places[-1].lamport_timestamp if places else 0,
+    )
+
+
+def part_of(whole: DeliveryPage, before: Position | None, limit: int) -> DeliveryPage:
+    """As the engine cuts it: ``limit`` counts messages that have a place."""
+
+    def place(each: DeliveryMessage) -> Position:
+        return each.position or each.before or Position(2**64, MessageId(""))
+
+    messages = [each for each in whole.messages if before is None or place(each) < before]
+    placed = [each.position for each in messages if each.position is not None]
+    first = placed[-limit] if len(placed) > limit else None
+    kept = [each for each in messages if first is None or place(each) >= first]
+    places = [each.position for each in kept if each.position is not None]
+    return replace(
+        whole,
+        messages=tuple(kept),
+        first=places[0] if places else None,
+        has_older=first is not None,
+        has_newer=before is not None,
+    )
+
+
 class ScriptedInspection:
     def __init__(self, rows: Mapping[ConversationId, Mapping[MessageId, MessageView]]) -> None:
         self._rows = rows
@@ -128,6 +165,8 @@ class ScriptedInspection:
         self.change: Callable[[MessageInspection], MessageInspection] = lambda found: found
         self.unshown: dict[MessageId, MessageInspection] = {}
         """Of messages that have no row."""
+        self.pages: dict[ConversationId, DeliveryPage] = {}
+        self.pages_read: list[tuple[ConversationId, Position | None]] = []
         self.figures_of: Callable[[], Awaitable[Figures]] = _none
 
     async def message(
@@ -140,6 +179,20 @@ class ScriptedInspection:
         if message_id in self.unshown:
             return self.unshown[message_id]
         raise CommandError(CommandRefusal.NO_MESSAGE)
+
+    async def delivery(
+        self,
+        conversation_id: ConversationId,
+        *,
+        before: Position | None = None,
+        limit: int = MOST_IN_PAGE,
+    ) -> DeliveryPage:
+        """The messages of ``pages``, as many before a place as are asked for."""
+        self.pages_read.append((conversation_id, before))
+        if conversation_id not in self._rows:
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
+        whole = self.pages.get(conversation_id, page_of(conversation_id, ()))
+        return part_of(whole, before, limit)
 
     async def figures(self) -> Figures:
         return await self.figures_of()

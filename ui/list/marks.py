@@ -12,7 +12,9 @@ from PySide6.QtCore import QObject
 
 from engine.core.ids import ConversationId, Position
 from engine.events import ConversationView, MessageKind
+from ui.bridge import EngineBridge
 from ui.list.model import ConversationModel
+from ui.list.panel import LeftPanel
 from ui.settings import Archived, UiSettings
 
 _SAID = frozenset({MessageKind.TEXT, MessageKind.FILE})
@@ -36,6 +38,15 @@ class ListMarks(QObject):
         model.set_pinned(settings.pinned)
         model.set_archived(frozenset(self._archived))
         model.set_marked_unread(settings.marked_unread)
+
+    def follow(self, panel: LeftPanel, bridge: EngineBridge) -> None:
+        """Do what is asked for in the list, and hear of what changes."""
+        panel.pin_requested.connect(self.pin)
+        panel.archive_requested.connect(self.archive)
+        panel.mark_unread_requested.connect(self.mark_unread)
+        bridge.conversation_added.connect(lambda event: self.heard(event.conversation))
+        bridge.conversation_changed.connect(lambda event: self.heard(event.conversation))
+        bridge.conversation_removed.connect(lambda event: self.forget(event.conversation_id))
 
     def began(self) -> None:
         """All conversations are known."""

@@ -1144,6 +1144,10 @@
         <translation>Revenir des archives</translation>
     </message>
     <message>
+        <source>Back to the chat</source>
+        <translation>Retour à la discussion</translation>
+    </message>
+    <message>
         <source>Back to the conversations</source>
         <translation>Retour aux conversations</translation>
     </message>
@@ -1284,6 +1288,10 @@
         <translation>Historique causal</translation>
     </message>
     <message>
+        <source>Causal order</source>
+        <translation>Ordre causal</translation>
+    </message>
+    <message>
         <source>Causerie could not start</source>
         <translation>Causerie n’a pas pu démarrer</translation>
     </message>
@@ -1334,6 +1342,10 @@
     <message>
         <source>Channel id</source>
         <translation>Identifiant du canal</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>Discussion</translation>
     </message>
     <message>
         <source>Check the clock</source>
@@ -1702,6 +1714,10 @@
     <message>
         <source>Delivery</source>
         <translation>Livraison</translation>
+    </message>
+    <message>
+        <source>Delivery view</source>
+        <translation>Vue de la livraison</translation>
     </message>
     <message>
         <source>Density</source>
@@ -2638,6 +2654,10 @@
     <message>
         <source>Listen on port</source>
         <translation>Port d’écoute</translation>
+    </message>
+    <message>
+        <source>Live</source>
+        <translation>En direct</translation>
     </message>
     <message>
         <source>Lock</source>
@@ -3630,6 +3650,10 @@
     <message>
         <source>Records can be compared if all who made them have this key. Whoever has it can find out whose the pseudonyms are: give it to your test group only, for “key” under [delivery] in their settings file.</source>
         <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont cette clé. Quiconque l’a peut découvrir à qui sont les pseudonymes&#xa0;: ne la donnez qu’à votre groupe de test, pour «&#xa0;key&#xa0;» sous [delivery] dans leur fichier de paramètres.</translation>
+    </message>
+    <message>
+        <source>Refusals</source>
+        <translation>Refus</translation>
     </message>
     <message>
         <source>Refused or set aside here</source>
@@ -5196,6 +5220,10 @@
         <translation>Versions de ce message</translation>
     </message>
     <message>
+        <source>View</source>
+        <translation>Vue</translation>
+    </message>
+    <message>
         <source>Waiting for an answer</source>
         <translation>En attente d’une réponse</translation>
     </message>
@@ -5430,6 +5458,10 @@
     <message>
         <source>Who holds it…</source>
         <translation>Qui le détient…</translation>
+    </message>
+    <message>
+        <source>Who holds what</source>
+        <translation>Qui a quoi</translation>
     </message>
     <message>
         <source>Who reacted</source>
@@ -6670,6 +6702,10 @@
     <message>
         <source>quote: {text}, end of quote</source>
         <translation>citation&#xa0;: {text}, fin de la citation</translation>
+    </message>
+    <message>
+        <source>read how delivery goes</source>
+        <translation>lire l’état de la livraison</translation>
     </message>
     <message>
         <source>read the code</source>

@@ -27,6 +27,7 @@ from ui.icons import draw_icon, icon
 from ui.menu import Menu
 from ui.mute_entries import MuteEntries, mute_words
 from ui.people import avatar_id, is_blocked, is_online, person_line, picture_of, state_words
+from ui.segments import Segments
 from ui.theme import current_theme, theme_changed
 from ui.tips import set_tip
 from ui.translate import tr
@@ -36,6 +37,8 @@ _BACK_WIDTH = 1.7
 _MOST_UNREAD = 99
 _SHORT_BELOW = 560
 _NO_BEADS_BELOW = 300
+_NO_VIEWS_BELOW = 500
+"""Then the menu alone leads to the other view."""
 _BESIDE_INVITE = 255
 """For a name, beads and buttons; whatever the button is called in a language."""
 _ONLY_WORDS_BELOW = 260
@@ -128,6 +131,8 @@ class ConversationHeader(Area):
     export_requested = Signal()
     about_requested = Signal()
     """The picture, the name or the line below it was clicked."""
+    delivery_wished = Signal(bool)
+    """The view of the delivery instead of the chat, or the chat again."""
     history_requested = Signal(object)
     """For so many days; None: for all there is."""
     focus_left = Signal()
@@ -149,6 +154,10 @@ class ConversationHeader(Area):
         self.verified = Sign("verified", tr("Verified: you compared this person's key."))
         self._compared: frozenset[ParticipantId] = frozenset()
         self.beads = BeadStrip()
+        self.views = Segments(tr("View"), (tr("Chat"), tr("Delivery")))
+        self.views.choose(0)
+        self.views.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._view_actions: list[QAction] = []
         self.invite = Button(tr("Invite people"), icon_name="join")
         self.more = IconButton("more", tr("Group menu"))
         self._group_menu = Menu(self)
@@ -165,6 +174,7 @@ class ConversationHeader(Area):
         self._add(group, tr("About this group"), "info", self.about_requested.emit)
         self._add(group, tr("Invitation link…"), "join", self.invite_requested.emit)
         self._add(group, tr("Go to date…"), "calendar", self.date_requested.emit)
+        self._add_view(group)
         self._add_history(group)
         mute_group = MuteEntries(group, self.mute_requested.emit)
         self._add(group, tr("Export…"), "data", self.export_requested.emit)
@@ -176,6 +186,7 @@ class ConversationHeader(Area):
         self._add(person, tr("Safety number…"), "key", self.safety_number_requested.emit)
         self._add(person, tr("Rename…"), "rename", self.rename_requested.emit)
         self._add(person, tr("Go to date…"), "calendar", self.date_requested.emit)
+        self._add_view(person)
         self._add_history(person)
         mute_person = MuteEntries(person, self.mute_requested.emit)
         self._add(person, tr("Export…"), "data", self.export_requested.emit)
@@ -189,6 +200,7 @@ class ConversationHeader(Area):
     def _build_channel_menu(self, menu: Menu) -> MuteEntries:
         menu.setAccessibleName(tr("Menu of this channel"))
         self._add(menu, tr("About this channel…"), "info", self.channel_requested.emit)
+        self._add_view(menu)
         self._add_history(menu)
         mute = MuteEntries(menu, self.mute_requested.emit)
         menu.addSeparator()
@@ -202,6 +214,20 @@ class ConversationHeader(Area):
         action.triggered.connect(lambda _checked=False: run())
         self._icons[action] = icon_name
         return action
+
+    def _add_view(self, menu: Menu) -> None:
+        action = self._add(menu, tr("Delivery view"), "data", self.switch_view)
+        self._view_actions.append(action)
+
+    def switch_view(self) -> None:
+        """From the chat to its delivery, or back."""
+        self.views.choose(1 - self.views.chosen_number)
+
+    def _view_chosen(self, number: int) -> None:
+        words = tr("Back to the chat") if number else tr("Delivery view")
+        for action in self._view_actions:
+            action.setText(words)
+        self.delivery_wished.emit(bool(number))
 
     def _add_history(self, menu: Menu) -> None:
         spans = menu.submenu(tr("Fetch history"))
@@ -233,7 +259,9 @@ class ConversationHeader(Area):
         self._row.addLayout(words, 1)
         self._row.addWidget(self.invite)
         self._row.addWidget(self.beads)
+        self._row.addWidget(self.views)
         self._row.addWidget(self.more)
+        self.views.chosen.connect(self._view_chosen)
         self.about.clicked.connect(self.about_requested)
         self.back.clicked.connect(self.back_requested)
         self.invite.clicked.connect(self.invite_requested)
@@ -336,6 +364,7 @@ class ConversationHeader(Area):
     def _fit(self) -> None:
         room = self.width() / current_theme().metrics.factor
         self.beads.set_short(room < _SHORT_BELOW)
+        self.views.setVisible(room >= _NO_VIEWS_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
         beside = room - self.invite.sizeHint().width() / current_theme().metrics.factor
         self.invite.setVisible(self._is_alone and beside >= _BESIDE_INVITE)

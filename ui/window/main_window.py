@@ -33,6 +33,7 @@ from ui.window.channel_flows import ChannelFlows
 from ui.window.clock_notice import ClockNotice
 from ui.window.commands import Commands
 from ui.window.data_flows import DataFlows
+from ui.window.delivery_flows import DeliveryFlows
 from ui.window.desktop import Desktop, DesktopParts
 from ui.window.empty import EmptyPage
 from ui.window.flood_notices import FloodNotices
@@ -252,6 +253,10 @@ class MainWindow(QMainWindow):
             bridge=self.bridge,
             now=self._surroundings.now,
         )
+        self.delivery = DeliveryFlows(
+            self._engine, self.tasks, self, pane=self.pane, bridge=self.bridge
+        )
+        self.delivery.inspect_requested.connect(self.inspector.show_message)
         self.pages.addWidget(self.body)
         self.pages.addWidget(self.first_start)
         central = QWidget()
@@ -300,7 +305,7 @@ class MainWindow(QMainWindow):
         theme_changed.connect(self.body.refit)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.looks.apply)
         header, pane = self.pane.header, self.pane
-        self._connect_marks()
+        self.marks.follow(self.panel, self.bridge)
         self._connect_side()
         header.back_requested.connect(self.commands.back)
         header.date_requested.connect(
@@ -343,15 +348,6 @@ class MainWindow(QMainWindow):
         self.settings.restart_requested.connect(self.restart)
         self.settings.language_changed.connect(self._make_room)
         self.bridge.stores_changed.connect(self.flows.stores_changed)
-
-    def _connect_marks(self) -> None:
-        marks = self.marks
-        self.panel.pin_requested.connect(marks.pin)
-        self.panel.archive_requested.connect(marks.archive)
-        self.panel.mark_unread_requested.connect(marks.mark_unread)
-        self.bridge.conversation_added.connect(lambda event: marks.heard(event.conversation))
-        self.bridge.conversation_changed.connect(lambda event: marks.heard(event.conversation))
-        self.bridge.conversation_removed.connect(lambda event: marks.forget(event.conversation_id))
 
     def _connect_side(self) -> None:
         side, pane = self.side, self.pane
@@ -554,6 +550,7 @@ class MainWindow(QMainWindow):
     def open_at(self, conversation_id: ConversationId, position: Position) -> None:
         self._show_conversation(conversation_id)
         if self.pane.is_open(conversation_id):
+            self.delivery.show_chat()
             self.pane.timeline.enter_at(position)
 
     # --- what the parts show ----------------------------------------------------------------------

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.events import ConversationView, GapView, HeldView, MessageView
-from ui.beads import MAX_BEADS
+from ui.beads import MAX_BEADS, Recent
 from ui.conversation_words import is_alone
 from ui.emoji.window_emoji import WindowEmoji
 from ui.foreign_text import one_line
@@ -61,28 +61,6 @@ def _shows_the_same(before: ConversationView, after: ConversationView) -> bool:
     )
 
 
-class Recent:
-    """The last messages of the open conversation, for the bead strip."""
-
-    def __init__(self) -> None:
-        self._messages: dict[MessageId, MessageView] = {}
-
-    def clear(self) -> None:
-        self._messages.clear()
-
-    def put(self, message: MessageView) -> None:
-        self._messages[message.message_id] = message
-        if len(self._messages) > 2 * MAX_BEADS:
-            self._messages = {view.message_id: view for view in self.last()}
-
-    def remove(self, message_id: MessageId) -> None:
-        self._messages.pop(message_id, None)
-
-    def last(self) -> tuple[MessageView, ...]:
-        ordered = sorted(self._messages.values(), key=lambda view: (view.waiting, view.position))
-        return tuple(ordered[-MAX_BEADS:])
-
-
 class ConversationPane(QWidget):
     delete_requested = Signal(MessageView)
     discard_requested = Signal(str)
@@ -96,6 +74,8 @@ class ConversationPane(QWidget):
     load_failed = Signal(str)
     block_requested = Signal()
     stores_requested = Signal()
+    opened = Signal()
+    """Another conversation is open, or none."""
 
     def __init__(  # noqa: PLR0913 - what a conversation needs around it
         self,
@@ -161,12 +141,15 @@ class ConversationPane(QWidget):
             parent=self,
         )
         self.setAcceptDrops(True)
-        self.alone_hint = AloneHint(self)
+        self.chat = QWidget()
+        """All below the header, unless ``_instead`` is shown there."""
+        self._instead: QWidget | None = None
+        self.alone_hint = AloneHint(self.chat)
         self.drop_hint = DropHint(self)
         self.drop_hint.dropped.connect(self.attaching.take_mime)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
         self.finding = FindBar(engine, tasks, self._open_id)
-        above: tuple[QWidget, ...] = (self.header, self.finding, self.muted_bar)
+        above: tuple[QWidget, ...] = (self.finding, self.muted_bar)
         below: tuple[QWidget, ...] = (
             self.contact_bar,
             self.composer_bar,
@@ -174,18 +157,20 @@ class ConversationPane(QWidget):
             self.open_bar,
             self.composer,
         )
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        self._strips = (*above, *below)
+        layout, self._column = QVBoxLayout(self.chat), QVBoxLayout(self)
+        for column in (layout, self._column):
+            column.setContentsMargins(0, 0, 0, 0)
+            column.setSpacing(0)
+        self._strips = (self.header, *above, *below)
         for strip in above:
             layout.addWidget(strip)
         layout.addWidget(self.timeline, 1)
         for strip in below:
             layout.addWidget(strip)
-        self.history = PaneHistory(engine, tasks, self.header, self.timeline, self)
-        self._header_soon = QTimer(self)
-        self._header_soon.setSingleShot(True)
+        self._column.addWidget(self.header)
+        self._column.addWidget(self.chat, 1)
+        self.history = PaneHistory(engine, tasks, self.header, self.timeline, self.chat)
+        self._header_soon = QTimer(self, singleShot=True)
         self._header_soon.timeout.connect(self._header_again)
         self._header_stale = False
         self._connect()
@@ -253,6 +238,18 @@ class ConversationPane(QWidget):
         self._judge_standing()
         self.history.open(conversation.conversation_id)
         self._fill(conversation.conversation_id)
+        self.opened.emit()
+
+    def show_instead(self, shown: QWidget | None) -> None:
+        """Something else than the chat; None: the chat.  What is not shown any more is deleted."""
+        before, self._instead = self._instead, shown
+        if shown is not None:
+            self._column.addWidget(shown, 1)
+        self.chat.setVisible(shown is None)
+        if before is not None:
+            self._column.removeWidget(before)
+            before.hide()
+            before.deleteLater()
 
     def read_again(self) -> None:
         """Many rows came or went at once: all that was read of the conversation is out of date."""
@@ -299,6 +296,7 @@ class ConversationPane(QWidget):
         self.timeline.clear()
         self.composer.set_text("")
         self.composer.block(tr("Choose a conversation first"))
+        self.opened.emit()
 
     def refresh(self, conversation: ConversationView) -> None:
         """The open conversation's name, members or counts changed."""
@@ -322,11 +320,15 @@ class ConversationPane(QWidget):
 
     def areas(self) -> tuple[QWidget, ...]:
         """What F6 leads to, in order."""
+        if self._instead is not None:
+            return (self._instead,)
         return self.muted_bar.button, self.timeline, self.contact_bar, self.composer.box
 
     def take_focus(self) -> None:
         """Where one writes, or if one cannot: what says why."""
-        if self.composer.box.isEnabled():
+        if self._instead is not None:
+            self._instead.setFocus()
+        elif self.composer.box.isEnabled():
             self.composer.box.setFocus()
         elif self.contact_bar.isVisibleTo(self):
             self.contact_bar.setFocus()
@@ -557,14 +559,15 @@ class ConversationPane(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Letters that nothing else here wants are the beginning of a message."""
-        if not self.composer.write_key(event):
+        if self._instead is not None or not self.composer.write_key(event):
             super().keyPressEvent(event)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         """Files may be dropped anywhere on the conversation."""
-        if self._conversation is not None and self.composer.takes(event.mimeData()):
+        conversation = None if self._instead is not None else self._conversation
+        if conversation is not None and self.composer.takes(event.mimeData()):
             event.acceptProposedAction()
-            self.drop_hint.show_for(self._conversation.name)
+            self.drop_hint.show_for(conversation.name)
 
     def dropEvent(self, event: QDropEvent) -> None:
         self.drop_hint.hide()

@@ -19,7 +19,7 @@ from ui.translate import tr
 from ui.window.header import ConversationHeader
 from ui.window.history_bar import HistoryBar
 
-_BAR_PLACE = 1
+_BAR_PLACE = 0
 """In the pane's column: directly below the header."""
 
 

@@ -4,16 +4,29 @@ A look reads a few rows by their keys, on the storage thread; nothing is kept up
 is read while nobody looks.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final
 
 from engine.core.errors import CommandError, CommandRefusal
-from engine.core.ids import ConversationId, MessageId
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord
+from engine.delivery_views import MOST_IN_PAGE, DeliveryPage
 from engine.history_views import StoreView
 from engine.inspection_views import Figures, MessageInspection
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
+from engine.runtime.inspection.delivery import (
+    Histories,
+    LookingOn,
+    channel_page,
+    others_messages,
+    pair_page,
+    read_channel,
+    read_pair,
+)
 from engine.runtime.inspection.figures import (
     LOOKED_AT,
     MOST_CONVERSATIONS,
@@ -25,6 +38,9 @@ from engine.runtime.inspection.reading import read_mvds, read_sds
 from engine.runtime.inspection.views import Looking, channel_inspection, pair_inspection
 from engine.runtime.maintenance import connection_view
 from engine.runtime.runner_context import RunnerContext
+
+CLAIMS_TOGETHER: Final = 32
+"""Messages whose claims are looked up before other tasks of the loop run."""
 
 
 class Inspection:
@@ -42,6 +58,7 @@ class Inspection:
         self._conversations = conversations
         self._stores = stores
         self._counters = counters
+        self._histories = Histories()
 
     async def message(
         self, conversation_id: ConversationId, message_id: MessageId
@@ -57,6 +74,51 @@ class Inspection:
             if found is not None:
                 return channel_inspection(self._looking(runner, message_id), about, found)
         raise CommandError(CommandRefusal.NO_MESSAGE)
+
+    async def delivery(
+        self,
+        conversation_id: ConversationId,
+        *,
+        before: Position | None = None,
+        limit: int = MOST_IN_PAGE,
+    ) -> DeliveryPage:
+        runner, context = self._conversations.runner(conversation_id), self._context
+        about, limit = runner.record, max(1, min(limit, MOST_IN_PAGE))
+        run, store = context.storage.run, context.store
+        if isinstance(about, ContactRecord):
+            page = await run(read_pair, store, about, before, limit)
+            return pair_page(about, page, self._looking_on(runner, {}), is_newest=before is None)
+        facts = await run(
+            partial(
+                read_channel,
+                store,
+                about,
+                self._histories,
+                context.own_id,
+                before=before,
+                limit=limit,
+            )
+        )
+        ids = others_messages(facts, context.own_id)
+        claimed: dict[MessageId, frozenset[ParticipantId]] = {}
+        for start in range(0, len(ids), CLAIMS_TOGETHER):
+            for message_id in ids[start : start + CLAIMS_TOGETHER]:
+                claimed[message_id] = runner.claimed_by(message_id)
+            await asyncio.sleep(0)
+        return await run(channel_page, about, facts, self._looking_on(runner, claimed))
+
+    def _looking_on(
+        self,
+        runner: ConversationRunner,
+        claimed: Mapping[MessageId, frozenset[ParticipantId]],
+    ) -> LookingOn:
+        context = self._context
+        return LookingOn(
+            own_id=context.own_id,
+            members=dict(runner.members),
+            claimed=claimed,
+            looked_ms=context.clock.steady_ms(),
+        )
 
     async def figures(self) -> Figures:
         views = await self._conversations.views()
