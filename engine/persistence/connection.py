@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlcipher3 import dbapi2
 
@@ -22,6 +22,8 @@ SIDE_FILES: Final = ("-wal", "-shm")
 """Files that SQLite keeps beside an open database."""
 _CACHED_STATEMENTS: Final = 256
 
+_Value = TypeVar("_Value")
+
 _CIPHER_PRAGMAS: Final = (
     # The library would write diagnostics to stderr; failures reach us as exceptions anyway.
     "PRAGMA cipher_log_level = NONE",
@@ -33,6 +35,16 @@ _SECURITY_PRAGMAS: Final = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
 )
+
+
+def _as_it_is(value: _Value) -> _Value:
+    return value
+
+
+# What is no number and no text is offered to adapters first.  Finding none takes the driver 1 to 2
+# µs a value, a tenth of what storing a message takes; these are found in a tenth of that.
+for _kind in (bytes, bool, type(None)):
+    dbapi2.register_adapter(_kind, _as_it_is)
 
 
 def connect(address: str, key: bytes, *, uri: bool = False) -> sqlite3.Connection:

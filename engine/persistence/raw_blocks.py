@@ -36,7 +36,9 @@ SELECT max((SELECT coalesce(max(raw_key), 0) FROM log_raw),
            (SELECT coalesce(max(block_key), 0) FROM raw_block)) + 1
 """
 _PLAIN_OF_KEY: Final = "SELECT raw FROM log_raw WHERE raw_key = ?"
-_SIZE_OF_PLAIN: Final = "SELECT count(*), sum(size) FROM log_raw WHERE conversation_key = ?"
+_SIZE_OF_PLAIN: Final = """
+SELECT count(*), coalesce(sum(size), 0) FROM log_raw WHERE conversation_key = ?
+"""
 _PLAIN: Final = "SELECT raw_key, raw FROM log_raw WHERE conversation_key = ? ORDER BY raw_key"
 _ADD_BLOCK: Final = "INSERT INTO raw_block (block_key, conversation_key, data) VALUES (?, ?, ?)"
 _BLOCK_OF: Final = """
@@ -58,12 +60,12 @@ def next_raw_key(connection: sqlite3.Connection) -> int:
 
 def put_raw(connection: sqlite3.Connection, conversation: int, keyed: Sequence[Keyed]) -> None:
     """Add messages whose keys ascend and are higher than all before."""
-    for some in in_blocks(keyed):
-        rows = [(key, conversation, len(raw), raw) for key, raw in some]
-        insert(connection, INSERT_RAW, rows)
-        plain: tuple[int, int] = connection.execute(_SIZE_OF_PLAIN, (conversation,)).fetchone()
-        if is_complete(*plain):
-            _pack(connection, conversation)
+    plain: tuple[int, int] = connection.execute(_SIZE_OF_PLAIN, (conversation,)).fetchone()
+    size = plain[1] + sum(len(raw) for _, raw in keyed)
+    left = keyed
+    if is_complete(plain[0] + len(keyed), size):
+        left = _pack(connection, conversation, keyed)
+    insert(connection, INSERT_RAW, [(key, conversation, len(raw), raw) for key, raw in left])
 
 
 def read_raw_of_key(connection: sqlite3.Connection, conversation: int, key: int) -> bytes:
@@ -155,10 +157,18 @@ def unpacked(block_key: int, data: bytes) -> dict[int, bytes]:
     }
 
 
-def _pack(connection: sqlite3.Connection, conversation: int) -> None:
-    rows: list[Keyed] = connection.execute(_PLAIN, (conversation,)).fetchall()
-    add_block(connection, conversation, rows)
+def _pack(
+    connection: sqlite3.Connection, conversation: int, keyed: Sequence[Keyed]
+) -> Sequence[Keyed]:
+    """Pack the plain messages with those that follow; returns what does not fill a block."""
+    plain: list[Keyed] = connection.execute(_PLAIN, (conversation,)).fetchall()
     connection.execute("DELETE FROM log_raw WHERE conversation_key = ?", (conversation,))
+    left: Sequence[Keyed] = ()
+    for left in in_blocks([*plain, *keyed]):
+        if not is_complete(len(left), sum(len(raw) for _, raw in left)):
+            return left
+        add_block(connection, conversation, left)
+    return ()
 
 
 def _read_block(
