@@ -468,7 +468,7 @@ def _decode_said(wire: content_pb2.Text, max_bytes: int) -> Text:
 def _mention_places(wire: content_pb2.Text) -> tuple[tuple[int, int], ...]:
     """None at all if they are wrong: versions that do not know them take the text, too."""
     flat = wire.mention_places
-    if len(flat) != 2 * len(wire.mentions):
+    if not flat or len(flat) != 2 * len(wire.mentions):
         return ()
     places = tuple(zip(flat[::2], flat[1::2], strict=True))
     return places if are_mention_places(wire.text, places) else ()

@@ -16,6 +16,8 @@ Place: TypeAlias = tuple[int, MessageId]
 """Lamport timestamp and message id."""
 
 CHUNK_ROWS: Final = 1_024
+NEAR_THE_END: Final = 8
+"""Rows that are looked at first: what a Store brings comes right before what was just said."""
 
 
 class LogOrder:
@@ -110,6 +112,10 @@ class LogOrder:
 
     def _find(self, place: Place) -> tuple[int, int]:
         """The chunk where a place is, and how many of its rows are before it."""
+        last = self._chunks[-1] if self._chunks else ()
+        near = len(last) - NEAR_THE_END
+        if near >= 0 and self._place(last[near]) < place:
+            return len(self._chunks) - 1, bisect_left(last, place, near + 1, key=self._place)
         index = bisect_right(self._chunks, place, key=lambda chunk: self._place(chunk[0])) - 1
         if index < 0:
             return 0, 0

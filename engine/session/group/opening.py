@@ -5,17 +5,20 @@ message id.  They need nothing of a conversation but its keys.  So ``open_page``
 process (``engine.runtime.history.opening_process``), whose requests and answers are defined here.
 """
 
+import dataclasses
+from collections.abc import Sequence
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.codec.content import decode_content
 from engine.codec.message_id import message_id_of
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import Content
 from engine.core.errors import RemoteProtocolError
-from engine.core.sds.vocabulary import Message
+from engine.core.sds.vocabulary import HistoryEntry, Message
 from engine.crypto.sealed import Opened, SealedGroup
 
 _HASH_BYTES = 16
@@ -35,15 +38,32 @@ class OpenedEnvelope(Struct, frozen=True, kw_only=True):
     envelope_hash: bytes
     """Over header and ciphertext, because a member can seal other content under a known header."""
     opened: Opened
+    """Without ``sds_bytes``, since ``message`` says the same."""
     message: Message
 
 
 OpenedPage = tuple[OpenedEnvelope | None, ...]
 """In the order of the payloads.  None: it failed a check."""
 
+class _Answered(Struct, frozen=True, array_like=True):
+    """An opened envelope.  ``history``: places of its causal history in the answer's entries."""
+
+    envelope_hash: bytes
+    opened: Opened
+    message: Message
+    history: tuple[int, ...]
+
+
+class _Answer(Struct, frozen=True, array_like=True):
+    """A page.  Neighbours name nearly the same history, so each entry is in it once."""
+
+    entries: tuple[HistoryEntry, ...]
+    envelopes: tuple[_Answered | None, ...]
+
+
 _to_bytes = msgspec.msgpack.Encoder().encode
 _to_page = msgspec.msgpack.Decoder(PageToOpen).decode
-_to_opened = msgspec.msgpack.Decoder(OpenedPage).decode
+_to_answer = msgspec.msgpack.Decoder(_Answer).decode
 
 
 def encode_page(page: PageToOpen) -> bytes:
@@ -52,26 +72,49 @@ def encode_page(page: PageToOpen) -> bytes:
 
 def decode_opened(data: bytes) -> OpenedPage:
     """Raises msgspec.DecodeError."""
-    return _to_opened(data)
+    answer = _to_answer(data)
+    try:
+        return tuple(one and _with_history(one, answer.entries) for one in answer.envelopes)
+    except IndexError as error:
+        raise msgspec.DecodeError("a causal history that is not in the answer") from error
+
+
+def _with_history(one: _Answered, entries: Sequence[HistoryEntry]) -> OpenedEnvelope:
+    history = tuple(map(entries.__getitem__, one.history))
+    return OpenedEnvelope(
+        envelope_hash=one.envelope_hash,
+        opened=one.opened,
+        message=replace(one.message, causal_history=history),
+    )
 
 
 def open_page(data: bytes) -> bytes:
     """From an encoded ``PageToOpen`` to what ``decode_opened`` takes."""
     page = _to_page(data)
-    if not page.payloads:
-        return _to_bytes(())
-    sealed = SealedGroup(group_id=page.group_id, epoch_keys=page.epoch_keys)
-    return _to_bytes([_open(sealed, payload) for payload in page.payloads])
+    places: dict[HistoryEntry, int] = {}
+    envelopes: list[_Answered | None] = []
+    if page.payloads:
+        sealed = SealedGroup(group_id=page.group_id, epoch_keys=page.epoch_keys)
+        envelopes += [_open(sealed, payload, places) for payload in page.payloads]
+    return _to_bytes(_Answer(tuple(places), tuple(envelopes)))
 
 
-def _open(sealed: SealedGroup, payload: bytes) -> OpenedEnvelope | None:
+def _open(
+    sealed: SealedGroup, payload: bytes, places: dict[HistoryEntry, int]
+) -> _Answered | None:
+    """``places``: the entries of the answer so far, and where they are."""
     try:
         opened = sealed.open(payload)
         message = checked_message(opened)
         checked_content(sealed.group_id, message)
     except RemoteProtocolError:
         return None
-    return OpenedEnvelope(envelope_hash=envelope_hash_of(payload), opened=opened, message=message)
+    return _Answered(
+        envelope_hash=envelope_hash_of(payload),
+        opened=dataclasses.replace(opened, sds_bytes=b""),
+        message=replace(message, causal_history=()),
+        history=tuple(places.setdefault(each, len(places)) for each in message.causal_history),
+    )
 
 
 def envelope_hash_of(payload: bytes) -> bytes:
