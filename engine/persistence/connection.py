@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from sqlcipher3 import dbapi2
 
@@ -21,8 +21,6 @@ BUSY_TIMEOUT_MS: Final = 5_000
 SIDE_FILES: Final = ("-wal", "-shm")
 """Files that SQLite keeps beside an open database."""
 _CACHED_STATEMENTS: Final = 256
-
-_Value = TypeVar("_Value")
 
 _CIPHER_PRAGMAS: Final = (
     # The library would write diagnostics to stderr; failures reach us as exceptions anyway.
@@ -37,7 +35,7 @@ _SECURITY_PRAGMAS: Final = (
 )
 
 
-def _as_it_is(value: _Value) -> _Value:
+def _as_it_is(value: object) -> object:
     return value
 
 

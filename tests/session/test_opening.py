@@ -1,5 +1,11 @@
 """A page that is opened without the session says the same as the session would."""
 
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message
@@ -33,14 +39,16 @@ def said(count: int) -> tuple[SessionParticipant, list[WakuMessage]]:
     return bob, [decode_waku_message(out.payload) for out in outgoing]
 
 
-def opened(receiver: SessionParticipant, messages: list[WakuMessage]) -> OpenedPage:
-    group = receiver.store.groups()[0]
-    page = PageToOpen(
+def page_of(receiver: SessionParticipant, messages: list[WakuMessage]) -> PageToOpen:
+    return PageToOpen(
         group_id=group_id_of(conversation_of(receiver)),
-        epoch_keys=group.epoch_keys,
+        epoch_keys=receiver.store.groups()[0].epoch_keys,
         payloads=tuple(message.payload for message in messages),
     )
-    return decode_opened(open_page(encode_page(page)))
+
+
+def opened(receiver: SessionParticipant, messages: list[WakuMessage]) -> OpenedPage:
+    return decode_opened(open_page(encode_page(page_of(receiver, messages))))
 
 
 def test_the_session_does_the_same_with_what_was_opened_before() -> None:
@@ -79,9 +87,39 @@ def test_a_copy_that_was_opened_before_counts_as_replayed() -> None:
 
 def test_other_keys_open_nothing() -> None:
     bob, messages = said(1)
-    page = PageToOpen(
-        group_id=group_id_of(conversation_of(bob)),
-        epoch_keys=(bytes(32),),
-        payloads=tuple(message.payload for message in messages),
-    )
+    page = replace(page_of(bob, messages), epoch_keys=(bytes(32),))
     assert decode_opened(open_page(encode_page(page))) == (None,)
+
+
+def test_entries_of_a_history_are_shared_and_in_their_order() -> None:
+    bob, messages = said(12)
+    whole = opened(bob, messages)
+    alone = [one for message in messages for one in opened(bob, [message])]
+    assert list(whole) == alone
+    histories = [one.message.causal_history for one in whole if one is not None]
+    assert histories[-1][0] in histories[-2]
+    assert len({id(entry) for each in histories for entry in each}) < sum(map(len, histories))
+
+
+@pytest.fixture(scope="module")
+def answer() -> bytes:
+    bob, messages = said(3)
+    return open_page(encode_page(page_of(bob, messages)))
+
+
+@given(place=st.integers(min_value=0), byte=st.integers(0, 255))
+def test_an_answer_with_another_byte_is_decoded_or_a_decode_error(
+    answer: bytes, place: int, byte: int
+) -> None:
+    changed = bytearray(answer)
+    changed[place % len(answer)] = byte
+    with contextlib.suppress(msgspec.DecodeError):
+        decode_opened(bytes(changed))
+
+
+def test_an_entry_that_is_not_in_the_answer_is_a_decode_error() -> None:
+    bob, messages = said(1)
+    entries, envelopes = msgspec.msgpack.decode(open_page(encode_page(page_of(bob, messages))))
+    assert decode_opened(msgspec.msgpack.encode((entries, envelopes)))[0] is not None
+    with pytest.raises(msgspec.DecodeError):
+        decode_opened(msgspec.msgpack.encode((entries[:-1], envelopes)))

@@ -2,6 +2,7 @@
 # with classes of its own.  A connection is declared as sqlite3's because it offers the same methods
 # and sqlite-utils takes nothing else; its exceptions are NOT sqlite3's, so they are declared here.
 import sqlite3
+from collections.abc import Callable
 
 sqlite_version: str
 
@@ -28,3 +29,4 @@ def connect(
     cached_statements: int = ...,
     uri: bool = ...,
 ) -> sqlite3.Connection: ...
+def register_adapter(kind: type[object], adapter: Callable[[object], object], /) -> None: ...

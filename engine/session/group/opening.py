@@ -8,9 +8,10 @@ process (``engine.runtime.history.opening_process``), whose requests and answers
 import dataclasses
 from collections.abc import Sequence
 from hashlib import sha256
+from typing import Annotated
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from engine.codec.content import decode_content
@@ -45,13 +46,14 @@ class OpenedEnvelope(Struct, frozen=True, kw_only=True):
 OpenedPage = tuple[OpenedEnvelope | None, ...]
 """In the order of the payloads.  None: it failed a check."""
 
+
 class _Answered(Struct, frozen=True, array_like=True):
     """An opened envelope.  ``history``: places of its causal history in the answer's entries."""
 
     envelope_hash: bytes
     opened: Opened
     message: Message
-    history: tuple[int, ...]
+    history: tuple[Annotated[int, Meta(ge=0)], ...]
 
 
 class _Answer(Struct, frozen=True, array_like=True):
@@ -72,14 +74,16 @@ def encode_page(page: PageToOpen) -> bytes:
 
 def decode_opened(data: bytes) -> OpenedPage:
     """Raises msgspec.DecodeError."""
-    answer = _to_answer(data)
     try:
-        return tuple(one and _with_history(one, answer.entries) for one in answer.envelopes)
-    except IndexError as error:
-        raise msgspec.DecodeError("a causal history that is not in the answer") from error
+        answer = _to_answer(data)
+        return tuple(_with_history(one, answer.entries) for one in answer.envelopes)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise msgspec.DecodeError("no answer of open_page") from error
 
 
-def _with_history(one: _Answered, entries: Sequence[HistoryEntry]) -> OpenedEnvelope:
+def _with_history(one: _Answered | None, entries: Sequence[HistoryEntry]) -> OpenedEnvelope | None:
+    if one is None:
+        return None
     history = tuple(map(entries.__getitem__, one.history))
     return OpenedEnvelope(
         envelope_hash=one.envelope_hash,
@@ -99,9 +103,7 @@ def open_page(data: bytes) -> bytes:
     return _to_bytes(_Answer(tuple(places), tuple(envelopes)))
 
 
-def _open(
-    sealed: SealedGroup, payload: bytes, places: dict[HistoryEntry, int]
-) -> _Answered | None:
+def _open(sealed: SealedGroup, payload: bytes, places: dict[HistoryEntry, int]) -> _Answered | None:
     """``places``: the entries of the answer so far, and where they are."""
     try:
         opened = sealed.open(payload)

@@ -269,11 +269,18 @@ def test_pages_that_were_kept_are_found_by_id(found: int) -> None:
     assert len(table.old) == count, "nothing was added twice"
 
 
-@given(st.integers(0, 9), st.lists(st.integers(0, 99), max_size=40), st.data())
-def test_rows_are_in_order(loaded: int, lamports: list[int], data: st.DataObject) -> None:
+@given(
+    st.sampled_from([CHUNK, 12]),
+    st.integers(0, 9),
+    st.lists(st.integers(0, 99), max_size=40),
+    st.data(),
+)
+def test_rows_are_in_order(
+    chunk: int, loaded: int, lamports: list[int], data: st.DataObject
+) -> None:
     places = [*((number * 10, IDS[0]) for number in range(loaded))]
     places += ((lamport, IDS[1 + at]) for at, lamport in enumerate(lamports))
-    order, model = LogOrder(loaded, places.__getitem__, chunk_rows=CHUNK), [*range(loaded)]
+    order, model = LogOrder(loaded, places.__getitem__, chunk_rows=chunk), [*range(loaded)]
     for row in range(loaded, len(places)):
         order.insert(row)
         model.append(row)
