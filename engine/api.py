@@ -43,6 +43,7 @@ from engine.events import (
 )
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.inspection_views import Figures, MessageInspection
+from engine.network_views import NetworkView
 
 MAX_TEXT_BYTES = content.MAX_TEXT_BYTES
 MAX_FILE_BYTES = content.MAX_FILE_BYTES
@@ -597,3 +598,6 @@ class ChatEngine(Protocol):
     def connection(self) -> ConnectionView: ...
 
     def counters(self) -> Mapping[str, int]: ...
+
+    def network(self) -> NetworkView:
+        """Peers, service nodes, Stores and what happened, made anew at each call."""

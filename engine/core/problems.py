@@ -165,6 +165,35 @@ class ConnectionReason(StrEnum):
     SERVICE_NODES = "service_nodes"
 
 
+class LinkReason(StrEnum):
+    """Why a connection ended, or why an incoming one was not let in."""
+
+    PEER_CLOSED = "peer_closed"
+    LOST = "lost"
+    SILENT = "silent"
+    """It answered no ping."""
+    TAKES_NO_BYTES = "takes_no_bytes"
+    TOO_MUCH_QUEUED = "too_much_queued"
+    BROKE_PROTOCOL = "broke_protocol"
+    UNUSED = "unused"
+    SURPLUS = "surplus"
+    """The peer has too many connections."""
+    GAVE_WAY = "gave_way"
+    """To another peer, while this device was full."""
+    WE_CLOSED = "we_closed"
+    TOO_MANY_AT_ADDRESS = "too_many_at_address"
+    TOO_MANY_HANDSHAKES = "too_many_handshakes"
+    NO_ROOM = "no_room"
+    HANDSHAKE_FAILED = "handshake_failed"
+
+
+class LinkEnded(Struct, frozen=True):
+    """``detail``: of BROKE_PROTOCOL, a code of ours."""
+
+    reason: LinkReason
+    detail: str = ""
+
+
 # --- delivery -------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,7 @@ from engine.network.transport import (
 )
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
+from engine.network_views import NetworkFacts
 
 
 class MemoryNetwork:
@@ -155,6 +156,10 @@ class MemoryTransport:
 
     def counters(self) -> Mapping[str, int]:
         return self._counters.snapshot()
+
+    def facts(self) -> NetworkFacts:
+        """None: nobody connects to anybody here."""
+        return NetworkFacts()
 
     # --- for the network ------------------------------------------------------------------------
 

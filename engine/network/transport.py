@@ -18,6 +18,7 @@ from engine.core.waku import WakuMessage
 from engine.network.blobs.port import BlobNetwork
 from engine.network.stores.port import StoreNetwork
 from engine.network.waku.topics import Sharding
+from engine.network_views import NetworkFacts
 
 
 class TransportLevel(StrEnum):
@@ -118,6 +119,9 @@ class Transport(Protocol):
         """How to get and give chunks of files; None if that is not possible."""
 
     def counters(self) -> Mapping[str, int]: ...
+
+    def facts(self) -> NetworkFacts:
+        """Peers, service nodes and what happened, for whoever looks; made when it is called."""
 
 
 def connection_level(

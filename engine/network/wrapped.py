@@ -21,6 +21,7 @@ from engine.network.transport import (
     TransportStatus,
 )
 from engine.network.waku.topics import Sharding
+from engine.network_views import NetworkFacts
 
 
 class WrappedTransport:
@@ -77,3 +78,6 @@ class WrappedTransport:
 
     def counters(self) -> Mapping[str, int]:
         return dict(sorted({**self._inner.counters(), **self._counters.snapshot()}.items()))
+
+    def facts(self) -> NetworkFacts:
+        return self._inner.facts()

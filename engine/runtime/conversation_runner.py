@@ -296,6 +296,10 @@ class ConversationRunner:
     def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
         return self._session.claimed_by(message_id) if self._session else frozenset()
 
+    def heard(self) -> Mapping[ParticipantId, UnixMs]:
+        """When something live came from others, as far as it is known."""
+        return self._session.heard() if self._session else {}
+
     # --- running ------------------------------------------------------------------------------
 
     async def load(self) -> None:

@@ -15,6 +15,7 @@ from engine.core.errors import ChatError, LocalProtocolError
 from engine.core.ids import (
     ConversationId,
     InstanceId,
+    ParticipantId,
 )
 from engine.core.ports import ProfileStore, SavePicture, SaveProfile, SaveValue
 from engine.core.problems import ConnectionReason
@@ -34,6 +35,7 @@ from engine.events import (
     OwnClockView,
 )
 from engine.network.transport import Transport, TransportLevel, TransportStatus
+from engine.network_views import NetworkView
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.clock_watch import ClockWatch
 from engine.runtime.conversation_runner import ConversationRunner
@@ -52,6 +54,7 @@ from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.inspection.service import Inspection
 from engine.runtime.maintenance import Maintenance, connection_view
 from engine.runtime.mute_ends import MuteEnds
+from engine.runtime.network_look import network_view
 from engine.runtime.open_channels import OpenChannels
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY, People
@@ -398,6 +401,16 @@ class Engine:
 
     def counters(self) -> Mapping[str, int]:
         return self._maintenance.all_counters(self._transport)
+
+    def network(self) -> NetworkView:
+        return network_view(
+            self._transport,
+            self._history,
+            self._conversations,
+            connection=self.connection(),
+            clock=self._clock,
+            own_id=self._services.context.own_id if self._services else ParticipantId(""),
+        )
 
     # --- what the program keeps beside the conversations -----------------------------------------
 

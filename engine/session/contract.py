@@ -63,4 +63,7 @@ class Session(Protocol):
     def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
         """Members who said lately that they hold this message, our own or another's."""
 
+    def heard(self) -> Mapping[ParticipantId, UnixMs]:
+        """When something live came from others; of a group, since the session was loaded."""
+
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

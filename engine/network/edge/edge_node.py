@@ -48,6 +48,7 @@ from engine.network.transport import (
 from engine.network.waku.filter.client import Pushed
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding, parse_pubsub_topic
+from engine.network_views import NetworkFacts
 
 HostFactory = Callable[[EdgeSettings], Host]
 
@@ -318,6 +319,17 @@ class EdgeNode:
             for name, amount in counted.items():
                 total.add(name, amount)
         return total.snapshot()
+
+    def facts(self) -> NetworkFacts:
+        up = self._up
+        if up is None:
+            return NetworkFacts()
+        complete = {node.peer_id for node in up.subscriptions.complete()}
+        nodes = (
+            self._nodes.view(node, holds_subscriptions=node.peer_id in complete)
+            for node in self._nodes.all()
+        )
+        return replace(up.host.facts(), service_nodes=tuple(nodes))
 
     def nodes_changed(self) -> None:
         """Service nodes came, went, failed or recovered, or their subscriptions changed."""

@@ -7,6 +7,7 @@ elsewhere in this package.
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,6 +15,7 @@ from typing import Final, assert_never
 
 from engine.core.counters import Counters
 from engine.core.errors import AddressError, AddressFlaw, OwnWords
+from engine.core.ids import UnixMs
 from engine.core.problems import (
     AnswersWrongly,
     NodeFailed,
@@ -23,6 +25,7 @@ from engine.core.problems import (
     Unreachable,
 )
 from engine.network.edge.settings import EdgePace
+from engine.network.libp2p.link_log import system_ms
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
 from engine.network.waku.protocols import (
@@ -30,10 +33,13 @@ from engine.network.waku.protocols import (
     LEGACY_LIGHTPUSH_PROTOCOL,
     LIGHTPUSH_PROTOCOL,
 )
+from engine.network_views import ServiceNodeView, ServiceResult
 
 MAX_SERVICE_NODES: Final = 16
 MAX_ADDRESSES: Final = 4
 """Per service node."""
+MAX_RESULTS: Final = 32
+"""Likewise."""
 _MAX_LOGGED: Final = 200
 _JITTER: Final = 0.25
 _MAX_DOUBLINGS: Final = 20
@@ -101,6 +107,8 @@ class ServiceNode:
     """Pushes that wait for its answer."""
     in_doubt: int = 0
     """Pushes that it has answered, and may have accepted although it says otherwise."""
+    results: deque[ServiceResult] = field(default_factory=lambda: deque(maxlen=MAX_RESULTS))
+    """What became of the last requests, oldest first."""
     rests: dict[Service, _Rest] = field(default_factory=lambda: {each: _Rest() for each in Service})
 
     @property
@@ -232,6 +240,7 @@ class ServiceNodes:
         rest = node.rests[service]
         was_failing = rest.failures > 0 or node.problem is not None
         rest.failures, rest.until_s, rest.served_s = 0, 0.0, self._now_s()
+        self._note(node, service, None)
         if was_failing:
             if not any(each.failures for each in node.rests.values()):
                 node.problem = None
@@ -252,6 +261,7 @@ class ServiceNodes:
         """
         rest = node.rests[service]
         now_s = self._now_s()
+        self._note(node, service, problem)
         if rest.until_s <= now_s:  # simultaneous failures count once
             rest.failures += 1
             rest.until_s = now_s + self._rest_s(rest.failures)
@@ -260,6 +270,22 @@ class ServiceNodes:
                 rest.until_s = next_s if next_s > now_s else rest.until_s
         self._counters.add(f"edge.{service}_failed")
         self.troubled(node, problem)
+
+    def _note(self, node: ServiceNode, service: Service, problem: NodeProblem | None) -> None:
+        at_ms = UnixMs(system_ms())
+        node.results.append(ServiceResult(at_ms=at_ms, service=service.value, problem=problem))
+
+    def view(self, node: ServiceNode, *, holds_subscriptions: bool) -> ServiceNodeView:
+        until_s = max(rest.until_s for rest in node.rests.values())
+        return ServiceNodeView(
+            peer_id=node.peer_id,
+            name=node.name,
+            is_connected=node.peer_id in self.connected(),
+            holds_subscriptions=holds_subscriptions,
+            problem=node.problem,
+            rests_ms=max(0, round((until_s - self._now_s()) * 1_000)),
+            results=tuple(node.results),
+        )
 
     def troubled(self, node: ServiceNode, problem: NodeProblem) -> None:
         node.problem = problem

@@ -11,11 +11,12 @@ handled by the host.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol, assert_never
 
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError, TransportError, TransportFault
+from engine.core.problems import LinkEnded, LinkReason, PeerRefusal
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import Multiaddr
 from engine.network.libp2p.muxer import (
@@ -37,6 +38,13 @@ from engine.network.libp2p.stream import MuxedStream
 
 _CONGESTED_BYTES = 256 * 1024
 _NORMAL = 0
+_DROPPED_FOR: Mapping[str, LinkReason] = {
+    "peer_takes_no_bytes": LinkReason.TAKES_NO_BYTES,
+    "peer_silent": LinkReason.SILENT,
+    "queued_bytes_limit": LinkReason.TOO_MUCH_QUEUED,
+    "connections_per_peer_limit": LinkReason.SURPLUS,
+    "connection_gave_way": LinkReason.GAVE_WAY,
+}
 
 
 class ConnectionOwner(Protocol):
@@ -88,6 +96,8 @@ class Connection:
         self._drain_waiters: list[asyncio.Future[None]] = []
         self._pings = 0
         self._ping_sent_at: float | None = None
+        self._pinged_at: float | None = None
+        """When the last ping was sent, whatever it was for; None once it is answered."""
         self._pongs_awaited: dict[int, asyncio.Future[None]] = {}
         self.established_at = self._loop.time()
         self._received_at = self._idle_since = self.established_at
@@ -99,6 +109,13 @@ class Connection:
         """Set by the host when it knows the peer, or the connection is lost."""
         self.handlers = 0
         """Inbound streams being served, counted by the host."""
+        self.bytes_in = self.bytes_out = 0
+        """Inside the encryption."""
+        self.round_trip_s: float | None = None
+        """Of the last ping that was answered."""
+        self.measured_at = 0.0
+        self.ended: LinkEnded | PeerRefusal = LinkEnded(LinkReason.WE_CLOSED)
+        """Why it ended, once it has."""
 
     def start(self) -> None:
         """Take over the pipe.  Events may be raised during this call."""
@@ -122,6 +139,14 @@ class Connection:
         return self._lost
 
     @property
+    def received_at(self) -> float:
+        """When anything came last, by the loop's clock."""
+        return self._received_at
+
+    def measured(self, round_trip_s: float) -> None:
+        self.round_trip_s, self.measured_at = round_trip_s, self._loop.time()
+
+    @property
     def stream_count(self) -> int:
         return len(self._streams)
 
@@ -136,11 +161,12 @@ class Connection:
             self._probes.add(stream_id)
         return self._add_stream(stream_id)
 
-    def close(self) -> None:
+    def close(self, why: LinkEnded | PeerRefusal | None = None) -> None:
         """Say goodbye, send what is queued, close; abort if the peer does not accept it."""
         if self._closing or self._lost:
             return
         self._closing = True
+        self.ended = why or self.ended
         self._muxer.leave(_NORMAL)
         self._flush()
         self._pipe.close()
@@ -152,7 +178,7 @@ class Connection:
             return
         self._counters.add(f"libp2p.{reason}")
         self._pipe.abort()
-        self._lose(reason)
+        self._lose(reason, LinkEnded(_DROPPED_FOR.get(reason, LinkReason.WE_CLOSED)))
 
     async def wait_closed(self) -> None:
         await self._pipe.wait_closed()
@@ -212,6 +238,7 @@ class Connection:
         if self._lost:
             return
         self._received_at = self._loop.time()
+        self.bytes_in += len(data)
         self._handle_frames(data)
 
     def _handle_frames(self, data: bytes) -> None:
@@ -222,7 +249,7 @@ class Connection:
             self._pipe.close()
             self._close_later(self._pipe.abort)
             self._counters.add(f"libp2p.{error.reason}")
-            self._lose(error.reason)
+            self._lose(error.reason, LinkEnded(LinkReason.BROKE_PROTOCOL, error.reason))
             return
         for event in events:
             self._dispatch(event)
@@ -252,7 +279,7 @@ class Connection:
             self._closing_timer.cancel()
         if isinstance(error, RemoteProtocolError):
             self._counters.add(f"libp2p.{error.reason}")
-        self._lose("the peer closed it" if error is None else str(error))
+        self._lose("the peer closed it" if error is None else str(error), _ended_by(error))
 
     def writing_paused(self) -> None:
         self._paused_at = self._loop.time()
@@ -292,6 +319,9 @@ class Connection:
     def _ponged(self, opaque: int) -> None:
         if opaque == self._pings:
             self._ping_sent_at = None
+            if self._pinged_at is not None:
+                self.measured(self._loop.time() - self._pinged_at)
+                self._pinged_at = None
         answered = self._pongs_awaited.get(opaque)
         if answered is not None and not answered.done():
             answered.set_result(None)
@@ -342,6 +372,7 @@ class Connection:
             return
         output = self._muxer.take_output()
         if output:
+            self.bytes_out += len(output)
             self._pipe.write(output)
         if self._muxer.next_output_at is not None and self._output_timer is None:
             self._output_timer = self._loop.call_at(self._muxer.next_output_at, self._flush_held)
@@ -360,10 +391,12 @@ class Connection:
             if not waiter.done():
                 waiter.set_result(None)
 
-    def _lose(self, reason: str) -> None:
+    def _lose(self, reason: str, ended: LinkEnded) -> None:
         if self._lost:
             return
         self._lost = True
+        if not self._closing:
+            self.ended = ended
         for timer in (self._watch_timer, self._output_timer):
             if timer is not None:
                 timer.cancel()
@@ -417,7 +450,7 @@ class Connection:
         idle = not in_use and now - self._idle_since > limits.idle_timeout_ms / 1_000
         if idle and not self._owner.is_kept(self._peer_id):
             self._counters.add("libp2p.idle_connection_closed")
-            self.close()
+            self.close(LinkEnded(LinkReason.UNUSED))
         return None
 
     def _probe(self) -> None:
@@ -429,6 +462,17 @@ class Connection:
     def _ping(self) -> int:
         """Return what its answer will bear."""
         self._pings = (self._pings + 1) % 2**32
+        self._pinged_at = self._loop.time()
         self._muxer.ping(self._pings)
         self.flush_soon()
         return self._pings
+
+
+def _ended_by(error: Exception | None) -> LinkEnded:
+    match error:
+        case None:
+            return LinkEnded(LinkReason.PEER_CLOSED)
+        case RemoteProtocolError(reason=reason):
+            return LinkEnded(LinkReason.BROKE_PROTOCOL, reason)
+        case _:
+            return LinkEnded(LinkReason.LOST)

@@ -21,6 +21,7 @@ from engine.core.errors import (
     TransportFault,
     broken_protocol,
 )
+from engine.core.problems import PeerRefusal
 from engine.network.libp2p.admission import Handshakes, InboundRoom
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.dialing import KeptPeers
@@ -30,9 +31,10 @@ from engine.network.libp2p.identify import IDENTIFY, IDENTIFY_PUSH
 from engine.network.libp2p.identify_service import IdentifyService
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
+from engine.network.libp2p.link_log import LinkLog, system_ms
 from engine.network.libp2p.multiaddr import Multiaddr, parse_multiaddr
 from engine.network.libp2p.peer_id import peer_id_of_key
-from engine.network.libp2p.peers import PeerTable
+from engine.network.libp2p.peers import PeerTable, peer_view
 from engine.network.libp2p.ping import PING, PING_BYTES, measure_ping, serve_ping
 from engine.network.libp2p.pipe import Pipe
 from engine.network.libp2p.ports import (
@@ -50,6 +52,7 @@ from engine.network.libp2p.tcp import Listener, Traffic, own_addresses
 from engine.network.libp2p.transports import Transports
 from engine.network.libp2p.upgrade import ALL_MUXERS, upgrade
 from engine.network.owned_tasks import OwnedTasks
+from engine.network_views import NetworkFacts
 
 _EVERYBODY_BEFORE_IDENTIFY = frozenset({IDENTIFY, IDENTIFY_PUSH, PING})
 
@@ -63,7 +66,8 @@ class TcpHost:
 
     Raises ConfigError for a malformed address.  ``entropy`` makes keys, pings and jitter;
     ``make_tls`` makes the context that checks the certificates of /wss peers.  With a ``proxy``
-    every dial goes through it.  The name is older than the second transport.
+    every dial goes through it.  ``now_ms`` dates what happens to connections.  The name is older
+    than the second transport.
     """
 
     def __init__(  # noqa: PLR0913 - each is a different thing, and all are needed
@@ -77,6 +81,7 @@ class TcpHost:
         entropy: Callable[[int], bytes] = os.urandom,
         make_tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         proxy: Proxy | None = None,
+        now_ms: Callable[[], int] = system_ms,
     ) -> None:
         self._identity = IdentityKey(identity_private_key)
         encoded_key = encode_public_key(self._identity.public_key)
@@ -95,6 +100,7 @@ class TcpHost:
         self._tasks = OwnedTasks(self._counters, failed="libp2p.task_failed")
         self._connections: set[Connection] = set()
         self._handshakes = Handshakes(self._limits)
+        self._log = LinkLog(now_ms)
         self._table = PeerTable(self._peer_id)
         self._duplicates = Duplicates(self._table, self._limits)
         self._dials: dict[str, asyncio.Task[RemotePeer]] = {}
@@ -187,6 +193,20 @@ class TcpHost:
     def counters(self) -> Mapping[str, int]:
         return self._counters.snapshot()
 
+    def facts(self) -> NetworkFacts:
+        now_s = asyncio.get_running_loop().time()
+        views = [
+            peer_view(
+                remote,
+                self._table.connections(remote.peer_id),
+                since_ms=self._log.since_ms(remote.peer_id),
+                is_kept=self.is_kept(remote.peer_id),
+                now_s=now_s,
+            )
+            for remote in self._table.peers()
+        ]
+        return NetworkFacts(peers=tuple(views), events=self._log.events())
+
     # --- peers ----------------------------------------------------------------------------------
 
     def peers(self) -> Sequence[RemotePeer]:
@@ -208,6 +228,7 @@ class TcpHost:
         self._room.score = score
 
     def _dial_failed(self, address: Multiaddr, error: ChatError) -> None:
+        self._log.not_reached(address, error)
         for handler in self._dial_failed_handlers:
             handler(str(address), error)
 
@@ -228,12 +249,12 @@ class TcpHost:
                 addresses.append(address)
         self._kept.add(addresses)
 
-    async def disconnect(self, peer_id: PeerId) -> None:
+    async def disconnect(self, peer_id: PeerId, why: PeerRefusal | None = None) -> None:
         """Close the peer's connections and stop keeping it connected."""
         self._kept.remove(peer_id)
         connections = [each for each in self._connections if each.peer_id == peer_id]
         for connection in connections:
-            connection.close()
+            connection.close(why)
         await asyncio.gather(*(connection.wait_closed() for connection in connections))
 
     async def ping(self, peer_id: PeerId) -> float:
@@ -283,6 +304,7 @@ class TcpHost:
         refusal = self._handshakes.refusal(pipe, connected=connected)
         if refusal is not None:
             self._counters.add(f"libp2p.{refusal}")
+            self._log.not_admitted(pipe.remote_address, refusal)
             pipe.abort()
             return
         # Not in the task: the next pipe may arrive before it runs.
@@ -297,10 +319,13 @@ class TcpHost:
             await self._establish(pipe, initiator=False, expected_peer=None)
         except RemoteProtocolError as error:
             self._counters.add(f"libp2p.{error.reason}")
+            self._log.handshake_failed(pipe.remote_address, error)
         except _NoRoomError:
             self._counters.add("libp2p.inbound_connections_limit")
-        except TransportError:
+            self._log.not_admitted(pipe.remote_address, "inbound_connections_limit")
+        except TransportError as error:
             self._counters.add("libp2p.inbound_handshake_lost")
+            self._log.handshake_failed(pipe.remote_address, error)
 
     async def _connect(self, address: Multiaddr) -> RemotePeer:
         if address.peer_id is not None:
@@ -426,6 +451,8 @@ class TcpHost:
         if connection.lost:
             raise TransportError("the connection was lost", TransportFault.LOST)
         if self._table.add(connection, remote):
+            address = connection.remote_address
+            self._log.connected(remote.peer_id, address, outbound=connection.outbound)
             for handler in self._connected_handlers:
                 handler(remote)
         else:
@@ -446,6 +473,8 @@ class TcpHost:
         connection.identified.set()
         peer_id = connection.peer_id
         if self._table.remove(connection):
+            address = connection.remote_address
+            self._log.closed(peer_id, address, connection.ended, outbound=connection.outbound)
             self._kept.peer_lost(peer_id)
             for handler in self._disconnected_handlers:
                 handler(peer_id)
@@ -465,7 +494,7 @@ class TcpHost:
         stream = connection.open_stream(is_probe=True)
         try:
             await self._server.propose(stream, (PING,))
-            await self._measure(stream)
+            connection.measured(await self._measure(stream))
         finally:
             stream.finish()  # The peer may never close its half.
 

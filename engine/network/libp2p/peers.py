@@ -6,11 +6,19 @@ by the smaller peer id wins.  Otherwise the newest wins, because the older one m
 peer counts as connected while it has an identified connection.
 """
 
+from collections.abc import Sequence
+from typing import Final
+
+from engine.core.ids import UnixMs
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.peer_id import peer_id_to_bytes
 from engine.network.libp2p.ports import PeerId, RemotePeer
+from engine.network_views import PeerView
 
 SIMULTANEOUS_S = 5.0
+_LONGEST_AGENT: Final = 120
+_MOST_PROTOCOLS: Final = 64
+_LONGEST_PROTOCOL: Final = 120
 
 
 class PeerTable:
@@ -64,3 +72,37 @@ class PeerTable:
     def _favoured(self, connection: Connection) -> bool:
         own_is_smaller = self._own_id_bytes < peer_id_to_bytes(connection.peer_id)
         return connection.outbound == own_is_smaller
+
+
+def peer_view(
+    remote: RemotePeer,
+    connections: Sequence[Connection],
+    *,
+    since_ms: UnixMs,
+    is_kept: bool,
+    now_s: float,
+) -> PeerView:
+    """``connections``: best first, at least one."""
+    best = connections[0]
+    measured = [each for each in connections if each.round_trip_s is not None]
+    last = max(measured, key=lambda each: each.measured_at, default=None)
+    round_trip_s = None if last is None else last.round_trip_s
+    return PeerView(
+        peer_id=remote.peer_id,
+        agent=remote.agent[:_LONGEST_AGENT],
+        protocols=tuple(name[:_LONGEST_PROTOCOL] for name in remote.protocols[:_MOST_PROTOCOLS]),
+        address=str(best.remote_address),
+        outbound=best.outbound,
+        is_kept=is_kept,
+        since_ms=since_ms,
+        silent_ms=max(0, _ms(now_s - max(each.received_at for each in connections))),
+        bytes_in=sum(each.bytes_in for each in connections),
+        bytes_out=sum(each.bytes_out for each in connections),
+        connections=len(connections),
+        round_trip_ms=None if round_trip_s is None else round_trip_s * 1_000,
+        measured_ago_ms=None if last is None else max(0, _ms(now_s - last.measured_at)),
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1_000)

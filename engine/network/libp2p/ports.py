@@ -10,6 +10,8 @@ from typing import NewType, Protocol
 from msgspec import Struct
 
 from engine.core.errors import ChatError
+from engine.core.problems import PeerRefusal
+from engine.network_views import NetworkFacts
 
 PeerId = NewType("PeerId", str)
 """Base58btc text of a libp2p peer id, for example "12D3KooW…"."""
@@ -96,7 +98,7 @@ class Host(Protocol):
     def keep_connected(self, multiaddrs: Sequence[str], /) -> None:
         """Dial these, and redial with back-off and jitter whenever they are lost."""
 
-    async def disconnect(self, peer_id: PeerId, /) -> None: ...
+    async def disconnect(self, peer_id: PeerId, why: PeerRefusal | None = None, /) -> None: ...
 
     def peers(self) -> Sequence[RemotePeer]: ...
 
@@ -118,3 +120,6 @@ class Host(Protocol):
         """Bytes read and written on all connections since the start."""
 
     def counters(self) -> Mapping[str, int]: ...
+
+    def facts(self) -> NetworkFacts:
+        """The connected peers, and what happened to connections."""

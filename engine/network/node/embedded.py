@@ -55,6 +55,7 @@ from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.relay import WakuRelay
 from engine.network.waku.relay.taken import Progress
 from engine.network.waku.topics import Sharding
+from engine.network_views import NetworkFacts
 
 if TYPE_CHECKING:
     from engine.network.blobs.port import ChunkKeeper, ChunkShelf
@@ -70,13 +71,20 @@ HostFactory = Callable[[NodeSettings, str], Host]
 MAX_KNOWN_PEERS = 50
 SOURCE_KEY_BYTES = 16
 _MAX_LOGGED_PEERS = 100
+_NS_PER_MS = 1_000_000
 
 
 def tcp_host(settings: NodeSettings, listen: str) -> Host:
     """Raises ConfigError if the listen host is not an IP address."""
     addresses = [address for address in (listen, settings.listen_websocket()) if address]
     limits = replace(settings.limits, max_inbound_per_address=settings.connections_per_address)
-    return TcpHost(settings.network_key, addresses, limits=limits, proxy=settings.proxy)
+    return TcpHost(
+        settings.network_key,
+        addresses,
+        limits=limits,
+        proxy=settings.proxy,
+        now_ms=lambda: settings.now_ns() // _NS_PER_MS,
+    )
 
 
 class EmbeddedNode:
@@ -379,6 +387,17 @@ class EmbeddedNode:
         if key not in self._logged_peers and len(self._logged_peers) < _MAX_LOGGED_PEERS:
             self._logged_peers.add(key)
             _LOGGER.warning("a peer cannot be used", extra={"problem": OwnWords(text)})
+
+    def facts(self) -> NetworkFacts:
+        host, relay = self._host, self._relay
+        if host is None or relay is None:
+            return NetworkFacts()
+        facts = host.facts()
+        peers = (
+            replace(peer, relay=relay.view(PeerId(peer.peer_id), self._topics))
+            for peer in facts.peers
+        )
+        return replace(facts, peers=tuple(peers))
 
     def gauges(self) -> Mapping[str, float]:
         """Values that go up and down, for metrics."""

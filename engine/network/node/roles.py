@@ -47,6 +47,7 @@ from engine.network.transport import (
 from engine.network.waku.gossip.cache import SeenCache
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
+from engine.network_views import NetworkFacts
 
 if TYPE_CHECKING:
     from engine.network.edge.edge_node import EdgeNode
@@ -425,6 +426,16 @@ class RoleTransport:
             for name, amount in counted.items():
                 total.add(name, amount)
         return total.snapshot()
+
+    def facts(self) -> NetworkFacts:
+        """Of both roles; the service nodes first, and what happened merged by time."""
+        each = [one.facts() for one in (self._edge, self._relay) if one is not None]
+        events = (event for facts in each for event in facts.events)
+        return NetworkFacts(
+            peers=tuple(peer for facts in each for peer in facts.peers),
+            service_nodes=tuple(node for facts in each for node in facts.service_nodes),
+            events=tuple(sorted(events, key=lambda event: event.at_ms, reverse=True)),
+        )
 
     def _status_changed(self, status: TransportStatus) -> None:
         del status

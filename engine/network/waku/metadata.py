@@ -121,7 +121,7 @@ class WakuMetadata:
     async def _part(self, peer_id: PeerId, reason: PeerRefusal, grace_s: float = 0) -> None:
         self._observer.peer_refused(peer_id, reason)
         await asyncio.sleep(grace_s)
-        await self._host.disconnect(peer_id)
+        await self._host.disconnect(peer_id, reason)
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         if not self._running:

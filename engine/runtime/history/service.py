@@ -26,6 +26,7 @@ from engine.core.records import GroupRecord
 from engine.core.sds.vocabulary import AskStore
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.network.owned_tasks import OwnedTasks
+from engine.network_views import StorePast
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.history.backfill import (
     CONNECT_LONGEST_MS,
@@ -235,6 +236,9 @@ class HistoryService:
 
     def stores(self) -> Sequence[StoreView]:
         return self._stores.views()
+
+    def stores_past(self) -> Sequence[StorePast]:
+        return self._stores.past()
 
     async def add_store(self, multiaddr: str) -> None:
         await self._stores.add(multiaddr)

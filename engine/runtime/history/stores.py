@@ -11,6 +11,7 @@ nothing missing after the device was offline.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -40,11 +41,14 @@ from engine.history_views import (
 )
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.stores.port import FoundStore, StoreNetwork
+from engine.network_views import StorePast, StoreResult
 from engine.persistence.storage_thread import StorageThread
 
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
 FAILED_LAST_MS: Final = 60_000
+MOST_RESULTS: Final = 32
+"""Of each Store."""
 TELLING_MESSAGES: Final = 50
 """A query with at least this many messages is evidence about a Store."""
 
@@ -80,6 +84,8 @@ class StoreRegistry:
         self._found_records: dict[StoreRef, StoreRecord] = {}
         self._health: dict[StoreRef, Health] = {}
         self._tests: dict[str, StoreTestView] = {}
+        self._results: dict[StoreRef, deque[StoreResult]] = {}
+        """Of the last queries and tests, since the program started."""
 
     # --- on disk --------------------------------------------------------------------------------
 
@@ -159,6 +165,14 @@ class StoreRegistry:
         )
         self._tests[multiaddr] = view
         store = StoreRef(multiaddr)
+        result = StoreResult(
+            at_ms=self._clock_ms(),
+            problem=view.problem,
+            is_complete=view.problem is None,
+            is_test=True,
+            round_trip_ms=view.round_trip_ms,
+        )
+        self._keep_result(store, result)
         before = self._health_of(store)
         if view.problem or before.state is not StoreHealth.DOUBTFUL:
             state = StoreHealth.FAILED if view.problem else StoreHealth.GOOD
@@ -256,6 +270,8 @@ class StoreRegistry:
             round_trip_ms = round(statistics.busy_ms / statistics.pages)
             health = replace(self._health_of(note.store), round_trip_ms=round_trip_ms)
             self._health[note.store] = health
+        if note.end not in (End.CANCELLED, End.CANNOT):
+            self._keep_result(note.store, self._result(note))
         own = next((one for one in self._records if one.store == note.store), None)
         before = own or self._found_record(note.store)
         after = replace(
@@ -274,6 +290,22 @@ class StoreRegistry:
         self._found_records[note.store] = after
         while len(self._found_records) > MAX_STORES:
             del self._found_records[next(iter(self._found_records))]
+
+    def _result(self, note: StoreNote) -> StoreResult:
+        statistics, is_complete = note.statistics, note.end is End.COMPLETE
+        pages = statistics.pages
+        return StoreResult(
+            at_ms=self._clock_ms(),
+            problem=_doubt_of(note) if is_complete else QueryFailed(note.end, note.reason),
+            is_complete=is_complete,
+            messages=statistics.messages,
+            round_trip_ms=round(statistics.busy_ms / pages) if pages else None,
+        )
+
+    def _keep_result(self, store: StoreRef, result: StoreResult) -> None:
+        self._results.setdefault(store, deque(maxlen=MOST_RESULTS)).append(result)
+        while len(self._results) > 4 * MAX_STORES:
+            del self._results[next(iter(self._results))]
 
     def _found_record(self, store: StoreRef) -> StoreRecord:
         return self._found_records.get(store, StoreRecord(store=store, place=0))
@@ -309,14 +341,24 @@ class StoreRegistry:
         self._publish(StoresChanged(stores=self.views()))
 
     def views(self) -> tuple[StoreView, ...]:
-        own = tuple(self._view(one, one.store, StoreOrigin.USER) for one in self._records)
+        return tuple(view for _store, view in self._shown())
+
+    def past(self) -> tuple[StorePast, ...]:
+        """The same, each with its last results."""
+        return tuple(
+            StorePast(store=view, results=tuple(self._results.get(store, ())))
+            for store, view in self._shown()
+        )
+
+    def _shown(self) -> list[tuple[StoreRef, StoreView]]:
+        own = [(one.store, self._view(one, one.store, StoreOrigin.USER)) for one in self._records]
         if self.asks_own:
             return own
-        found = (
-            self._view(self._found_record(one.store), one.address, StoreOrigin.FOUND)
+        found = [
+            (one.store, self._view(self._found_record(one.store), one.address, StoreOrigin.FOUND))
             for one in self._found
-        )
-        return (*own, *found)
+        ]
+        return [*own, *found]
 
     def _view(self, record: StoreRecord, multiaddr: str, origin: StoreOrigin) -> StoreView:
         health = self._health_of(record.store)

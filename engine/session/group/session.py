@@ -9,7 +9,7 @@ anyone to resend.  Every copy is sealed afresh.
 Transport and storage are left to others: the asyncio runner and the simulator drive the same class.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from itertools import chain
@@ -145,6 +145,7 @@ class GroupSession:
             seed.group.conversation_id, self.has_logged, self.membership.member_ids
         )
         self._typing = TypingBoard()
+        self._heard: dict[ParticipantId, UnixMs] = {}
         own_id = seed.identity.participant_id
         self._said_again = {
             one.message_id: one.by for one in seed.state.replaced if one.sender_id == own_id
@@ -424,6 +425,9 @@ class GroupSession:
     def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
         return self._channel.claimed_by(message_id)
 
+    def heard(self) -> Mapping[ParticipantId, UnixMs]:
+        return self._heard
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 
@@ -496,6 +500,8 @@ class GroupSession:
         if claim is not None and message.sender_id != self._identity.participant_id:
             self._files.hear(message.sender_id, claim, builder)
         is_others = message.sender_id != self._identity.participant_id
+        if is_others and not verified.stored and repaired_by is None:
+            self._heard[message.sender_id] = now_ms
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             self._hear_echo(received, opened.signed_ms, builder, now_ms=now_ms)
         self._translate(transition, builder, now_ms=now_ms, received=verified)

@@ -343,6 +343,10 @@ class OpenSession:
         """Always empty: nobody is known for sure."""
         return frozenset()
 
+    def heard(self) -> Mapping[ParticipantId, UnixMs]:
+        """Always empty, for the same reason."""
+        return {}
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return ()
 

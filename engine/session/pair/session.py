@@ -407,6 +407,10 @@ class PairSession:
         """Always empty: nobody claims anything, and the peer has what it wrote."""
         return frozenset()
 
+    def heard(self) -> Mapping[ParticipantId, UnixMs]:
+        last_ms = self._presence.last_seen_ms
+        return {} if last_ms is None else {self._contact.record.participant_id: last_ms}
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 

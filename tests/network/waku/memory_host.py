@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
 from engine.core.errors import TransportError
+from engine.core.problems import PeerRefusal
 from engine.network.libp2p.ports import (
     DialFailedHandler,
     PeerId,
@@ -16,6 +17,7 @@ from engine.network.libp2p.ports import (
     Stream,
     StreamHandler,
 )
+from engine.network_views import NetworkFacts
 
 WINDOW_BYTES = 64 * 1024
 
@@ -177,11 +179,15 @@ class MemoryHost:
     def keep_connected(self, multiaddrs: Sequence[str], /) -> None:
         raise NotImplementedError
 
-    async def disconnect(self, peer_id: PeerId, /) -> None:
+    async def disconnect(self, peer_id: PeerId, why: PeerRefusal | None = None, /) -> None:
+        del why
         remote = self.links.get(peer_id)
         if remote is not None:
             await self.lose(remote)
             await remote.lose(self)
+
+    def facts(self) -> NetworkFacts:
+        return NetworkFacts()
 
     async def lose(self, remote: "MemoryHost") -> None:
         if self.links.pop(remote.peer_id, None) is not None:

@@ -45,6 +45,7 @@ from engine.network.waku.gossip.vocabulary import (
     Transition,
     Validator,
 )
+from engine.network_views import ScoreView
 
 TOO_MUCH = 0.1
 """P7 penalty for exceeding a limit of ours that an honest peer might not know."""
@@ -102,6 +103,9 @@ class GossipRouter:
 
     def score(self, peer_id: PeerId) -> float:
         return self._peers.scores.score(peer_id)
+
+    def score_parts(self, peer_id: PeerId) -> ScoreView:
+        return self._peers.scores.parts(peer_id)
 
     # --- the machine ----------------------------------------------------------------------------
 

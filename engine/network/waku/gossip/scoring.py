@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from engine.core.ids import PubsubTopic
 from engine.network.libp2p.ports import PeerId
 from engine.network.waku.gossip.score_params import ScoreParams, TopicScoreParams
+from engine.network_views import ScoreView
 
 MAX_RETAINED = 1_000
 MAX_DELIVERIES = 10_000
@@ -99,12 +100,41 @@ class PeerScores:
             total = min(total, params.topic_score_cap)
         if params.app_specific_weight:
             total += params.app_specific_weight * self._app_specific(peer_id)
-        if stats.address is not None:
-            at_address = len(self._at_address[stats.address])
-            surplus = max(0, at_address - params.ip_colocation_factor_threshold)
-            total += params.ip_colocation_factor_weight * surplus**2
-        excess = max(0.0, stats.behaviour_penalty - params.behaviour_penalty_threshold)
-        return total + params.behaviour_penalty_weight * excess**2
+        return total + self._same_address(stats) + self._broken_rules(stats)
+
+    def _same_address(self, stats: _PeerStats) -> float:
+        """P6."""
+        if stats.address is None:
+            return 0.0
+        at_address = len(self._at_address[stats.address])
+        surplus = max(0, at_address - self._params.ip_colocation_factor_threshold)
+        return self._params.ip_colocation_factor_weight * surplus**2
+
+    def _broken_rules(self, stats: _PeerStats) -> float:
+        """P7."""
+        excess = max(0.0, stats.behaviour_penalty - self._params.behaviour_penalty_threshold)
+        return self._params.behaviour_penalty_weight * excess**2
+
+    def parts(self, peer_id: PeerId) -> ScoreView:
+        """What the score consists of; all zero for an unknown peer."""
+        stats = self._peers.get(peer_id)
+        if stats is None:
+            return ScoreView()
+        weight, topics = self._params.topic.topic_weight, stats.topics.values()
+        of_topics = [_topic_parts(each, self._params.topic) for each in topics]
+        sums = [weight * sum(part) for part in zip(*of_topics, strict=True)] or [0.0] * 5
+        cap, total = self._params.topic_score_cap, sum(sums)
+        return ScoreView(
+            time_in_mesh=sums[0],
+            first_deliveries=sums[1],
+            missing_deliveries=sums[2],
+            mesh_failures=sums[3],
+            invalid_messages=sums[4],
+            over_cap=min(0.0, cap - total) if cap > 0 else 0.0,
+            application=self._params.app_specific_weight * self._app_specific(peer_id),
+            same_address=self._same_address(stats),
+            broken_rules=self._broken_rules(stats),
+        )
 
     # --- peers come and go ----------------------------------------------------------------------
 
@@ -281,13 +311,20 @@ class PeerScores:
 
 
 def _topic_score(stats: _TopicStats, params: TopicScoreParams) -> float:
+    return sum(_topic_parts(stats, params))
+
+
+def _topic_parts(
+    stats: _TopicStats, params: TopicScoreParams
+) -> tuple[float, float, float, float, float]:
+    """P1, P2, P3, P3b and P4 of one topic, weighted."""
     p1 = min(stats.mesh_ms // params.time_in_mesh_quantum_ms, params.time_in_mesh_cap)
     return (
-        params.time_in_mesh_weight * p1
-        + params.first_message_deliveries_weight * stats.first_message_deliveries
-        + params.mesh_message_deliveries_weight * _deficit(stats, params) ** 2
-        + params.mesh_failure_penalty_weight * stats.mesh_failure_penalty
-        + params.invalid_message_deliveries_weight * stats.invalid_message_deliveries**2
+        params.time_in_mesh_weight * p1,
+        params.first_message_deliveries_weight * stats.first_message_deliveries,
+        params.mesh_message_deliveries_weight * _deficit(stats, params) ** 2,
+        params.mesh_failure_penalty_weight * stats.mesh_failure_penalty,
+        params.invalid_message_deliveries_weight * stats.invalid_message_deliveries**2,
     )
 
 

@@ -13,7 +13,7 @@ was given up until it has caught up.  Messages beyond a peer's hard limit are dr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from random import Random
 from typing import Final, Protocol
@@ -50,6 +50,7 @@ from engine.network.waku.relay.taken import Progress
 from engine.network.waku.rpc_slices import rpc_slices
 from engine.network.waku.token_buckets import TokenBuckets
 from engine.network.waku.validation import validate_relayed
+from engine.network_views import RelayView
 
 _READ_BYTES = 64 * 1024
 _FRAMES_PER_SLICE = 32
@@ -211,6 +212,19 @@ class WakuRelay:
     def score(self, peer_id: PeerId) -> float:
         """The peer's score; 0 for an unknown peer."""
         return self._router.score(peer_id)
+
+    def view(self, peer_id: PeerId, topics: Collection[PubsubTopic]) -> RelayView | None:
+        """How the peer stands in ``topics``; None if it does not relay."""
+        session = self._sessions.get(peer_id)
+        if session is None:
+            return None
+        return RelayView(
+            topics=sum(peer_id in self._router.topic_peers(topic) for topic in topics),
+            meshed=sum(peer_id in self._router.mesh_peers(topic) for topic in topics),
+            of_topics=len(topics),
+            score=self._router.score_parts(peer_id),
+            is_slow=session.slow,
+        )
 
     # --- peers ----------------------------------------------------------------------------------
 

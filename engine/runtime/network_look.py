@@ -1,0 +1,91 @@
+"""Makes the read model of the network: what the transport, the Stores and conversations know.
+
+Nothing is kept for it here.  A look costs a walk over the connected peers and the members of
+conversations, both bounded; while nobody looks, nothing is done.
+"""
+
+from collections.abc import Iterator
+from heapq import nlargest
+from typing import Final
+
+from engine.core.contacts import ContactState
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.records import ContactRecord
+from engine.events import ConnectionView
+from engine.network.transport import Transport
+from engine.network_views import NetworkFacts, NetworkView, PersonHeard
+from engine.runtime.conversation_runner import ConversationRunner
+from engine.runtime.conversations import Conversations
+from engine.runtime.history.service import HistoryService
+from engine.runtime.own_clock import OwnClock
+
+MOST_PEOPLE: Final = 256
+"""Those who were heard last."""
+
+
+def network_view(
+    transport: Transport | None,
+    history: HistoryService | None,
+    conversations: Conversations,
+    *,
+    connection: ConnectionView,
+    clock: OwnClock,
+    own_id: ParticipantId,
+) -> NetworkView:
+    """``transport`` and ``history`` are None before there is an identity."""
+    ahead_ms = clock.clock_ms() - clock.steady_ms()
+    return NetworkView(
+        at_ms=clock.clock_ms(),
+        connection=connection,
+        facts=NetworkFacts() if transport is None else transport.facts(),
+        addresses=() if transport is None else tuple(transport.addresses()),
+        stores=() if history is None else tuple(history.stores_past()),
+        people=people_heard(conversations, own_id, ahead_ms=ahead_ms),
+    )
+
+
+def people_heard(
+    conversations: Conversations, own_id: ParticipantId, *, ahead_ms: int
+) -> tuple[PersonHeard, ...]:
+    """``ahead_ms``: how far this device's clock is ahead of the sessions'."""
+    found: dict[ParticipantId, PersonHeard] = {}
+    for runner in conversations.runners():
+        for who, name, heard_ms in _heard(runner):
+            if who == own_id:
+                continue
+            before = found.get(who)
+            places: tuple[ConversationId, ...] = (runner.conversation_id,)
+            if before is not None:
+                places = (*before.conversations, *places)
+                heard_ms = max(filter(None, (before.heard_ms, heard_ms)), default=None)
+                name = before.name if not runner.is_pair else name
+            found[who] = PersonHeard(
+                participant_id=who, name=name, conversations=places, heard_ms=heard_ms
+            )
+    newest = nlargest(MOST_PEOPLE, found.values(), key=lambda one: one.heard_ms or 0)
+    return tuple(_by_clock(one, ahead_ms) for one in newest)
+
+
+def _heard(runner: ConversationRunner) -> Iterator[tuple[ParticipantId, str, UnixMs | None]]:
+    """The other people of one conversation; of those who asked to talk, nobody knows anything."""
+    heard, record = runner.heard(), runner.record
+    if isinstance(record, ContactRecord):
+        if record.state is ContactState.ACCEPTED:
+            name = record.local_name or record.name
+            who = record.participant_id
+            yield who, name, heard.get(who, record.last_seen_ms)
+        return
+    for who, member in runner.members.items():
+        if member.left_ms is None:
+            yield who, member.name, heard.get(who)
+
+
+def _by_clock(one: PersonHeard, ahead_ms: int) -> PersonHeard:
+    if one.heard_ms is None or not ahead_ms:
+        return one
+    return PersonHeard(
+        participant_id=one.participant_id,
+        name=one.name,
+        conversations=one.conversations,
+        heard_ms=UnixMs(one.heard_ms + ahead_ms),
+    )
