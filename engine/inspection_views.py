@@ -135,6 +135,14 @@ class FilterView(Struct, frozen=True, kw_only=True):
     false_probability: float
 
 
+class StoreReturned(Struct, frozen=True, kw_only=True):
+    """A Store returned a copy, so it kept one then."""
+
+    address: str
+    at_ms: UnixMs
+    """The last time, since the program started."""
+
+
 class SdsView(Struct, frozen=True, kw_only=True):
     """The fields of an SDS message, and what surrounds it."""
 
@@ -186,6 +194,7 @@ class MessageInspection(Struct, frozen=True, kw_only=True):
     message: MessageView | None
     """None: no row shows it; it is not here, or it was deleted here, or it is no text."""
     sender_id: ParticipantId | None
+    """Of a message that is not here, what those say who name it; nothing proves it."""
     sender_name: str
     is_own: bool
     saved_ms: UnixMs | None
@@ -205,6 +214,8 @@ class MessageInspection(Struct, frozen=True, kw_only=True):
     named_by_complete: bool = True
     """False: others may name it, too; only messages near it and those that wait were looked at."""
     waits_for: tuple[WantedView, ...] = ()
+    returned_by: tuple[StoreReturned, ...] = ()
+    """Stores that returned it lately; others may keep it, too."""
     wanted: WantedView | None = None
     """How the message itself is looked for, if it is not here."""
     sds: SdsView | None = None

@@ -9,7 +9,7 @@ from heapq import nlargest
 from typing import Final
 
 from engine.core.contacts import ContactState
-from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.ids import ParticipantId, UnixMs
 from engine.core.records import ContactRecord
 from engine.events import ConnectionView
 from engine.network.transport import Transport
@@ -23,7 +23,7 @@ MOST_PEOPLE: Final = 256
 """Those who were heard last."""
 
 
-def network_view(
+def network_view(  # noqa: PLR0913 - what knows a part of it
     transport: Transport | None,
     history: HistoryService | None,
     conversations: Conversations,
@@ -50,34 +50,45 @@ def people_heard(
     """``ahead_ms``: how far this device's clock is ahead of the sessions'."""
     found: dict[ParticipantId, PersonHeard] = {}
     for runner in conversations.runners():
-        for who, name, heard_ms in _heard(runner):
-            if who == own_id:
-                continue
-            before = found.get(who)
-            places: tuple[ConversationId, ...] = (runner.conversation_id,)
-            if before is not None:
-                places = (*before.conversations, *places)
-                heard_ms = max(filter(None, (before.heard_ms, heard_ms)), default=None)
-                name = before.name if not runner.is_pair else name
-            found[who] = PersonHeard(
-                participant_id=who, name=name, conversations=places, heard_ms=heard_ms
-            )
+        for one in _heard(runner):
+            if one.participant_id != own_id:
+                known = found.get(one.participant_id)
+                found[one.participant_id] = one if known is None else _both(known, one)
     newest = nlargest(MOST_PEOPLE, found.values(), key=lambda one: one.heard_ms or 0)
     return tuple(_by_clock(one, ahead_ms) for one in newest)
 
 
-def _heard(runner: ConversationRunner) -> Iterator[tuple[ParticipantId, str, UnixMs | None]]:
-    """The other people of one conversation; of those who asked to talk, nobody knows anything."""
-    heard, record = runner.heard(), runner.record
-    if isinstance(record, ContactRecord):
-        if record.state is ContactState.ACCEPTED:
-            name = record.local_name or record.name
-            who = record.participant_id
-            yield who, name, heard.get(who, record.last_seen_ms)
-        return
-    for who, member in runner.members.items():
-        if member.left_ms is None:
-            yield who, member.name, heard.get(who)
+def _heard(runner: ConversationRunner) -> Iterator[PersonHeard]:
+    """The people of one conversation; of those who only asked to talk, nothing is known."""
+    heard, record, here = runner.heard(), runner.record, (runner.conversation_id,)
+    if not isinstance(record, ContactRecord):
+        for who, member in runner.members.items():
+            if member.left_ms is None:
+                yield PersonHeard(
+                    participant_id=who,
+                    name=member.name,
+                    conversations=here,
+                    heard_ms=heard.get(who),
+                )
+    elif record.state is ContactState.ACCEPTED:
+        who = record.participant_id
+        yield PersonHeard(
+            participant_id=who,
+            name=record.local_name or record.name,
+            conversations=here,
+            heard_ms=heard.get(who, record.last_seen_ms),
+        )
+
+
+def _both(known: PersonHeard, again: PersonHeard) -> PersonHeard:
+    """Pairs come last, and have the name that the user gave."""
+    times = [one.heard_ms for one in (known, again) if one.heard_ms is not None]
+    return PersonHeard(
+        participant_id=known.participant_id,
+        name=again.name,
+        conversations=(*known.conversations, *again.conversations),
+        heard_ms=max(times, default=None),
+    )
 
 
 def _by_clock(one: PersonHeard, ahead_ms: int) -> PersonHeard:

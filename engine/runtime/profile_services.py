@@ -143,6 +143,7 @@ def make_profile_services(
             context,
             conversations,
             stores=history.stores,
+            returned_by=history.returned_by,
             counters=partial(maintenance.all_counters, context.transport),
         ),
         inbox=RequestInbox(people, begin.identity, context.counters),

@@ -32,6 +32,7 @@ SHEETS: dict[str, Callable[[Stage], None]] = {
     "join, with a link": lambda it: it.window.flows.show_invitation(GOOD_LINK),
     "invite": lambda it: it.window.flows.invite(group_of(it)),
     "leave": lambda it: it.window.flows.leave(group_of(it)),
+    "network": lambda it: it.window.commands.network(),
     "stores": lambda it: it.window.flows.stores(),
     "how it works": lambda it: it.window.flows.how_it_works("0.1.0"),
     "quit": lambda it: it.window.flows.quit(2),

@@ -54,6 +54,7 @@ from engine.events import (
     TimelineChanged,
 )
 from engine.file_views import FileView
+from engine.network_views import NetworkFacts, NetworkView
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_files import ScriptedFiles
@@ -117,6 +118,9 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
         self.muted_rows: dict[ConversationId, dict[MessageId, MessageView]] = {}
         self.fork_views: dict[ConversationId, tuple[ForkView, ...]] = {}
         self.link_view: ConnectionView = OFFLINE
+        self.network_view: NetworkView | None = None
+        self.looks = 0
+        """How often the network was looked at."""
         self.failures: dict[str, list[Exception]] = {}
         self.file_bytes: dict[MessageId, bytes] = {}
         self.gate = asyncio.Event()
@@ -552,6 +556,17 @@ class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEn
 
     def counters(self) -> Mapping[str, int]:
         return {}
+
+    def network(self) -> NetworkView:
+        self.looks += 1
+        return self.network_view or NetworkView(
+            at_ms=UnixMs(START_MS),
+            connection=self.link_view,
+            facts=NetworkFacts(),
+            addresses=(),
+            stores=(),
+            people=(),
+        )
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ def _anywhere() -> Rows:
         (("Alt+Left",), tr("Back to the conversations")),
         (("Alt+Return",), tr("About the conversation, and close it")),
         (("Ctrl+Shift+I",), tr("Inspect a message, and close it")),
+        (("Ctrl+Shift+N",), tr("Network: peers, and who was heard when")),
         (("F6",), tr("To the next area")),
         (("Ctrl+P",), tr("Add a person")),
         (("Ctrl+N",), tr("New group")),

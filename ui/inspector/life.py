@@ -170,7 +170,14 @@ def _holders(found: MessageInspection) -> Iterator[Step]:
         last = timed[-1].since_ms if len(timed) == len(certain) else None
         if len(certain) > 1 or last is None:
             words = tr("Held by all") if last else tr("Held by all; when is not recorded")
+            if found.mvds is not None:
+                words = tr("The other has it; since when is not recorded")
             yield Step(mark=Mark.SURE, words=words, at_ms=last)
+
+
+def is_here(found: MessageInspection) -> bool:
+    """Of one that is not, the sender is only what those say who name it."""
+    return found.whereabouts in {Whereabouts.LOGGED, Whereabouts.WAITING}
 
 
 def _named(name: str) -> str:
@@ -187,6 +194,9 @@ def _search(found: MessageInspection) -> Iterator[Step]:
         return
     words = tr("Known to be missing")
     yield Step(mark=Mark.MISSING, words=words, at_ms=wanted.since_ms)
+    if found.sender_name:
+        words = tr("Said to be from {name} by whoever names it; nothing proves that")
+        yield Step(mark=Mark.MAYBE, words=words.format(name=_named(found.sender_name)))
     if wanted.stores_asked_ms is not None:
         words = tr("Stores asked: without it {lack}, without an answer {silent}")
         words = words.format(lack=wanted.stores_lacked, silent=wanted.stores_silent)

@@ -14,15 +14,22 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.answers import HolderView
 from engine.core.ids import HolderSource
-from engine.inspection_views import LinkView, MessageInspection, WantedView, Whereabouts
+from engine.inspection_views import (
+    LinkView,
+    MessageInspection,
+    StoreReturned,
+    WantedView,
+    Whereabouts,
+)
 from ui.controls import Button, ElidedText, IconButton, Text
 from ui.conversation_words import kind_words, sender_words
 from ui.dialogs.holders import HolderRow, held_words
-from ui.foreign_text import one_line
+from ui.foreign_text import breaking, one_line
 from ui.glyphs import pair_delivery_words
+from ui.history_words import short_address
 from ui.inspector.fields import not_recorded, part_fields, raw_fields
 from ui.inspector.json_copy import as_json
-from ui.inspector.life import life_of, precise_time, waiting_words
+from ui.inspector.life import is_here, life_of, precise_time, waiting_words
 from ui.inspector.parts import (
     SHOWN_LINKS,
     CausalGraph,
@@ -202,6 +209,8 @@ def _linked(found: MessageInspection) -> object:
 def _excerpt(found: MessageInspection) -> str:
     if found.message is None:
         name = one_line(found.sender_name, 40)
+        if name and not is_here(found):
+            name = tr("from {name}, as is claimed").format(name=name)
         id_ = short_id(found.message_id)
         return f"{name}, {id_}" if name else id_
     message = found.message
@@ -262,6 +271,8 @@ def _wanted_words(wanted: WantedView, today: datetime) -> str:
 
 def _store_words(found: MessageInspection, today: datetime) -> str:
     wanted = found.wanted
+    if found.returned_by:
+        return " ".join(_returned_words(each, today) for each in found.returned_by)
     if wanted is not None:
         if wanted.stores_asked_ms is None:
             return tr("No Store was asked for it by its hash yet.")
@@ -271,6 +282,12 @@ def _store_words(found: MessageInspection, today: datetime) -> str:
             silent=wanted.stores_silent,
         )
     return tr("Which Stores keep it: {unknown}.").format(unknown=not_recorded())
+
+
+def _returned_words(returned: StoreReturned, today: datetime) -> str:
+    words = tr("{store} returned it at {time}.")
+    where = breaking(short_address(returned.address))
+    return words.format(store=where, time=precise_time(returned.at_ms, today))
 
 
 def _graph_words(found: MessageInspection) -> str:

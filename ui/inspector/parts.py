@@ -345,18 +345,28 @@ class FieldTable(QWidget):
         self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(1, 1)
         self._shown: tuple[tuple[str, str], ...] = ()
+        self._values: list[Text] = []
 
     def show_fields(self, fields: tuple[tuple[str, str], ...]) -> None:
-        if fields == self._shown:
+        before, self._shown = self._shown, fields
+        if [name for name, _ in before] == [name for name, _ in fields]:
+            for row, (name, value) in enumerate(fields):
+                if before[row] != fields[row]:
+                    self._show_value(self._values[row], name, value)
             return
-        self._shown = fields
+        self._values.clear()
         while (item := self._grid.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
         for row, (name, value) in enumerate(fields):
             label = Text(name, face="code", colour="ink2")
-            shown = Text(value, face="code", wrap=True)
-            shown.setAccessibleName(f"{name}: {value}")
+            shown = Text(face="code", wrap=True)
+            self._show_value(shown, name, value)
+            self._values.append(shown)
             shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignTop)
             self._grid.addWidget(shown, row, 1)
+
+    def _show_value(self, shown: Text, name: str, value: str) -> None:
+        shown.setText(value)
+        shown.setAccessibleName(f"{name}: {value}")

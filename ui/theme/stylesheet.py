@@ -161,6 +161,26 @@ QListWidget[kind="sections"]::item:selected:focus {{ border-color: {_hex(c.focus
 """
 
 
+def _facts(c: Colours, type_: TypeScale, m: Metrics) -> str:
+    return f"""
+QTableWidget[kind="facts"] {{
+  background: transparent; color: {_hex(c.ink)}; outline: none; border: 1px solid {_hex(c.line)};
+  border-radius: {m.gap(Radius.BUTTON)}px; selection-background-color: transparent;
+}}
+QTableWidget[kind="facts"]:focus {{ border-color: {_hex(c.focus)}; }}
+QTableWidget[kind="facts"]::item {{ padding: 0 {m.gap(6)}px; border: none; }}
+QTableWidget[kind="facts"]::item:hover {{ background: {_hex(c.hover)}; }}
+QTableWidget[kind="facts"]::item:selected {{
+  background: {_hex(c.selected)}; color: {_hex(c.ink)};
+}}
+QTableWidget[kind="facts"] QHeaderView {{ background: transparent; border: none; }}
+QTableWidget[kind="facts"] QHeaderView::section {{
+  background: transparent; color: {_hex(c.ink2)}; border: none; {_px(type_.caption)};
+  border-bottom: 1px solid {_hex(c.line)}; padding: {m.gap(4)}px {m.gap(8)}px;
+}}
+"""
+
+
 def _calendar(c: Colours, type_: TypeScale, m: Metrics) -> str:
     return f"""
 QCalendarWidget QWidget {{ alternate-background-color: {_hex(c.surface2)}; }}
@@ -202,6 +222,7 @@ def stylesheet_of(colours: Colours, type_: TypeScale, metrics: Metrics) -> str:
         + _fields(colours, type_, metrics)
         + _floating(colours, type_, metrics)
         + _sections(colours, metrics)
+        + _facts(colours, type_, metrics)
         + _calendar(colours, type_, metrics)
         + _scroll_bars(colours, metrics)
     )

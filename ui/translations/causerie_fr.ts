@@ -852,6 +852,10 @@
         <translation>Ajoutez une personne, créez un groupe, ou rejoignez-en un avec une invitation. Tous y voient les mêmes messages dans le même ordre.</translation>
     </message>
     <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
         <source>Address of your Store</source>
         <translation>Adresse de votre Store</translation>
     </message>
@@ -1428,6 +1432,10 @@
         <translation>Fermer cet avis</translation>
     </message>
     <message>
+        <source>Closed: {why}</source>
+        <translation>Fermée&#xa0;: {why}</translation>
+    </message>
+    <message>
         <source>Cluster</source>
         <translation>Cluster</translation>
     </message>
@@ -1492,12 +1500,36 @@
         <translation>Comparer…</translation>
     </message>
     <message>
+        <source>Connected</source>
+        <translation>Connecté</translation>
+    </message>
+    <message>
+        <source>Connected peers</source>
+        <translation>Pairs connectés</translation>
+    </message>
+    <message>
         <source>Connected peers that keep messages. They are asked while no Store of yours is on.</source>
         <translation>Pairs connectés qui gardent des messages. Ils sont interrogés tant qu’aucun de vos Stores n’est activé.</translation>
     </message>
     <message>
         <source>Connected peers that keep messages. They are not asked, because a Store of yours is on.</source>
         <translation>Pairs connectés qui gardent des messages. Ils ne sont pas interrogés, car un de vos Stores est activé.</translation>
+    </message>
+    <message>
+        <source>Connected, by it</source>
+        <translation>Connecté, à son initiative</translation>
+    </message>
+    <message>
+        <source>Connected, by this device</source>
+        <translation>Connecté, à l’initiative de cet appareil</translation>
+    </message>
+    <message>
+        <source>Connected; in reserve.</source>
+        <translation>Connecté&#x202f;; en réserve.</translation>
+    </message>
+    <message>
+        <source>Connected; it passes on what is for you.</source>
+        <translation>Connecté&#x202f;; il transmet ce qui est pour vous.</translation>
     </message>
     <message>
         <source>Connecting</source>
@@ -1732,6 +1764,10 @@
         <translation>Direct</translation>
     </message>
     <message>
+        <source>Direction</source>
+        <translation>Sens</translation>
+    </message>
+    <message>
         <source>Directly, when it was sent</source>
         <translation>Directement, au moment de l’envoi</translation>
     </message>
@@ -1758,6 +1794,10 @@
     <message>
         <source>Do not send {name}</source>
         <translation>Ne pas envoyer {name}</translation>
+    </message>
+    <message>
+        <source>Does</source>
+        <translation>Services</translation>
     </message>
     <message>
         <source>Done</source>
@@ -2376,6 +2416,10 @@
         <translation>Il n’a encore atteint personne. Il disparaît de votre vue et n’est plus envoyé de lui-même, mais ce que vous écrivez ensuite peut encore y mener les autres.</translation>
     </message>
     <message>
+        <source>It is asked again in {time}.</source>
+        <translation>Il sera interrogé à nouveau dans {time}.</translation>
+    </message>
+    <message>
         <source>It is asked for this once. Write it down: nobody can open them without.</source>
         <translation>Elle n’est demandée qu’une fois. Notez-la&#xa0;: personne ne peut les ouvrir sans elle.</translation>
     </message>
@@ -2559,6 +2603,22 @@
         <source>Larger, smaller, normal text</source>
         <translation>Texte plus grand, plus petit, normal</translation>
     </message>
+    <message numerus="yes">
+        <source>Last %n requests: {failed} failed; the last one {time} ago.</source>
+        <comment>Last %n request: {failed} failed; the last one {time} ago.</comment>
+        <translation>
+            <numerusform>%n dernière requête&#xa0;: {failed} en échec&#x202f;; la dernière il y a {time}.</numerusform>
+            <numerusform>%n dernières requêtes&#xa0;: {failed} en échec&#x202f;; la dernière il y a {time}.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>Last %n results: {complete} complete, {omitted} with messages left out, {failed} failed.</source>
+        <comment>Last %n result: {complete} complete, {omitted} with messages left out, {failed} failed.</comment>
+        <translation>
+            <numerusform>%n dernier résultat&#xa0;: {complete} complet, {omitted} avec des messages omis, {failed} en échec.</numerusform>
+            <numerusform>%n derniers résultats&#xa0;: {complete} complets, {omitted} avec des messages omis, {failed} en échec.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>Last 30 days</source>
         <translation>30 derniers jours</translation>
@@ -2570,6 +2630,14 @@
     <message>
         <source>Last 7 days</source>
         <translation>7 derniers jours</translation>
+    </message>
+    <message>
+        <source>Last heard</source>
+        <translation>Dernier signe</translation>
+    </message>
+    <message>
+        <source>Last heard live</source>
+        <translation>Dernier signe en direct</translation>
     </message>
     <message>
         <source>Last seen {time}</source>
@@ -2784,6 +2852,10 @@
         <translation>Menu de cette personne</translation>
     </message>
     <message>
+        <source>Mesh</source>
+        <translation>Maillage</translation>
+    </message>
+    <message>
         <source>Message above, below</source>
         <translation>Message du dessus, du dessous</translation>
     </message>
@@ -2920,8 +2992,16 @@
         <translation>Nom sur cet appareil</translation>
     </message>
     <message>
+        <source>Network</source>
+        <translation>Réseau</translation>
+    </message>
+    <message>
         <source>Network and Stores</source>
         <translation>Réseau et Stores</translation>
+    </message>
+    <message>
+        <source>Network: peers, and who was heard when</source>
+        <translation>Réseau&#xa0;: les pairs, et qui a donné signe quand</translation>
     </message>
     <message>
         <source>Never</source>
@@ -3056,6 +3136,14 @@
         <translation>Aucune notification, pendant un moment.</translation>
     </message>
     <message>
+        <source>No peer is connected.</source>
+        <translation>Aucun pair n’est connecté.</translation>
+    </message>
+    <message>
+        <source>No peer was connected since the start.</source>
+        <translation>Aucun pair n’a été connecté depuis le démarrage.</translation>
+    </message>
+    <message>
         <source>No picture</source>
         <translation>Pas d’image</translation>
     </message>
@@ -3070,6 +3158,10 @@
     <message>
         <source>No reply, no edit after all</source>
         <translation>Finalement ni réponse ni modification</translation>
+    </message>
+    <message>
+        <source>No result since the start.</source>
+        <translation>Aucun résultat depuis le démarrage.</translation>
     </message>
     <message>
         <source>No service node keeps it: others get it only while you are connected. Add a node that keeps files under &quot;Network&quot; in the menu.</source>
@@ -3140,6 +3232,10 @@
         <translation>Pas encore connecté</translation>
     </message>
     <message>
+        <source>Not connected.</source>
+        <translation>Non connecté.</translation>
+    </message>
+    <message>
         <source>Not delivered: </source>
         <translation>Non remis&#xa0;: </translation>
     </message>
@@ -3166,6 +3262,10 @@
     <message>
         <source>Not here; it is looked for</source>
         <translation>Pas ici&#x202f;; il est recherché</translation>
+    </message>
+    <message>
+        <source>Not reached: {why}</source>
+        <translation>Pas joint&#xa0;: {why}</translation>
     </message>
     <message>
         <source>Not saved: {why} Trying again by itself.</source>
@@ -3208,6 +3308,10 @@
         <translation>Pas encore&#xa0;: {names}.</translation>
     </message>
     <message>
+        <source>Nothing came from any of them for {time}: your own connection may be broken.</source>
+        <translation>Rien n’est venu d’aucun d’eux depuis {time}&#xa0;: votre propre connexion est peut-être coupée.</translation>
+    </message>
+    <message>
         <source>Nothing else on this device opens your messages any more.</source>
         <translation>Rien d’autre sur cet appareil n’ouvre plus vos messages.</translation>
     </message>
@@ -3222,6 +3326,10 @@
     <message>
         <source>Nothing more was found, {back_to}.</source>
         <translation>Rien de plus n’a été trouvé&#xa0;: {back_to}.</translation>
+    </message>
+    <message>
+        <source>Nothing since the start.</source>
+        <translation>Rien depuis le démarrage.</translation>
     </message>
     <message>
         <source>Nothing that could be found is missing.</source>
@@ -3444,6 +3552,14 @@
         <translation>Autre emoji…</translation>
     </message>
     <message>
+        <source>Others reach this device at {addresses}</source>
+        <translation>Les autres joignent cet appareil à {addresses}</translation>
+    </message>
+    <message>
+        <source>Pace</source>
+        <translation>Rythme</translation>
+    </message>
+    <message>
         <source>Passphrase</source>
         <translation>Phrase secrète</translation>
     </message>
@@ -3474,6 +3590,14 @@
     <message>
         <source>Paused · {size}</source>
         <translation>En pause · {size}</translation>
+    </message>
+    <message>
+        <source>Peer</source>
+        <translation>Pair</translation>
+    </message>
+    <message>
+        <source>Peers</source>
+        <translation>Pairs</translation>
     </message>
     <message>
         <source>People</source>
@@ -3588,6 +3712,10 @@
         <translation>Profil&#xa0;: {name}</translation>
     </message>
     <message>
+        <source>Program</source>
+        <translation>Programme</translation>
+    </message>
+    <message>
         <source>Protocols</source>
         <translation>Protocoles</translation>
     </message>
@@ -3624,6 +3752,10 @@
         <translation>Reçu</translation>
     </message>
     <message>
+        <source>Received, sent</source>
+        <translation>Reçu, envoyé</translation>
+    </message>
+    <message>
         <source>Record</source>
         <translation>Noter</translation>
     </message>
@@ -3658,6 +3790,10 @@
     <message>
         <source>Refused or set aside here</source>
         <translation>Refusé ou mis de côté ici</translation>
+    </message>
+    <message>
+        <source>Refused: {why}</source>
+        <translation>Refusée&#xa0;: {why}</translation>
     </message>
     <message>
         <source>Remind me</source>
@@ -3760,6 +3896,14 @@
         <translation>Place pour eux</translation>
     </message>
     <message>
+        <source>Round trip</source>
+        <translation>Aller-retour</translation>
+    </message>
+    <message>
+        <source>Round trip (median): {trip}; the last one {time} ago.</source>
+        <translation>Aller-retour (médiane)&#xa0;: {trip}&#x202f;; le dernier il y a {time}.</translation>
+    </message>
+    <message>
         <source>SOCKS5 proxy for all connections</source>
         <translation>Proxy SOCKS5 pour toutes les connexions</translation>
     </message>
@@ -3774,6 +3918,10 @@
     <message>
         <source>Safety number…</source>
         <translation>Numéro de sécurité…</translation>
+    </message>
+    <message>
+        <source>Said to be from {name} by whoever names it; nothing proves that</source>
+        <translation>Attribué à {name} par ceux qui le nomment&#x202f;; rien ne le prouve</translation>
     </message>
     <message>
         <source>Save</source>
@@ -3810,6 +3958,10 @@
     <message>
         <source>Saved on this device. It waits for the network and survives a restart.</source>
         <translation>Enregistré sur cet appareil. Il attend le réseau et survit à un redémarrage.</translation>
+    </message>
+    <message>
+        <source>Score</source>
+        <translation>Score</translation>
     </message>
     <message>
         <source>Screen</source>
@@ -4024,6 +4176,10 @@
         <translation>Signé, à l’horloge de son auteur</translation>
     </message>
     <message>
+        <source>Since</source>
+        <translation>Depuis</translation>
+    </message>
+    <message>
         <source>Site: {host}</source>
         <translation>Site&#xa0;: {host}</translation>
     </message>
@@ -4118,6 +4274,10 @@
             <numerusform>Arrêté. {number} nouveau message reste ici</numerusform>
             <numerusform>Arrêté. {number} nouveaux messages restent ici</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Store</source>
+        <translation>Store</translation>
     </message>
     <message>
         <source>Store {number} of {all}: {words}</source>
@@ -4264,6 +4424,10 @@
         <translation>Les perles</translation>
     </message>
     <message>
+        <source>The chosen peer</source>
+        <translation>Le pair choisi</translation>
+    </message>
+    <message>
         <source>The conversation of that notification is not here any more.</source>
         <translation>La conversation de cette notification n’est plus ici.</translation>
     </message>
@@ -4404,6 +4568,14 @@
         <translation>Les derniers messages&#xa0;: {said}</translation>
     </message>
     <message>
+        <source>The last peer was lost {time} ago: {why}.</source>
+        <translation>Le dernier pair a été perdu il y a {time}&#xa0;: {why}.</translation>
+    </message>
+    <message>
+        <source>The last sign of life came {time} ago, so your own connection works.</source>
+        <translation>Le dernier signe de vie est venu il y a {time}, donc votre propre connexion fonctionne.</translation>
+    </message>
+    <message>
         <source>The line may be there to protect you, so it is not left out. Mend it and try again. Default settings do without it; your file is kept beside the new one.</source>
         <translation>Cette ligne est peut-être là pour vous protéger, elle n’est donc pas ignorée. Corrigez-la et réessayez. Les paramètres par défaut s’en passent&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
     </message>
@@ -4426,6 +4598,10 @@
     <message>
         <source>The oldest goes first.</source>
         <translation>Le plus ancien part d’abord.</translation>
+    </message>
+    <message>
+        <source>The other has it; since when is not recorded</source>
+        <translation>L’autre l’a&#x202f;; depuis quand n’a pas été enregistré</translation>
     </message>
     <message>
         <source>The others</source>
@@ -4648,6 +4824,10 @@
         <translation>Ce fichier n’existe plus, ou n’est pas un fichier.</translation>
     </message>
     <message>
+        <source>There is nobody to hear from yet.</source>
+        <translation>Il n’y a encore personne dont on puisse avoir signe.</translation>
+    </message>
+    <message>
         <source>There is not enough memory for this picture.</source>
         <translation>Il n’y a pas assez de mémoire pour cette image.</translation>
     </message>
@@ -4838,6 +5018,14 @@
     <message>
         <source>This device</source>
         <translation>Cet appareil</translation>
+    </message>
+    <message numerus="yes">
+        <source>This device is connected to %n peers.</source>
+        <comment>This device is connected to %n peer.</comment>
+        <translation>
+            <numerusform>Cet appareil est connecté à %n pair.</numerusform>
+            <numerusform>Cet appareil est connecté à %n pairs.</numerusform>
+        </translation>
     </message>
     <message>
         <source>This device is offline. It goes on by itself once somebody is connected.</source>
@@ -5054,6 +5242,10 @@
     <message>
         <source>Three short steps. Nothing leaves this device until you join a conversation.</source>
         <translation>Trois petites étapes. Rien ne quitte cet appareil avant que vous rejoigniez une conversation.</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>Heure</translation>
     </message>
     <message>
         <source>To service nodes: {done}</source>
@@ -5300,6 +5492,10 @@
         <translation>Bienvenue dans Causerie</translation>
     </message>
     <message>
+        <source>What</source>
+        <translation>Quoi</translation>
+    </message>
+    <message>
         <source>What came cannot be used ({reason}).</source>
         <translation>Ce qui est arrivé ne peut pas être utilisé ({reason}).</translation>
     </message>
@@ -5318,6 +5514,14 @@
     <message>
         <source>What can be read is copied; the damaged database stays as it is. You may stop it: nothing has changed then.</source>
         <translation>Ce qui peut être lu est copié&#x202f;; la base endommagée reste comme elle est. Vous pouvez l’arrêter&#xa0;: rien n’aura changé.</translation>
+    </message>
+    <message>
+        <source>What happened</source>
+        <translation>Ce qui s’est passé</translation>
+    </message>
+    <message>
+        <source>What happened to connections</source>
+        <translation>Ce qui est arrivé aux connexions</translation>
     </message>
     <message>
         <source>What is kept on this device, and for how long.</source>
@@ -5398,6 +5602,10 @@
     <message>
         <source>When each message was sent, arrived, was missing and was acknowledged.</source>
         <translation>Quand chaque message a été envoyé, est arrivé, manquait et a été confirmé.</translation>
+    </message>
+    <message>
+        <source>When people were last heard</source>
+        <translation>Dernier signe de chaque personne</translation>
     </message>
     <message>
         <source>When the desktop locks its own. Needs a passphrase.</source>
@@ -5956,6 +6164,10 @@
         <translation>répond mal aux requêtes {service} ({detail})</translation>
     </message>
     <message>
+        <source>application</source>
+        <translation>application</translation>
+    </message>
+    <message>
         <source>arrived late</source>
         <translation>arrivé en retard</translation>
     </message>
@@ -5996,8 +6208,16 @@
         <translation>en cours de suppression pour tout le monde</translation>
     </message>
     <message>
+        <source>beside the mesh</source>
+        <translation>à côté du maillage</translation>
+    </message>
+    <message>
         <source>block the person</source>
         <translation>bloquer la personne</translation>
+    </message>
+    <message>
+        <source>broken rules</source>
+        <translation>règles enfreintes</translation>
     </message>
     <message>
         <source>by light push</source>
@@ -6100,6 +6320,14 @@
         <translation>supprimer le message pour tout le monde</translation>
     </message>
     <message>
+        <source>dialled by the peer</source>
+        <translation>ouverte par le pair</translation>
+    </message>
+    <message>
+        <source>dialled by this device</source>
+        <translation>ouverte par cet appareil</translation>
+    </message>
+    <message>
         <source>does not answer {service} requests</source>
         <translation>ne répond pas aux requêtes {service}</translation>
     </message>
@@ -6160,8 +6388,16 @@
         <translation>récupérer le fichier</translation>
     </message>
     <message>
+        <source>filter</source>
+        <translation>filter</translation>
+    </message>
+    <message>
         <source>forward the message</source>
         <translation>transférer le message</translation>
+    </message>
+    <message>
+        <source>from {name}, as is claimed</source>
+        <translation>de {name}, à ce qu’on affirme</translation>
     </message>
     <message>
         <source>given up</source>
@@ -6208,6 +6444,10 @@
         <translation>identifiant {id}</translation>
     </message>
     <message>
+        <source>in the mesh</source>
+        <translation>dans le maillage</translation>
+    </message>
+    <message>
         <source>in {group}</source>
         <translation>dans {group}</translation>
     </message>
@@ -6224,8 +6464,16 @@
         <translation>info&#xa0;: {text}</translation>
     </message>
     <message>
+        <source>invalid messages</source>
+        <translation>messages non valides</translation>
+    </message>
+    <message>
         <source>is slow to answer</source>
         <translation>tarde à répondre</translation>
+    </message>
+    <message>
+        <source>it accepts messages too slowly</source>
+        <translation>il accepte les messages trop lentement</translation>
     </message>
     <message>
         <source>it answers with an unknown status</source>
@@ -6247,6 +6495,10 @@
         <source>it cannot look for single messages</source>
         <translation>il ne peut pas chercher des messages un par un</translation>
     </message>
+    <message>
+        <source>it did not answer any more</source>
+        <translation>il ne répondait plus</translation>
+    </message>
     <message numerus="yes">
         <source>it did not have %n messages that others had</source>
         <comment>it did not have %n message that others had</comment>
@@ -6258,6 +6510,10 @@
     <message>
         <source>it does not answer in time</source>
         <translation>il ne répond pas à temps</translation>
+    </message>
+    <message>
+        <source>it does not say</source>
+        <translation>il ne le dit pas</translation>
     </message>
     <message>
         <source>it forgets where its pages were</source>
@@ -6278,6 +6534,10 @@
     <message>
         <source>it gave messages without content</source>
         <translation>il a donné des messages sans contenu</translation>
+    </message>
+    <message>
+        <source>it gave way to another peer while this device was full</source>
+        <translation>il a cédé la place à un autre pair alors que cet appareil était au complet</translation>
     </message>
     <message>
         <source>it has more pages than are read at once</source>
@@ -6322,6 +6582,18 @@
     <message>
         <source>it speaks none of the protocols that are needed</source>
         <translation>il ne parle aucun des protocoles nécessaires</translation>
+    </message>
+    <message>
+        <source>it took no more data</source>
+        <translation>il n’acceptait plus de données</translation>
+    </message>
+    <message>
+        <source>it went away before it said who it is</source>
+        <translation>il est parti avant de dire qui il est</translation>
+    </message>
+    <message>
+        <source>it {problem}</source>
+        <translation>il {problem}</translation>
     </message>
     <message>
         <source>its address cannot be used</source>
@@ -6416,6 +6688,10 @@
         <translation>libérer des fichiers</translation>
     </message>
     <message>
+        <source>lightpush</source>
+        <translation>lightpush</translation>
+    </message>
+    <message>
         <source>list what was shared</source>
         <translation>lister ce qui a été partagé</translation>
     </message>
@@ -6448,6 +6724,10 @@
         <translation>créer votre identité</translation>
     </message>
     <message>
+        <source>many peers at one address</source>
+        <translation>beaucoup de pairs à une même adresse</translation>
+    </message>
+    <message>
         <source>marked as unread</source>
         <translation>marquée comme non lue</translation>
     </message>
@@ -6472,12 +6752,20 @@
         <translation>les messages peuvent être envoyés mais pas reçus</translation>
     </message>
     <message>
+        <source>messages that it brought first</source>
+        <translation>messages qu’il a apportés le premier</translation>
+    </message>
+    <message>
         <source>missing</source>
         <translation>manquant</translation>
     </message>
     <message>
         <source>missing {since}</source>
         <translation>manque {since}</translation>
+    </message>
+    <message>
+        <source>more than counts</source>
+        <translation>au-delà de ce qui compte</translation>
     </message>
     <message>
         <source>move the Store</source>
@@ -6532,6 +6820,10 @@
         <translation>pas de réponse en {seconds:g}&#xa0;s</translation>
     </message>
     <message>
+        <source>no relay</source>
+        <translation>ne relaie pas</translation>
+    </message>
+    <message>
         <source>no service node answers</source>
         <translation>aucun nœud de service ne répond</translation>
     </message>
@@ -6560,6 +6852,10 @@
         <translation>personne ne l’a pris</translation>
     </message>
     <message>
+        <source>nobody used the connection</source>
+        <translation>personne n’utilisait la connexion</translation>
+    </message>
+    <message>
         <source>none</source>
         <translation>aucun</translation>
     </message>
@@ -6584,6 +6880,10 @@
         <translation>n’est plus gardé</translation>
     </message>
     <message>
+        <source>not measured yet</source>
+        <translation>pas encore mesuré</translation>
+    </message>
+    <message>
         <source>not on this device</source>
         <translation>pas sur cet appareil</translation>
     </message>
@@ -6600,12 +6900,20 @@
         <translation>pas encore envoyé</translation>
     </message>
     <message>
+        <source>not since the start</source>
+        <translation>pas depuis le démarrage</translation>
+    </message>
+    <message>
         <source>not started</source>
         <translation>non démarré</translation>
     </message>
     <message>
         <source>nothing</source>
         <translation>rien</translation>
+    </message>
+    <message>
+        <source>nothing counts for or against it</source>
+        <translation>rien ne compte pour ni contre lui</translation>
     </message>
     <message>
         <source>number {first}</source>
@@ -6630,6 +6938,10 @@
     <message>
         <source>online</source>
         <translation>en ligne</translation>
+    </message>
+    <message>
+        <source>only asks</source>
+        <translation>demande seulement</translation>
     </message>
     <message>
         <source>only here so far</source>
@@ -6658,6 +6970,10 @@
     <message>
         <source>open the file</source>
         <translation>ouvrir le fichier</translation>
+    </message>
+    <message>
+        <source>other topics</source>
+        <translation>autres sujets</translation>
     </message>
     <message>
         <source>others may name it, too</source>
@@ -6734,6 +7050,10 @@
     <message>
         <source>refuses subscriptions ({detail})</source>
         <translation>refuse les abonnements ({detail})</translation>
+    </message>
+    <message>
+        <source>relays</source>
+        <translation>relaie</translation>
     </message>
     <message>
         <source>remember what was read</source>
@@ -6874,6 +7194,10 @@
     <message>
         <source>show the messages</source>
         <translation>afficher les messages</translation>
+    </message>
+    <message>
+        <source>show the network</source>
+        <translation>afficher le réseau</translation>
     </message>
     <message>
         <source>show the picture</source>
@@ -7088,6 +7412,10 @@
         <translation>il n’y a pas de Store à interroger&#x202f;; la récupération se fera dès qu’il y en aura un</translation>
     </message>
     <message>
+        <source>there were too many connections to it</source>
+        <translation>il y avait trop de connexions avec lui</translation>
+    </message>
+    <message>
         <source>they could not be reached for 30 days</source>
         <translation>la personne n’a pas pu être jointe pendant 30 jours</translation>
     </message>
@@ -7098,6 +7426,14 @@
     <message>
         <source>this device cannot listen on {detail}: use /ws, and a proxy before it for TLS</source>
         <translation>cet appareil ne peut pas écouter sur {detail}&#xa0;: utilisez /ws, et un proxy devant lui pour TLS</translation>
+    </message>
+    <message>
+        <source>this device closed it</source>
+        <translation>cet appareil l’a fermée</translation>
+    </message>
+    <message>
+        <source>this device has no room for more peers</source>
+        <translation>cet appareil n’a plus de place pour d’autres pairs</translation>
     </message>
     <message>
         <source>this device is not connected to the network</source>
@@ -7114,6 +7450,10 @@
     <message>
         <source>this, {id}</source>
         <translation>celui-ci, {id}</translation>
+    </message>
+    <message>
+        <source>time in the mesh</source>
+        <translation>temps dans le maillage</translation>
     </message>
     <message numerus="yes">
         <source>to %n peers</source>
@@ -7132,8 +7472,28 @@
         <translation>nous l’a dit</translation>
     </message>
     <message>
+        <source>too few messages when it left the mesh</source>
+        <translation>trop peu de messages quand il a quitté le maillage</translation>
+    </message>
+    <message>
+        <source>too few messages while in the mesh</source>
+        <translation>trop peu de messages dans le maillage</translation>
+    </message>
+    <message>
         <source>too many connections are open already</source>
         <translation>trop de connexions sont déjà ouvertes</translation>
+    </message>
+    <message>
+        <source>too many connections at once</source>
+        <translation>trop de connexions à la fois</translation>
+    </message>
+    <message>
+        <source>too many connections from one address</source>
+        <translation>trop de connexions d’une même adresse</translation>
+    </message>
+    <message>
+        <source>too much waited to be sent to it</source>
+        <translation>trop de données attendaient de lui être envoyées</translation>
     </message>
     <message>
         <source>true or false</source>
@@ -7214,6 +7574,10 @@
     <message>
         <source>your clock was {furthest} ahead</source>
         <translation>votre horloge avançait de {furthest}</translation>
+    </message>
+    <message>
+        <source>{address} could not be reached: {why}.</source>
+        <translation>{address} n’a pas pu être joint&#xa0;: {why}.</translation>
     </message>
     <message>
         <source>{answers}, but something is wrong. {reason}</source>
@@ -7322,6 +7686,10 @@
     <message>
         <source>{members}: {names}</source>
         <translation>{members}&#xa0;: {names}</translation>
+    </message>
+    <message>
+        <source>{meshed} of {all} topics in the mesh, {shared} shared</source>
+        <translation>dans le maillage pour {meshed} sujets sur {all}, {shared} en commun</translation>
     </message>
     <message>
         <source>{messages}, {shown} shown</source>
@@ -7468,6 +7836,14 @@
         <translation>{name} veut discuter avec vous</translation>
     </message>
     <message>
+        <source>{name} was last heard {time} ago.</source>
+        <translation>{name}&#xa0;: dernier signe il y a {time}.</translation>
+    </message>
+    <message>
+        <source>{name} was not heard since the start.</source>
+        <translation>{name}&#xa0;: aucun signe depuis le démarrage.</translation>
+    </message>
+    <message>
         <source>{name} withdrew the request</source>
         <translation>{name} a retiré sa demande</translation>
     </message>
@@ -7580,6 +7956,10 @@
         <translation>{number} manquants</translation>
     </message>
     <message>
+        <source>{number} ms</source>
+        <translation>{number}&#xa0;ms</translation>
+    </message>
+    <message>
         <source>{number} new</source>
         <translation>{number} nouveaux</translation>
     </message>
@@ -7602,6 +7982,10 @@
     <message>
         <source>{number} s</source>
         <translation>{number}&#xa0;s</translation>
+    </message>
+    <message>
+        <source>{number} {why}</source>
+        <translation>{number} {why}</translation>
     </message>
     <message>
         <source>{old} is now called {new}</source>
@@ -7712,8 +8096,32 @@
         <translation>{store} n’a pas répondu</translation>
     </message>
     <message>
+        <source>{store} returned it at {time}.</source>
+        <translation>{store} l’a renvoyé (heure&#xa0;: {time}).</translation>
+    </message>
+    <message>
+        <source>{time} ago</source>
+        <translation>il y a {time}</translation>
+    </message>
+    <message>
         <source>{time}, shown now</source>
         <translation>{time}, affichée maintenant</translation>
+    </message>
+    <message>
+        <source>{trip}, measured {time} ago</source>
+        <translation>{trip}, mesuré il y a {time}</translation>
+    </message>
+    <message>
+        <source>{way}; dialled again when it is lost</source>
+        <translation>{way}&#x202f;; rouverte quand elle est perdue</translation>
+    </message>
+    <message numerus="yes">
+        <source>{what} (%n times)</source>
+        <comment>{what} (%n time)</comment>
+        <translation>
+            <numerusform>{what} (%n fois)</numerusform>
+            <numerusform>{what} (%n fois)</numerusform>
+        </translation>
     </message>
     <message>
         <source>{whose}: {time}, {day}</source>

@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
+from engine.core.ids import ConversationId
 from ui.translate import tr
 from ui.window.layout import Mode
 
@@ -31,6 +32,8 @@ class Commands(QObject):
         menu.add(tr("Search everything"), ("Ctrl+K",), window.search.open, icon_name="search")
         menu.addSeparator()
         menu.add(tr("Your profile"), (), self.profile, icon_name="person")
+        menu.add(tr("Network"), ("Ctrl+Shift+N",), self.network, icon_name="network")
+        window.strip.network_requested.connect(self.network)
         if window.settings.is_offered:
             menu.add(tr("Settings"), ("Ctrl+,",), window.settings.open, icon_name="settings")
         window.backups.offer(menu, window.first_start)
@@ -84,6 +87,14 @@ class Commands(QObject):
 
     def stores(self) -> None:
         self._open_section("network", self._window.flows.stores)
+
+    def network(self) -> None:
+        def here() -> ConversationId | None:
+            conversation = self._window.pane.conversation
+            return None if conversation is None else conversation.conversation_id
+
+        if self._has_identity():
+            self._window.flows.network(here)
 
     def _open_section(self, section: str, otherwise: Callable[[], None]) -> None:
         """``otherwise``: in a window that has no settings page."""

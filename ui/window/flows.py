@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.contacts import CONTACT_PREFIX
+from engine.core.ids import ConversationId
 from engine.core.links import OWN_SCHEME
 from engine.events import ConversationView
 from engine.history_views import StoresChanged
@@ -35,7 +36,6 @@ from ui.window.one_sheet import OneSheet
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
-    from engine.core.ids import ConversationId
     from ui.dialogs.stores import StoresList
 
 
@@ -197,6 +197,15 @@ class Flows(QObject):
         )
         self.stores_changed.connect(stores.show_event)
         return stores
+
+    def network(self, here: Callable[[], ConversationId | None]) -> None:
+        """``here``: the conversation that is open."""
+        from ui.network.sheet import NetworkSheet  # noqa: PLC0415 - seldom wanted, as above
+
+        async def flow() -> None:
+            await self._ask(NetworkSheet(self._engine, here, self._now, self._window))
+
+        self._start(tr("show the network"), flow)
 
     def how_it_works(self, version: str) -> None:
         async def flow() -> None:

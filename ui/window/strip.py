@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPointF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QWidget
 
 from engine.events import ConnectionLevel, ConnectionView, ConversationView
@@ -70,6 +70,9 @@ class _Divider(QFrame):
 
 
 class StatusStrip(Area):
+    network_requested = Signal()
+    """The words about the connection were clicked; the menu and a key lead there, too."""
+
     def __init__(self) -> None:
         super().__init__("panel", edges=("top",))
         self.setAccessibleName(tr("Status"))
@@ -87,6 +90,8 @@ class StatusStrip(Area):
         self._before_reason = _Divider()
         self._row.addWidget(self._before_reason)
         self._row.addWidget(self._reason)
+        for part in (self._dot, self._link, self._reason):
+            part.setCursor(Qt.CursorShape.PointingHandCursor)
         self._dividers: list[tuple[_Divider, Text]] = []
         asking = ElidedText(face="caption", colour="warn", strong=True)
         waiting = ElidedText(face="caption", colour="ink2")
@@ -143,6 +148,14 @@ class StatusStrip(Area):
             text.setText(words)
             text.setVisible(bool(number))
             divider.setVisible(bool(number))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        about_connection = (self._dot, self._link, self._reason)
+        if event.button() is Qt.MouseButton.LeftButton and (
+            self.childAt(event.position().toPoint()) in about_connection
+        ):
+            self.network_requested.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

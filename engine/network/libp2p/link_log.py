@@ -46,7 +46,7 @@ class LinkLog:
 
     def events(self) -> tuple[LinkEvent, ...]:
         """Newest first."""
-        every = (*self._happened, *self._in_vain.values())
+        every = (*reversed(self._happened), *reversed(self._in_vain.values()))
         return tuple(sorted(every, key=lambda event: event.at_ms, reverse=True))
 
     def connected(self, peer_id: PeerId, address: Multiaddr, *, outbound: bool) -> None:

@@ -47,6 +47,7 @@ from engine.core.history.queries import (
     HistoryInput,
     HistoryMessage,
     HistoryTransition,
+    Page,
     PressureChanged,
     QueryEnded,
     QueryStarted,
@@ -376,6 +377,8 @@ class Backfill:
 
     async def _ask(self, ask: Ask) -> None:
         outcome = await self._network.perform(ask)
+        if isinstance(outcome, Page):
+            self._stores.returned(ask.store, (each.message_hash for each in outcome.messages))
         self._asks.pop(ask.ask_id, None)
         self._put(Answered(ask.ask_id, outcome))
 

@@ -7,7 +7,7 @@ of one conversation, ``stores`` keeps the list of Stores.
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -25,6 +25,7 @@ from engine.core.ids import ContentTopic, ConversationId, UnixMs
 from engine.core.records import GroupRecord
 from engine.core.sds.vocabulary import AskStore
 from engine.history_views import HistoryView, StoreTestView, StoreView
+from engine.inspection_views import StoreReturned
 from engine.network.owned_tasks import OwnedTasks
 from engine.network_views import StorePast
 from engine.runtime.conversation_runner import ConversationRunner
@@ -239,6 +240,9 @@ class HistoryService:
 
     def stores_past(self) -> Sequence[StorePast]:
         return self._stores.past()
+
+    def returned_by(self, hashes: Iterable[bytes]) -> tuple[StoreReturned, ...]:
+        return self._stores.returned_by(hashes)
 
     async def add_store(self, multiaddr: str) -> None:
         await self._stores.add(multiaddr)

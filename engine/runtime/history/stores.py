@@ -12,7 +12,7 @@ nothing missing after the device was offline.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ from engine.core.errors import (
 )
 from engine.core.history.progress import MAX_STORES, StoreRecord, StoreRef
 from engine.core.history.queries import Candidate, End, StoreEnded, StoreNote
-from engine.core.ids import ContentTopic, UnixMs
+from engine.core.ids import ContentTopic, UnixMs, WakuHash
 from engine.core.ports import ProfileStore, PutStore, RemoveStore, StoreWrite
 from engine.core.problems import EntriesRefused, MessagesOmitted, QueryFailed, StoreProblem
 from engine.events import EngineEvent
@@ -39,6 +39,7 @@ from engine.history_views import (
     StoreTestView,
     StoreView,
 )
+from engine.inspection_views import StoreReturned
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.stores.port import FoundStore, StoreNetwork
 from engine.network_views import StorePast, StoreResult
@@ -47,6 +48,8 @@ from engine.persistence.storage_thread import StorageThread
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
 FAILED_LAST_MS: Final = 60_000
+MOST_RETURNED: Final = 4_096
+"""Copies of which is known who returned them; the oldest are forgotten."""
 MOST_RESULTS: Final = 32
 """Of each Store."""
 TELLING_MESSAGES: Final = 50
@@ -86,6 +89,8 @@ class StoreRegistry:
         self._tests: dict[str, StoreTestView] = {}
         self._results: dict[StoreRef, deque[StoreResult]] = {}
         """Of the last queries and tests, since the program started."""
+        self._returned: dict[bytes, dict[StoreRef, UnixMs]] = {}
+        """Which Stores returned which copies, and when, by the copy's hash."""
 
     # --- on disk --------------------------------------------------------------------------------
 
@@ -334,6 +339,25 @@ class StoreRegistry:
         )
         while len(self._health) > 4 * MAX_STORES:
             del self._health[next(iter(self._health))]
+
+    def returned(self, store: StoreRef, hashes: Iterable[WakuHash]) -> None:
+        """The Store answered with copies that have these hashes."""
+        now_ms, known = self._clock_ms(), self._returned
+        for waku_hash in hashes:
+            known.setdefault(waku_hash, {})[store] = now_ms
+        while len(known) > MOST_RETURNED:
+            del known[next(iter(known))]
+
+    def returned_by(self, hashes: Iterable[bytes]) -> tuple[StoreReturned, ...]:
+        """Who returned any of these copies."""
+        last: dict[StoreRef, UnixMs] = {}
+        for waku_hash in hashes:
+            for store, at_ms in self._returned.get(waku_hash, {}).items():
+                last[store] = max(at_ms, last.get(store, at_ms))
+        return tuple(
+            StoreReturned(address=self.address_of(store), at_ms=at_ms)
+            for store, at_ms in last.items()
+        )
 
     # --- views ----------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ is read while nobody looks.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -15,7 +15,7 @@ from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord
 from engine.delivery_views import MOST_IN_PAGE, DeliveryPage
 from engine.history_views import StoreView
-from engine.inspection_views import Figures, MessageInspection
+from engine.inspection_views import Figures, MessageInspection, StoreReturned
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.inspection.delivery import (
@@ -52,11 +52,13 @@ class Inspection:
         conversations: Conversations,
         *,
         stores: Callable[[], Sequence[StoreView]],
+        returned_by: Callable[[Iterable[bytes]], tuple[StoreReturned, ...]],
         counters: Callable[[], Mapping[str, int]],
     ) -> None:
         self._context = context
         self._conversations = conversations
         self._stores = stores
+        self._returned_by = returned_by
         self._counters = counters
         self._histories = Histories()
 
@@ -152,4 +154,5 @@ class Inspection:
             copies=context.copies,
             shown=context.files.shown,
             looked_ms=context.clock.steady_ms(),
+            returned_by=self._returned_by,
         )

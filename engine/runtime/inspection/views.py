@@ -3,7 +3,7 @@
 Two kinds of conversation, two functions: SDS carries groups and open channels, MVDS carries pairs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,6 +31,7 @@ from engine.inspection_views import (
     Occasion,
     PartView,
     SentBy,
+    StoreReturned,
     WantedView,
     Whereabouts,
 )
@@ -66,6 +67,8 @@ class Looking(Struct, frozen=True, kw_only=True):
     shown: Callable[[MessageView], MessageView]
     """Completes a row by what is known of its file."""
     looked_ms: UnixMs
+    returned_by: Callable[[Iterable[bytes]], tuple[StoreReturned, ...]] = lambda _hashes: ()
+    """Which Stores returned copies with these hashes."""
 
 
 def channel_inspection(
@@ -103,6 +106,7 @@ def channel_inspection(
         named_by=tuple(_link(each, members, about) for each in facts.named_by),
         named_by_complete=facts.named_by_complete,
         waits_for=_waits_for(facts),
+        returned_by=_returned_by(looking, about.conversation_id, hint),
         wanted=None if facts.missing is None or facts.entry else _wanted(facts.missing),
         sds=sds_view(facts.read, about, hint) if facts.read else None,
         parts=facts.read.parts if facts.read else (),
@@ -132,6 +136,7 @@ def pair_inspection(looking: Looking, about: ContactRecord, facts: MvdsFacts) ->
         copies_omitted=omitted,
         copies_since_ms=looking.copies.since_ms(saved_ms),
         again=_again_in_pair(facts) if is_own else None,
+        returned_by=_returned_by(looking, about.conversation_id, None),
         holders=pair_holder_views(row, members, looking.own_id) if is_own else (),
         mvds=_mvds_view(looking.message_id, about, facts),
         parts=(PartView(name="body", size=len(body.body)),) if body else (),
@@ -191,6 +196,15 @@ def _copies(
         is_first = place == 0 and are_all
         views.append(_copy_view(copy, number, is_first=is_first, is_noted_first=place == 0))
     return tuple(views), noted.omitted
+
+
+def _returned_by(
+    looking: Looking, conversation_id: ConversationId, hint: bytes | None
+) -> tuple[StoreReturned, ...]:
+    """By the copies whose hashes are known here: the one that came, and those that went out."""
+    copies = looking.copies.of(conversation_id, looking.message_id).kept
+    hashes = {copy.waku_hash for copy in copies}
+    return looking.returned_by(hashes | {hint} if hint else hashes)
 
 
 def _copy_view(copy: Copy, number: int, *, is_first: bool, is_noted_first: bool) -> CopyView:

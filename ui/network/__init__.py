@@ -1,0 +1,1 @@
+"""The network view: peers, health of Stores and service nodes, and what happened."""
