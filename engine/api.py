@@ -75,8 +75,8 @@ class Groups(Protocol):
     ) -> None:
         """Hide or show a member's messages, on this device and in this group only.
 
-        They are still received and kept, and the member is not notified.  Raises LocalProtocolError
-        for a one-to-one conversation and for ourselves.
+        They are still received and kept; the member is not told.  Raises LocalProtocolError for a
+        pair and for ourselves.
         """
 
     async def show_flood(
@@ -591,13 +591,11 @@ class ChatEngine(Protocol):
     async def set_clock_offset(self, offset_ms: int | None) -> None:
         """Add an offset in milliseconds to the system's time; None removes it.
 
-        It is dropped when the system's time is set.  Raises ConfigError for more than a hundred
-        years.
+        It is dropped when the system's time is set.  Raises ConfigError beyond a hundred years.
         """
 
     def connection(self) -> ConnectionView: ...
 
     def counters(self) -> Mapping[str, int]: ...
 
-    def network(self) -> NetworkView:
-        """Peers, service nodes, Stores and what happened, made anew at each call."""
+    def network(self) -> NetworkView: ...
