@@ -75,8 +75,7 @@ class Groups(Protocol):
     ) -> None:
         """Hide or show a member's messages, on this device and in this group only.
 
-        They are still received and kept; the member is not told.  Raises LocalProtocolError for a
-        pair and for ourselves.
+        They are still received and kept.  Raises LocalProtocolError for a pair and for ourselves.
         """
 
     async def show_flood(

@@ -163,6 +163,7 @@ def test_it_follows_the_message_that_is_chosen_and_the_links_of_the_graph() -> N
             await shown
             assert panel.found.message_id == "gone"
             assert "Not here; it is looked for" in words(panel)
+            assert f"from {gone.sender_name}, as is claimed" in panel.excerpt.whole_text()
 
     played(scenario)
 

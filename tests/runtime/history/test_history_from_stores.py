@@ -36,6 +36,12 @@ async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> 
     (store,) = bob.engine.history.stores()
     assert (store.origin, store.health) == (StoreOrigin.FOUND, StoreHealth.GOOD)
     assert store.messages >= MANY
+    (past_of_store,) = bob.engine.network().stores
+    assert past_of_store.store == store
+    assert any(result.is_complete and result.messages for result in past_of_store.results)
+    newest = (await bob.engine.timeline.latest_page(past.group)).messages[-1]
+    found = await bob.engine.inspection.message(past.group, newest.position.message_id)
+    assert [each.address for each in found.returned_by] == [store.multiaddr]
     await bob.stop()
     await node.stop()
 
