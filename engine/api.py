@@ -41,6 +41,7 @@ from engine.events import (
     OwnClockView,
     SearchIndexed,
 )
+from engine.fault_views import Faults
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.inspection_views import Figures, MessageInspection
 from engine.network_views import NetworkView
@@ -556,6 +557,9 @@ class ChatEngine(Protocol):
 
     @property
     def search(self) -> Search: ...
+
+    @property
+    def faults(self) -> Faults: ...
 
     @property
     def inspection(self) -> Inspection: ...

@@ -23,6 +23,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.problems import ConnectionReason, FailureReason, NodeTrouble
+from engine.fault_views import FaultsChanged
 from engine.file_views import FileProgressed, FileView
 from engine.history_views import HistoryChanged, LostView, StoresChanged
 
@@ -579,6 +580,7 @@ EngineEvent: TypeAlias = (
     | HistoryChanged
     | StoresChanged
     | SearchIndexed
+    | FaultsChanged
 )
 
 Listener: TypeAlias = Callable[[EngineEvent], None]

@@ -31,6 +31,7 @@ from engine.events import (
     TimelineChanged,
     TypingChanged,
 )
+from engine.fault_views import FaultsChanged
 from engine.file_views import FileProgressed
 from engine.history_views import HistoryChanged, StoresChanged
 
@@ -58,6 +59,7 @@ class EngineBridge(QObject):
     history_changed = Signal(HistoryChanged)
     stores_changed = Signal(StoresChanged)
     search_indexed = Signal(SearchIndexed)
+    faults_changed = Signal(FaultsChanged)
 
     def __init__(self, engine: ChatEngine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -116,5 +118,7 @@ class EngineBridge(QObject):
                 self.stores_changed.emit(event)
             case SearchIndexed():
                 self.search_indexed.emit(event)
+            case FaultsChanged():
+                self.faults_changed.emit(event)
             case _:
                 assert_never(event)

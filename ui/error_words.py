@@ -41,6 +41,9 @@ _MAX_NAME: Final = 60
 
 
 _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
+    CommandRefusal.TOO_MANY_FAULTS: lambda: tr(
+        "Too many conversations have faults on purpose. Stop some first."
+    ),
     CommandRefusal.NO_CONVERSATION: lambda: tr("There is no such conversation any more."),
     CommandRefusal.NOT_ANSWERED: lambda: tr("They have not answered your request yet."),
     CommandRefusal.ACCEPT_FIRST: lambda: tr("Accept their request first."),

@@ -36,6 +36,8 @@ class CommandRefusal(StrEnum):
     NOTHING_TO_ACCEPT = "nothing_to_accept"
     NOTHING_TO_DECLINE = "nothing_to_decline"
     NOTHING_TO_WITHDRAW = "nothing_to_withdraw"
+    TOO_MANY_FAULTS = "too_many_faults"
+    """So many conversations have faults on purpose already."""
     NOT_KEPT = "not_kept"
     """One of the two messages of a fork is not kept any more."""
     NO_MESSAGE = "no_message"

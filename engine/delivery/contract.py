@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+READABLE_VERSIONS: Final = (1, 2)
+"""Version 1 has no ``fault``, and is otherwise the same."""
 
 INT16: Final = 2**15 - 1
 INT32: Final = 2**31 - 1
@@ -63,6 +65,7 @@ class Kind(StrEnum):
     STOPPED = "stopped"
     SNAPSHOT = "snapshot"
     GAP = "gap"
+    FAULT = "fault"
 
 
 KIND_TEXTS: Final[Mapping[Kind, str]] = {
@@ -102,6 +105,12 @@ KIND_TEXTS: Final[Mapping[Kind, str]] = {
     Kind.STARTED: "Recording begins or goes on, in this file.",
     Kind.STOPPED: "Recording ends in order.  Without it the process died, or a new file was begun.",
     Kind.SNAPSHOT: "`log_snapshot` of this channel was written; `amount`: how many messages.",
+    Kind.FAULT: (
+        "Somebody tries a bad network on this device, on purpose.  With a channel: what was done to"
+        " a copy, `detail` says what and `_out` or `_in` which way: `lost`, `delayed` (by `amount`"
+        " ms), `doubled`, `held`, `overflowed`.  Without one: faults have `begun`, changed or"
+        " `ended`, or the clock was put `clock_ahead` or `clock_back` by `amount` ms, 0 = right."
+    ),
     Kind.GAP: "`amount` rows were dropped here, because the disk did not keep up.",
 }
 

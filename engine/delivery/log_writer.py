@@ -179,7 +179,8 @@ class LogWriter:
             app_version=header.app_version,
             network=header.network,
         )
-        return owner == self._owner and not is_full
+        is_current = header.schema_version == SCHEMA_VERSION
+        return owner == self._owner and is_current and not is_full
 
     def _create(self, number: int) -> sqlite3.Connection:
         self._number = number

@@ -20,7 +20,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from engine.core.errors import StorageError
-from engine.core.ids import ParticipantId, UnixMs
+from engine.core.ids import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.ports import StoreWrite
 from engine.core.records import LoggedMessage, MemberRecord
 from engine.delivery.contract import Kind, Via
@@ -158,6 +158,34 @@ class Recorder:
             self._put(partial(self._book.members, which, members))
             call = partial(self._book.snapshot, which, logged)
             self._put(partial(call, at_ms=self._now_ms(), mono_ns=time.monotonic_ns()))
+
+    def fault(  # noqa: PLR0913 - keyword-only: all that is known of it
+        self,
+        what: str,
+        *,
+        which: Which | None = None,
+        message_id: MessageId | None = None,
+        waku_hash: WakuHash | None = None,
+        wire_bytes: int | None = None,
+        amount: int | None = None,
+    ) -> None:
+        """Something was done on purpose, to a copy of this conversation or to the whole profile."""
+        if self._book is None:
+            return
+        at_ms, mono_ns = self._now_ms(), time.monotonic_ns()
+        if which is None:
+            call = partial(self._book.note, Kind.FAULT, amount=amount, detail=what)
+        else:
+            call = partial(
+                self._book.fault,
+                which,
+                what,
+                message_id=message_id,
+                waku_hash=waku_hash,
+                wire_bytes=wire_bytes,
+                amount=amount,
+            )
+        self._put(partial(call, at_ms=at_ms, mono_ns=mono_ns))
 
     def _note(self, kind: Kind) -> None:
         if self._book is not None:

@@ -144,6 +144,31 @@ class RowBuilder:
         channel.mono_ns = mono_ns
         channel.add(Kind.STORE_QUERY, at_ms, attempt=query, amount=hashes, detail=end)
 
+    def fault(  # noqa: PLR0913 - keyword-only: all that is known of it
+        self,
+        which: Which,
+        what: str,
+        *,
+        message_id: MessageId | None,
+        waku_hash: WakuHash | None,
+        wire_bytes: int | None,
+        amount: int | None,
+        at_ms: UnixMs,
+        mono_ns: int,
+    ) -> None:
+        """Something was done to a copy on purpose."""
+        channel = self._channel(which)
+        channel.mono_ns = mono_ns
+        channel.add(
+            Kind.FAULT,
+            at_ms,
+            message_id,
+            waku_hash=waku_hash,
+            wire_bytes=wire_bytes,
+            amount=amount,
+            detail=what,
+        )
+
     def note(
         self,
         kind: Kind,

@@ -26,6 +26,7 @@ from engine.delivery.check import problem_of
 from engine.delivery.contract import (
     DELIVERY_EVENT,
     LOG_TABLES,
+    READABLE_VERSIONS,
     SCHEMA_VERSION,
     Column,
     Table,
@@ -273,7 +274,7 @@ class LogReader:
         if application != APPLICATION_ID:
             raise DeliveryLogError(self.path, "not_a_log", "this is no delivery log")
         ((version,),) = self._all("PRAGMA user_version")
-        if version != SCHEMA_VERSION:
+        if version not in READABLE_VERSIONS:
             raise DeliveryLogError(
                 self.path,
                 "version",
@@ -294,10 +295,10 @@ class LogReader:
         bare = Table(name="log", text="", key=(), columns=HEADER_COLUMNS)
         problem = problem_of(bare, values)
         version, log_id, participant, key_id, app_version, network = values
-        if problem or version != SCHEMA_VERSION:
+        if problem or not isinstance(version, int) or version not in READABLE_VERSIONS:
             raise DeliveryLogError(self.path, "corrupt", f"its header is wrong: {problem}")
         return LogHeader(
-            schema_version=SCHEMA_VERSION,
+            schema_version=version,
             log_id=str(log_id),
             participant=str(participant),
             key_id=str(key_id),

@@ -12,6 +12,7 @@ session from the store.  Every caller gets a result or an error.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -48,6 +49,7 @@ from engine.events import (
 from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.commit_batch import CommitBatch
 from engine.runtime.event_publisher import EventPublisher, in_log_order
+from engine.runtime.fault_bench import Direction, PassingCopy
 from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
 from engine.runtime.outgoing import Outgoing
 from engine.runtime.recorded_queries import record_batch
@@ -152,13 +154,27 @@ class ConversationRunner:
         no precheck: the message is queued, and the result is False.
         """
         if self._session is None:
-            self.offer(MessageArrived(message, waku_hash))
+            self._take_in(MessageArrived(message, waku_hash), message, waku_hash)
             return False
         checked = self._session.precheck(message, waku_hash)
         if checked is None:
             return False
-        self.offer(EnvelopeArrived(checked))
+        self._take_in(EnvelopeArrived(checked), message, waku_hash)
         return True
+
+    def _take_in(self, arrived: JobInput, message: WakuMessage, waku_hash: WakuHash) -> None:
+        """Queue what came, unless it is lost or delayed on purpose."""
+        faults = self._context.faults
+        if faults is not None and faults.is_on:
+            copy = PassingCopy(
+                direction=Direction.IN,
+                size=len(message.payload),
+                go_on=partial(self.offer, arrived),
+                waku_hash=waku_hash,
+            )
+            if not faults.lets_pass(self.record, copy):
+                return
+        self.offer(arrived)
 
     async def feed(self, inputs: Sequence[JobInput]) -> None:
         """Feed messages from Stores, in order.  Returns once all results are durable."""

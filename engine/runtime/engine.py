@@ -44,6 +44,7 @@ from engine.runtime.conversations import Conversations
 from engine.runtime.dependencies import NO_IDENTITY, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.event_bus import EventBus
 from engine.runtime.event_publisher import LONGEST_MUTE_MS
+from engine.runtime.fault_bench import FaultBench
 from engine.runtime.files.book import FileBook
 from engine.runtime.files.service import Files
 from engine.runtime.groups import Groups
@@ -102,6 +103,15 @@ class Engine:
         self._services: ProfileServices | None = None
         self._online = False
         self._files = FileBook()
+        self._fault_bench = FaultBench(
+            self._clock,
+            counters=self._counters,
+            publish=self._publish,
+            knows=self._conversations.__contains__,
+            random_unit=parts.entropy.random_unit,
+            recorder=parts.recorder,
+        )
+        self._fault_bench.changed = self._faults_changed
         self._mute_ends = MuteEnds(self._conversations, self._clock, self._counters)
 
     # --- life ---------------------------------------------------------------------------------
@@ -126,6 +136,7 @@ class Engine:
         """
         if self._recording is not None:
             self._recording.stopping()
+        await self._fault_bench.stop_bench()
         if self._history is not None:
             await self._history.stop()
         await self._conversations.stop()
@@ -160,6 +171,7 @@ class Engine:
             publish=self._publish,
             counters=self._counters,
             copies=CopyNotes(self._clock.steady_ms),
+            faults=self._fault_bench,
             recorder=self._parts.recorder,
             mentions_when_muted=self._parts.mentions_when_muted,
             files=self._files,
@@ -223,7 +235,7 @@ class Engine:
                 random_unit=self._parts.entropy.random_unit,
                 publish=self._publish,
                 counters=self._counters,
-                online=lambda: self._online,
+                online=self._can_fetch,
                 config=self._parts.history,
                 clock=self._clock,
                 recorder=self._parts.recorder,
@@ -261,6 +273,15 @@ class Engine:
             self._recording.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
 
+    def _can_fetch(self) -> bool:
+        """From Stores: not while the network is cut off on purpose."""
+        return self._online and not self._fault_bench.cuts_off_everything
+
+    def _faults_changed(self) -> None:
+        self._clock_watch.look()
+        if self._history is not None:
+            self._history.online_changed()
+
     # --- facets -------------------------------------------------------------------------------
 
     @property
@@ -290,6 +311,10 @@ class Engine:
     @property
     def search(self) -> Search:
         return self._started_services.search
+
+    @property
+    def faults(self) -> FaultBench:
+        return self._fault_bench
 
     @property
     def inspection(self) -> Inspection:

@@ -13,6 +13,7 @@ from functools import partial
 from engine.core.errors import ChatError, StorageError
 from engine.core.mvds.vocabulary import LoadRecords
 from engine.network.transport import Receipt
+from engine.runtime.fault_bench import Direction, PassingCopy
 from engine.runtime.job_queue import JobQueue
 from engine.runtime.publish_queue import PublishQueue
 from engine.runtime.recorded_queries import record_copy
@@ -78,13 +79,35 @@ class Outgoing:
 
     async def _send(self, send: Publish | Load) -> None:
         if isinstance(send, Publish):
-            await self._publish(send)
+            if self._goes_now(send):
+                await self._publish(send)
             return
         loaded = await self._context.storage.run(
             read, self._context.store, self._record().conversation_id, send
         )
         if loaded is not None:
             self._jobs.put(loaded)
+
+    def _goes_now(self, send: Publish) -> bool:
+        """Whether it is neither lost nor delayed on purpose."""
+        faults = self._context.faults
+        if faults is None or not faults.is_on:
+            return True
+        copy = PassingCopy(
+            direction=Direction.OUT,
+            size=len(send.message.payload),
+            go_on=lambda: faults.send(self._publish_late(send)),
+            message_id=next(iter(send.message_ids), send.repairs),
+            doubles=False,  # The same bytes twice are one message to the network.
+        )
+        return faults.lets_pass(self._record(), copy)
+
+    async def _publish_late(self, publish: Publish) -> None:
+        try:
+            await self._publish(publish)
+        except ChatError as error:
+            self._context.counters.add("runner.publish_failed")
+            logger.warning("could not publish", extra={"error": type(error).__name__})
 
     async def _publish(self, publish: Publish) -> None:
         receipt = await self._context.transport.publish(publish.message)

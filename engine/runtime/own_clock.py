@@ -72,6 +72,8 @@ class OwnClock:
         self._told_ms = 0
         self._dropped: StoredOffset | None = None
         self.stored: StoredOffset | None = None
+        self.skew_ms = 0
+        """Added on purpose, to try what a wrong clock does; never kept."""
 
     def steady_ms(self) -> UnixMs:
         """Steady time for timers: it never goes back."""
@@ -116,7 +118,7 @@ class OwnClock:
     @property
     def _stored_ms(self) -> int:
         stored = self.stored
-        return 0 if stored is None else stored.offset_ms
+        return self.skew_ms + (0 if stored is None else stored.offset_ms)
 
     def _look(self) -> UnixMs:
         system_ms = self._system_ms()

@@ -127,7 +127,7 @@ def make_profile_services(
         book=context.files,
         settings=begin.files,
         entropy=begin.entropy,
-        online=begin.online,
+        online=lambda: begin.online() and not _is_cut_off(context),
         service_nodes=begin.service_nodes,
     )
     people = People(contacts, conversations, context, maintenance)
@@ -149,3 +149,8 @@ def make_profile_services(
         inbox=RequestInbox(people, begin.identity, context.counters),
         context=context,
     )
+
+
+def _is_cut_off(context: RunnerContext) -> bool:
+    """On purpose, from everybody."""
+    return context.faults is not None and context.faults.cuts_off_everything

@@ -12,6 +12,7 @@ from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.fault_bench import FaultBench
 from engine.runtime.files.book import FileBook
 from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.load_order import LoadOrder
@@ -31,6 +32,8 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     counters: Counters
     copies: CopyNotes
     """Which copies were handed to the network, for whoever looks into a message."""
+    faults: FaultBench | None = None
+    """Makes the network bad on purpose; None: it cannot be made so."""
     load_order: LoadOrder = field(default_factory=LoadOrder)
     stores_reachable: Callable[[], bool] = lambda: False
     """Whether any Store can be asked."""

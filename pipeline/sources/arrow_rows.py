@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.delivery.check import problem_of
-from engine.delivery.contract import SCHEMA_VERSION, Column, Table, Type
+from engine.delivery.contract import READABLE_VERSIONS, Column, Table, Type
 from pipeline.schema import arrow_schema
 
 PROBLEM: Final = "problem"
@@ -193,7 +193,7 @@ def _problem(table: Table, row: tuple[object, ...] | None) -> str | None:
     if row is None:
         return "row.unreadable"
     problem = problem_of(table, row)
-    if problem is None and row[0] != SCHEMA_VERSION:
+    if problem is None and row[0] not in READABLE_VERSIONS:
         return "schema_version.range"
     return problem
 
@@ -239,7 +239,7 @@ def _masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
 
 def _integer_masks(column: Column, values: pa.Array) -> list[tuple[pa.Array, str]]:
     if column.name == "schema_version":
-        return [(pc.not_equal(values, SCHEMA_VERSION), "range")]
+        return [(pc.invert(pc.is_in(values, pa.array(READABLE_VERSIONS, values.type))), "range")]
     bounds = pc.min_max(values).as_py()
     if column.minimum <= bounds["min"] and bounds["max"] <= column.maximum:
         return []

@@ -297,3 +297,15 @@ def test_no_flipped_bytes_get_anything_but_rows_or_an_error(
             assert error.reason in {"not_a_log", "corrupt", "version", "unreadable"}  # noqa: PT017
     finally:
         shutil.rmtree(place)
+
+
+def test_a_log_of_an_earlier_version_is_read_and_not_continued(tmp_path: Path) -> None:
+    path = _log(tmp_path)
+    _sql("PRAGMA user_version = 1", "UPDATE log SET schema_version = 1")(path)
+    with LogReader(path) as log:
+        assert log.header.schema_version == 1
+        assert log.last_seq() > 0
+        before = log.last_seq()
+    assert _log(tmp_path) != path
+    with LogReader(path) as log:
+        assert log.last_seq() == before

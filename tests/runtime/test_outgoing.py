@@ -45,7 +45,9 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
     counters = Counters()
     network = SimpleNamespace(publish=publish)
     notes = CopyNotes(lambda: UnixMs(7))
-    context = SimpleNamespace(counters=counters, transport=network, recorder=None, copies=notes)
+    context = SimpleNamespace(
+        counters=counters, transport=network, recorder=None, copies=notes, faults=None
+    )
     jobs = JobQueue(counters)
     outgoing = Outgoing(
         cast("RunnerContext", context),

@@ -5280,6 +5280,10 @@
         <translation>Aujourd’hui</translation>
     </message>
     <message>
+        <source>Too many conversations have faults on purpose. Stop some first.</source>
+        <translation>Trop de conversations ont des pannes volontaires. Arrêtez-en d’abord quelques-unes.</translation>
+    </message>
+    <message>
         <source>Too many wrong passphrases. Try again in {detail} seconds.</source>
         <translation>Trop de phrases secrètes erronées. Réessayez dans {detail}&#xa0;secondes.</translation>
     </message>

@@ -1,0 +1,278 @@
+"""Makes the network of this device bad on purpose.  Implements ``engine.fault_views.Faults``.
+
+Each copy that a conversation sends or receives passes here, once, while any fault is on; while none
+is, a runner sees ``is_on`` False and goes on.  ``engine.core.fault_bench`` decides; this module has
+the clock, the timer, the counters and the delivery log.
+
+A copy that is lost here was never with the network, so nobody is told that it was sent.  SDS and
+MVDS send it again, as after any loss.  Files apart from their messages and Stores are cut off only
+where everything is.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+from engine.core.counters import Counters
+from engine.core.errors import CommandError, CommandRefusal, InputError, InputFlaw
+from engine.core.fault_bench import (
+    Course,
+    Fate,
+    FaultLink,
+    FaultRule,
+    Phase,
+    Preset,
+    WaitingRoom,
+    phases_of,
+)
+from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
+from engine.delivery.recorder import Recorder
+from engine.events import EngineEvent
+from engine.fault_views import FaultsChanged, FaultsView, FaultView
+from engine.runtime.own_clock import OwnClock
+from engine.runtime.recorded_queries import which_is
+from engine.session.contract import ConversationRecord
+
+MAX_FAULTS: Final = 64
+MAX_SKEW_MS: Final = 24 * 3_600_000
+_LONGEST_WAIT_S: Final = 60.0
+
+
+class Direction(StrEnum):
+    OUT = "out"
+    IN = "in"
+
+
+class PassingCopy(Struct, frozen=True, kw_only=True):
+    """``go_on`` does with it what would be done with it without the bench."""
+
+    direction: Direction
+    size: int
+    go_on: Callable[[], None]
+    waku_hash: WakuHash | None = None
+    message_id: MessageId | None = None
+    doubles: bool = True
+    """Whether there is any use in a second one."""
+
+
+class _Wish(Struct, frozen=True):
+    course: Course
+    preset: Preset | None
+
+
+class FaultBench:
+    def __init__(  # noqa: PLR0913 - keyword-only: what it acts on
+        self,
+        clock: OwnClock,
+        *,
+        counters: Counters,
+        publish: Callable[[EngineEvent], None],
+        knows: Callable[[ConversationId], bool],
+        random_unit: Callable[[], float],
+        recorder: Recorder | None = None,
+    ) -> None:
+        """``knows``: whether there is this conversation."""
+        self._clock = clock
+        self._counters = counters
+        self._publish = publish
+        self._knows = knows
+        self._random_unit = random_unit
+        self._recorder = recorder
+        self._wishes: dict[ConversationId | None, _Wish] = {}
+        self._links: dict[tuple[ConversationId, Direction], FaultLink[Callable[[], None]]] = {}
+        self._room = WaitingRoom()
+        self._told: dict[ConversationId | None, FaultRule | None] = {}
+        """What listeners know of."""
+        self._counts: Counter[str] = Counter()
+        self._timer: asyncio.TimerHandle | None = None
+        self._sending: set[asyncio.Task[None]] = set()
+        self.is_on = False
+        """Whether copies are to be shown to ``lets_pass``."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when faults begin, change or end."""
+
+    # --- what the user asks for ---------------------------------------------------------------
+
+    def set(self, conversation_id: ConversationId | None, rule: FaultRule) -> None:
+        self._wish(conversation_id, (Phase(rule=rule),), None)
+
+    def start(self, conversation_id: ConversationId | None, preset: Preset) -> None:
+        seed = int(self._random_unit() * 2**31)
+        self._wish(conversation_id, phases_of(preset, seed=seed), preset)
+
+    def _wish(
+        self,
+        conversation_id: ConversationId | None,
+        phases: tuple[Phase, ...],
+        preset: Preset | None,
+    ) -> None:
+        if conversation_id is not None and not self._knows(conversation_id):
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
+        if conversation_id not in self._wishes and len(self._wishes) >= MAX_FAULTS:
+            raise CommandError(CommandRefusal.TOO_MANY_FAULTS)
+        if not self._wishes and not self._clock.skew_ms:
+            self._counts.clear()
+        course = Course(phases, began_ms=self._clock.steady_ms())
+        self._wishes[conversation_id] = _Wish(course, preset)
+        self._note("begun")
+        self._look(told=True)
+
+    def stop(self, conversation_id: ConversationId | None) -> None:
+        if self._wishes.pop(conversation_id, None) is not None:
+            self._note("ended")
+            self._look(told=True)
+
+    def skew(self, skew_ms: int) -> None:
+        if abs(skew_ms) > MAX_SKEW_MS:
+            raise InputError(InputFlaw.OFFSET, given=skew_ms)
+        if skew_ms != self._clock.skew_ms:
+            self._clock.skew_ms = skew_ms
+            self._note("clock_ahead" if skew_ms > 0 else "clock_back", abs(skew_ms))
+            self._look(told=True)
+
+    def stop_all(self) -> None:
+        if self._wishes:
+            self._wishes.clear()
+            self._note("ended")
+        self.skew(0)
+        self._look(told=True)
+
+    def view(self) -> FaultsView:
+        self._look()
+        now_ms = self._clock.steady_ms()
+        found = [(key, wish, wish.course.rule(now_ms)) for key, wish in self._wishes.items()]
+        return FaultsView(
+            faults=tuple(
+                FaultView(
+                    conversation_id=key,
+                    rule=rule,
+                    preset=wish.preset,
+                    ends_ms=None if (end := wish.course.ends_ms) is None else UnixMs(end),
+                )
+                for key, wish, rule in found
+                if rule is not None
+            ),
+            skew_ms=self._clock.skew_ms,
+            counts=dict(sorted(self._counts.items())),
+            waiting=self._room.copies,
+            waiting_bytes=self._room.waiting_bytes,
+            now_ms=now_ms,
+        )
+
+    @property
+    def cuts_off_everything(self) -> bool:
+        """Whether Stores and files are out of reach, too."""
+        wish = self._wishes.get(None)
+        rule = None if wish is None else wish.course.rule(self._clock.steady_ms())
+        return rule is not None and rule.cuts_off
+
+    # --- copies -------------------------------------------------------------------------------
+
+    def lets_pass(self, record: ConversationRecord, copy: PassingCopy) -> bool:
+        """Whether the copy goes on now.  If not, it is lost, or goes on by itself later."""
+        now_ms = self._clock.steady_ms()
+        self._look()
+        rule = self._rule_of(record.conversation_id, now_ms)
+        if rule is None:
+            return True
+        key = record.conversation_id, copy.direction
+        link = self._links.get(key)
+        if link is None:
+            stream = f"{record.conversation_id}/{copy.direction}"
+            link = self._links[key] = FaultLink(rule, stream, self._room)
+        link.change(rule, now_ms)
+        offered = link.offer(
+            copy.go_on, copy.size, now_ms=now_ms, max_copies=2 if copy.doubles else 1
+        )
+        for fate in offered.fates:
+            self._counts[f"{fate}_{copy.direction}"] += 1
+            self._counters.add(f"faults.{fate}")
+            self._record(record, copy, fate, offered.delay_ms)
+        for _ in range(offered.now - 1):
+            copy.go_on()
+        self._arm()
+        return offered.now > 0
+
+    def send(self, sending: Coroutine[object, object, None]) -> None:
+        """Run what hands a copy that waited to the network."""
+        task = asyncio.get_running_loop().create_task(sending, name="delayed on purpose")
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def stop_bench(self) -> None:
+        """The engine ends; what waits is lost, and sent again after the next start."""
+        self._wishes.clear()
+        self.is_on = False
+        self._clock.skew_ms = 0
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._sending:
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    # --- time ---------------------------------------------------------------------------------
+
+    def _rule_of(self, conversation_id: ConversationId | None, now_ms: int) -> FaultRule | None:
+        wish = self._wishes.get(conversation_id) or self._wishes.get(None)
+        return None if wish is None else wish.course.rule(now_ms)
+
+    def _look(self, *, told: bool = False) -> None:
+        """End what is over, and pass on what is due.  ``told``: listeners are told in any case."""
+        now_ms = self._clock.steady_ms()
+        for key, wish in list(self._wishes.items()):
+            is_gone = key is not None and not self._knows(key)
+            if is_gone or wish.course.rule(now_ms) is None:
+                del self._wishes[key]
+                self._note("ended")
+        self.is_on = bool(self._wishes)
+        for (conversation_id, direction), link in list(self._links.items()):
+            rule = self._rule_of(conversation_id, now_ms)
+            if rule is None:
+                del self._links[conversation_id, direction]
+                due = link.drain()
+            else:
+                link.change(rule, now_ms)
+                due = link.due(now_ms)
+            for go_on in due:
+                go_on()
+        self._arm()
+        rules = {key: self._rule_of(key, now_ms) for key in self._wishes}
+        if told or rules != self._told:
+            self._told = rules
+            self.changed()
+            self._publish(FaultsChanged(faults=self.view()))
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now_ms = self._clock.steady_ms()
+        times = [link.next_due_ms() for link in self._links.values()]
+        times += [wish.course.next_change_ms(now_ms) for wish in self._wishes.values()]
+        due = min((each for each in times if each is not None), default=None)
+        if due is not None:
+            wait_s = min(max(due - now_ms, 1) / 1_000, _LONGEST_WAIT_S)
+            self._timer = asyncio.get_running_loop().call_later(wait_s, self._look)
+
+    # --- the delivery log ---------------------------------------------------------------------
+
+    def _note(self, what: str, amount: int | None = None) -> None:
+        if self._recorder is not None:
+            self._recorder.fault(what, amount=amount)
+
+    def _record(
+        self, record: ConversationRecord, copy: PassingCopy, fate: Fate, delay_ms: int
+    ) -> None:
+        if self._recorder is not None:
+            self._recorder.fault(
+                f"{fate}_{copy.direction}",
+                which=which_is(record),
+                message_id=copy.message_id,
+                waku_hash=copy.waku_hash,
+                wire_bytes=copy.size,
+                amount=delay_ms if fate is Fate.DELAYED else None,
+            )

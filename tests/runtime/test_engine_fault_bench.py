@@ -1,0 +1,180 @@
+"""Bad networks made on purpose, on real engines: they get over them, and nothing of it is kept."""
+
+import os
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from engine.core.errors import CommandError, InputError
+from engine.core.fault_bench import FaultRule, Preset
+from engine.core.faults import FaultSpec
+from engine.core.ids import ConversationId
+from engine.delivery.contract import DELIVERY_EVENT, Kind
+from engine.delivery.recorder import Recorder, RecorderSettings
+from engine.delivery.sqlite_log import LogReader, find_logs
+from engine.events import ClockJudged, EngineEvent, MessageAdded
+from engine.fault_views import FaultsChanged
+from engine.network.memory import MemoryNetwork
+from engine.runtime.engine import Engine
+from tests.runtime.conftest import MakePerson, Person
+from tests.runtime.test_engine_pairs_bad_networks import all_delivered, friends, shows, texts
+
+PARTITION_MS = 30_000
+COUNT = 6
+
+
+def ended(event: EngineEvent) -> bool:
+    return isinstance(event, FaultsChanged) and not event.faults.is_on
+
+
+async def group_of(alice: Person, bob: Person) -> ConversationId:
+    group = await alice.engine.groups.create("Tide")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await alice.engine.timeline.send_text(group, "hello")
+    await bob.until(shows("hello"))
+    return group
+
+
+def pass_time(*people: Person, ms: int) -> None:
+    for one in people:
+        one.passed_ms += ms
+        one.engine.faults.view()  # It looks at the clock.
+        one.engine.own_clock()
+
+
+async def test_with_30_percent_lost_everything_arrives_in_the_end(person: MakePerson) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    pair = await friends(alice, bob)
+    bad = FaultRule(spec=FaultSpec(loss=0.3, dup=0.2, reorder=0.3, delay_ms=(1, 20), seed=5))
+    alice.engine.faults.set(pair, bad)
+    for number in range(COUNT):
+        await alice.engine.timeline.send_text(pair, f"a{number}")
+        await bob.engine.timeline.send_text(pair, f"b{number}")
+    await alice.until(all_delivered(COUNT))
+    await bob.until(all_delivered(COUNT))
+    hers, his = await texts(alice, pair), await texts(bob, pair)
+    assert hers == his
+    assert len(hers) == 2 * COUNT
+    counts = alice.engine.faults.view().counts
+    assert counts["lost_out"] + counts.get("lost_in", 0) >= 1
+    assert not bob.engine.faults.view().is_on
+
+
+async def test_a_partition_of_30_seconds_ends_by_itself_and_heals(person: MakePerson) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    group = await group_of(alice, bob)
+    alice.engine.faults.start(None, Preset.PARTITION)
+    await alice.engine.timeline.send_text(group, "from behind the wall")
+    await bob.engine.timeline.send_text(group, "to behind the wall")
+    await alice.until_counted("faults.lost", 2)
+    assert not any(shows("from behind the wall")(event) for event in bob.told)
+    pass_time(alice, bob, ms=PARTITION_MS - 1_000)
+    assert alice.engine.faults.view().is_on
+    pass_time(alice, bob, ms=1_001)
+    await alice.until(ended)
+    pass_time(alice, bob, ms=600_000)  # Whatever they wait for is due.
+    await bob.until(shows("from behind the wall"))
+    await alice.until(shows("to behind the wall"))
+
+
+async def test_a_pause_holds_both_ways_and_stopping_lets_go(person: MakePerson) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    group = await group_of(alice, bob)
+    alice.engine.faults.set(group, FaultRule(paused=True))
+    await alice.engine.timeline.send_text(group, "held out")
+    await bob.engine.timeline.send_text(group, "held in")
+    await alice.until_counted("faults.held", 2)
+    assert alice.engine.faults.view().waiting >= 2
+    assert not any(isinstance(e, MessageAdded) and e.message.text == "held in" for e in alice.told)
+    alice.engine.faults.stop_all()
+    assert alice.engine.faults.view().waiting == 0
+    await alice.until(shows("held in"))
+    await bob.until(shows("held out"))
+
+
+async def test_a_fault_of_one_conversation_leaves_others_alone(person: MakePerson) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    bad, good = await group_of(alice, bob), await alice.engine.groups.create("Ebb")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(good))
+    alice.engine.faults.set(bad, FaultRule(spec=FaultSpec(loss=1.0)))
+    await alice.engine.timeline.send_text(bad, "nowhere")
+    await alice.engine.timeline.send_text(good, "everywhere")
+    await bob.until(shows("everywhere"))
+    assert not any(shows("nowhere")(event) for event in bob.told)
+
+
+async def test_a_skewed_clock_is_noticed_as_a_wrong_one(person: MakePerson) -> None:
+    alice, bob, cleo = await person("Alice"), await person("Bob"), await person("Cleo")
+    group = await group_of(alice, bob)
+    await cleo.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    alice.engine.faults.skew(-3_600_000)
+    for name, other in (("b", bob), ("c", cleo)):
+        await alice.engine.timeline.send_text(group, f"for {name}")
+        await other.until(shows(f"for {name}"))
+        await other.engine.timeline.send_text(group, f"from {name}")
+    # What comes from them is held aside until the clocks agree.
+    told = await alice.until(lambda e: isinstance(e, ClockJudged) and e.clock is not None)
+    assert isinstance(told, ClockJudged)
+    assert told.clock is not None
+    assert told.clock.behind_ms > 3_000_000
+    with pytest.raises(InputError):
+        alice.engine.faults.skew(25 * 3_600_000)
+
+
+async def test_after_a_restart_there_are_no_faults(tmp_path: Path) -> None:
+    alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
+    group = await alice.engine.groups.create("Tide")
+    alice.engine.faults.set(group, FaultRule(paused=True))
+    alice.engine.faults.start(None, Preset.TRAIN)
+    alice.engine.faults.skew(60_000)
+    await alice.engine.stop()
+    again = Engine(replace(alice.parts, make_transport=lambda _seed: MemoryNetwork().attach("A")))
+    await again.start()
+    try:
+        assert not again.faults.view().is_on
+        assert again.own_clock() is None
+    finally:
+        await again.stop()
+
+
+async def test_what_is_not_there_has_no_faults(person: MakePerson) -> None:
+    alice = await person("Alice")
+    with pytest.raises(CommandError):
+        alice.engine.faults.start(ConversationId("nowhere"), Preset.HOTEL)
+    group = await alice.engine.groups.create("Tide")
+    alice.engine.faults.start(group, Preset.HOTEL)
+    await alice.engine.groups.leave(group)
+    assert not alice.engine.faults.view().is_on
+
+
+async def test_what_was_done_on_purpose_stands_in_the_delivery_log(tmp_path: Path) -> None:
+    network, logs = MemoryNetwork(), tmp_path / "logs"
+    alice, bob = Person("Alice", tmp_path, network), Person("Bob", tmp_path, network)
+    recorder = Recorder(
+        RecorderSettings(
+            directory=logs, key=bytes(32), app_version="1", network="test", linger_ms=1
+        ),
+        now_ms=alice.now_ms,
+        random_bytes=os.urandom,
+    )
+    alice.engine = Engine(replace(alice.parts, recorder=recorder))
+    await alice.start()
+    await bob.start()
+    group = await alice.engine.groups.create("Tide")
+    await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    alice.engine.faults.set(group, FaultRule(spec=FaultSpec(loss=1.0)))
+    said = await alice.engine.timeline.send_text(group, "nowhere")
+    await alice.until_counted("faults.lost", 1)
+    alice.engine.faults.stop_all()
+    await alice.engine.stop()
+    await bob.engine.stop()
+    (path,) = find_logs(logs)
+    with LogReader(path) as log:
+        columns = ("kind", "channel", "message_id", "detail", "wire_bytes")
+        rows = [row for batch in log.batches(DELIVERY_EVENT, columns) for row in batch]
+    faults = [row for row in rows if row[0] == Kind.FAULT.value]
+    assert [row[3] for row in faults if row[1] is None] == ["begun", "ended"]
+    lost = [row for row in faults if row[3] == "lost_out" and row[2] == said]
+    assert lost
+    assert all(row[4] for row in lost)
