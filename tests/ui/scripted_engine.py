@@ -57,6 +57,7 @@ from engine.file_views import FileView
 from engine.network_views import NetworkFacts, NetworkView
 from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_in
 from tests.ui.scripted_channels import ScriptedOpenChannels
+from tests.ui.scripted_faults import ScriptedFaults
 from tests.ui.scripted_files import ScriptedFiles
 from tests.ui.scripted_inspection import ScriptedInspection
 from tests.ui.scripted_people import ScriptedPeople
@@ -103,7 +104,9 @@ class Changes(TypedDict, total=False):
     draft: str
 
 
-class ScriptedEngine(ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine):
+class ScriptedEngine(
+    ScriptedFaults, ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine
+):
     def __init__(self, *, name: str | None = "Ines") -> None:
         self.blobs = ScriptedFiles()
         self.listeners: list[Listener] = []

@@ -74,6 +74,8 @@ def _tip(conversation: ConversationView) -> str:
 
 class ConversationModel(QAbstractListModel):
     totals_changed = Signal()
+    open_changed = Signal()
+    """Another conversation is open, or none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -293,6 +295,7 @@ class ConversationModel(QAbstractListModel):
             self._open = is_open
             if each is not None:
                 self._place(each)
+        self.open_changed.emit()
 
     def _move(self, old: int, new: int, target: list[ConversationView]) -> None:
         if old != new:

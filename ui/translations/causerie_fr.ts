@@ -688,6 +688,10 @@
         <translation>Une sauvegarde par jour</translation>
     </message>
     <message>
+        <source>A bad network of your own</source>
+        <translation>Un mauvais réseau à votre façon</translation>
+    </message>
+    <message>
         <source>A clock can be set by a hundred years at most.</source>
         <translation>Une horloge peut être réglée de cent ans au plus.</translation>
     </message>
@@ -698,6 +702,10 @@
     <message>
         <source>A conversation that was left</source>
         <translation>Une conversation quittée</translation>
+    </message>
+    <message>
+        <source>A conversation with faults of its own does not share in those of all.</source>
+        <translation>Une conversation qui a ses propres pannes ne subit pas celles de toutes.</translation>
     </message>
     <message>
         <source>A file needs a name.</source>
@@ -748,6 +756,10 @@
         </translation>
     </message>
     <message>
+        <source>A narrow line, and a tenth is lost; five minutes.</source>
+        <translation>Une ligne étroite, et un dixième se perd&#x202f;; cinq minutes.</translation>
+    </message>
+    <message>
         <source>A page up, down</source>
         <translation>Une page vers le haut, vers le bas</translation>
     </message>
@@ -786,6 +798,10 @@
     <message>
         <source>A thread with three messages</source>
         <translation>Un fil avec trois messages</translation>
+    </message>
+    <message>
+        <source>A wrong clock</source>
+        <translation>Une horloge fausse</translation>
     </message>
     <message>
         <source>About the conversation</source>
@@ -888,6 +904,10 @@
         <translation>Tous sont compris, quoi qu’utilise l’autre côté.</translation>
     </message>
     <message>
+        <source>All conversations</source>
+        <translation>Toutes les conversations</translation>
+    </message>
+    <message>
         <source>All files ({all})</source>
         <translation>Tous les fichiers ({all})</translation>
     </message>
@@ -918,6 +938,10 @@
     <message>
         <source>Allowed: {allowed}.</source>
         <translation>Permis&#xa0;: {allowed}.</translation>
+    </message>
+    <message>
+        <source>Allowed: {least} to {most}.</source>
+        <translation>Autorisé&#xa0;: de {least} à {most}.</translation>
     </message>
     <message>
         <source>Always connect to, one address on each line</source>
@@ -1188,6 +1212,10 @@
         <translation>Sauvegardes (*{ending})</translation>
     </message>
     <message>
+        <source>Bandwidth</source>
+        <translation>Débit</translation>
+    </message>
+    <message>
         <source>Being deleted for everybody…</source>
         <translation>Suppression pour tout le monde…</translation>
     </message>
@@ -1238,6 +1266,10 @@
     <message>
         <source>By conversation: texts, files, evidence; and what may be let go.</source>
         <translation>Par conversation&#xa0;: textes, fichiers, preuves&#x202f;; et ce qui peut être libéré.</translation>
+    </message>
+    <message>
+        <source>By so many minutes; below 0: back. Others see the wrong time.</source>
+        <translation>D’autant de minutes&#x202f;; moins de 0&#xa0;: en retard. Les autres voient la mauvaise heure.</translation>
     </message>
     <message>
         <source>By the others&apos; clock</source>
@@ -1704,6 +1736,10 @@
         <translation>Refusée</translation>
     </message>
     <message>
+        <source>Delay</source>
+        <translation>Retard</translation>
+    </message>
+    <message>
         <source>Delete</source>
         <translation>Supprimer</translation>
     </message>
@@ -1814,6 +1850,10 @@
     <message>
         <source>Drop here to send to {name}</source>
         <translation>Déposez ici pour envoyer à {name}</translation>
+    </message>
+    <message>
+        <source>Duplicates</source>
+        <translation>Doublons</translation>
     </message>
     <message>
         <source>Earlier message that was found</source>
@@ -1928,6 +1968,10 @@
         <translation>Tout passe par lui, c’est lui qui cherche les noms, et rien n’est dit sur le réseau local.</translation>
     </message>
     <message>
+        <source>Everything is held, both ways, until you stop it.</source>
+        <translation>Tout est retenu, dans les deux sens, jusqu’à ce que vous l’arrêtiez.</translation>
+    </message>
+    <message>
         <source>Everything is read.</source>
         <translation>Tout est lu.</translation>
     </message>
@@ -1954,6 +1998,22 @@
     <message>
         <source>Fair: better with one more word</source>
         <translation>Correcte&#xa0;: mieux avec un mot de plus</translation>
+    </message>
+    <message>
+        <source>Fault bench: makes the network bad on purpose</source>
+        <translation>Banc de pannes&#xa0;: rend le réseau mauvais exprès</translation>
+    </message>
+    <message>
+        <source>Faults on purpose</source>
+        <translation>Pannes volontaires</translation>
+    </message>
+    <message>
+        <source>Faults on purpose: {what}</source>
+        <translation>Pannes volontaires&#xa0;: {what}</translation>
+    </message>
+    <message>
+        <source>Faults that are on</source>
+        <translation>Pannes en cours</translation>
     </message>
     <message>
         <source>Fetch</source>
@@ -2044,6 +2104,10 @@
         <translation>Nourriture et boissons</translation>
     </message>
     <message>
+        <source>For</source>
+        <translation>Pour</translation>
+    </message>
+    <message>
         <source>For 1 hour</source>
         <translation>Pendant 1 heure</translation>
     </message>
@@ -2070,6 +2134,10 @@
     <message>
         <source>For testers who compare how messages travelled. It holds no text and no names.</source>
         <translation>Pour les testeurs qui comparent le trajet des messages. Cela ne contient ni texte ni nom.</translation>
+    </message>
+    <message>
+        <source>For tests. Nothing you say is lost for good, and a restart ends all of it.</source>
+        <translation>Pour des essais. Rien de ce que vous dites n’est perdu pour de bon, et un redémarrage met fin à tout.</translation>
     </message>
     <message>
         <source>Forgotten? Nobody can find it out. A backup, which has a passphrase of its own, can be restored into a new profile; this one stays as it is.</source>
@@ -2282,6 +2350,10 @@
             <numerusform>Historique récupéré&#xa0;: {number} nouveau message</numerusform>
             <numerusform>Historique récupéré&#xa0;: {number} nouveaux messages</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Hotel</source>
+        <translation>Hôtel</translation>
     </message>
     <message>
         <source>How do messages wait for you?</source>
@@ -2580,6 +2652,10 @@
         <translation>Raccourcis</translation>
     </message>
     <message>
+        <source>Kilobytes a second; 0: as it is.</source>
+        <translation>Kilo-octets par seconde&#x202f;; 0&#xa0;: tel quel.</translation>
+    </message>
+    <message>
         <source>Known to be missing</source>
         <translation>On sait qu’il manque</translation>
     </message>
@@ -2756,12 +2832,20 @@
         <translation>Journaux</translation>
     </message>
     <message>
+        <source>Longest delay</source>
+        <translation>Retard le plus long</translation>
+    </message>
+    <message>
         <source>Look again</source>
         <translation>Regarder à nouveau</translation>
     </message>
     <message>
         <source>Looking for a QR code…</source>
         <translation>Recherche d’un code QR…</translation>
+    </message>
+    <message>
+        <source>Loss</source>
+        <translation>Pertes</translation>
     </message>
     <message>
         <source>MB</source>
@@ -2932,6 +3016,14 @@
         <translation>Messages&#xa0;: {said}</translation>
     </message>
     <message>
+        <source>Milliseconds, at least.</source>
+        <translation>Millisecondes, au moins.</translation>
+    </message>
+    <message>
+        <source>Milliseconds.</source>
+        <translation>Millisecondes.</translation>
+    </message>
+    <message>
         <source>Missing: others have it, this device does not. It is being asked for.</source>
         <translation>Manquant&#xa0;: d’autres l’ont, cet appareil non. Il est en train de le demander.</translation>
     </message>
@@ -3086,6 +3178,10 @@
     <message>
         <source>No emoji is called so.</source>
         <translation>Aucun emoji ne s’appelle ainsi.</translation>
+    </message>
+    <message>
+        <source>No faults are on.</source>
+        <translation>Aucune panne n’est en cours.</translation>
     </message>
     <message>
         <source>No key and no mouse in this window. Needs a passphrase.</source>
@@ -3318,6 +3414,10 @@
     <message>
         <source>Nothing found</source>
         <translation>Rien trouvé</translation>
+    </message>
+    <message>
+        <source>Nothing goes out or comes in.</source>
+        <translation>Rien ne sort ni n’entre.</translation>
     </message>
     <message>
         <source>Nothing missing</source>
@@ -3560,6 +3660,10 @@
         <translation>Rythme</translation>
     </message>
     <message>
+        <source>Partition of 30 s</source>
+        <translation>Coupure de 30 s</translation>
+    </message>
+    <message>
         <source>Passphrase</source>
         <translation>Phrase secrète</translation>
     </message>
@@ -3626,6 +3730,18 @@
     <message>
         <source>People, groups, messages, commands</source>
         <translation>Personnes, groupes, messages, commandes</translation>
+    </message>
+    <message>
+        <source>Percent of all copies.</source>
+        <translation>Pourcentage de toutes les copies.</translation>
+    </message>
+    <message>
+        <source>Percent of what comes in.</source>
+        <translation>Pourcentage de ce qui arrive.</translation>
+    </message>
+    <message>
+        <source>Percent that later ones overtake.</source>
+        <translation>Pourcentage que de plus récentes dépassent.</translation>
     </message>
     <message>
         <source>Person</source>
@@ -3718,6 +3834,10 @@
     <message>
         <source>Protocols</source>
         <translation>Protocoles</translation>
+    </message>
+    <message>
+        <source>Put the clock ahead</source>
+        <translation>Avancer l’horloge</translation>
     </message>
     <message>
         <source>Quit</source>
@@ -3830,6 +3950,10 @@
     <message>
         <source>Rename…</source>
         <translation>Renommer…</translation>
+    </message>
+    <message>
+        <source>Reordering</source>
+        <translation>Désordre</translation>
     </message>
     <message>
         <source>Repair the database</source>
@@ -4200,8 +4324,16 @@
         <translation>Teinte de peau&#xa0;: {tone}</translation>
     </message>
     <message>
+        <source>Slow, with nothing at all in tunnels; three minutes.</source>
+        <translation>Lent, et plus rien dans les tunnels&#x202f;; trois minutes.</translation>
+    </message>
+    <message>
         <source>Smaller</source>
         <translation>Réduire</translation>
+    </message>
+    <message>
+        <source>So far: {what}</source>
+        <translation>Jusqu’ici&#xa0;: {what}</translation>
     </message>
     <message>
         <source>So many devices can connect to this one from one address.</source>
@@ -4236,12 +4368,24 @@
         <translation>Quelque chose s’est mal passé, ce qui ne devrait pas arriver. Merci d’envoyer un rapport à ses auteurs.</translation>
     </message>
     <message>
+        <source>Start</source>
+        <translation>Démarrer</translation>
+    </message>
+    <message>
         <source>Start a conversation</source>
         <translation>Commencer une conversation</translation>
     </message>
     <message>
         <source>Start with the session</source>
         <translation>Démarrer avec la session</translation>
+    </message>
+    <message>
+        <source>Start with these numbers</source>
+        <translation>Démarrer avec ces nombres</translation>
+    </message>
+    <message>
+        <source>Start: {name}</source>
+        <translation>Démarrer&#xa0;: {name}</translation>
     </message>
     <message>
         <source>Status</source>
@@ -4254,6 +4398,10 @@
     <message>
         <source>Stop</source>
         <translation>Arrêter</translation>
+    </message>
+    <message>
+        <source>Stop all faults</source>
+        <translation>Arrêter toutes les pannes</translation>
     </message>
     <message>
         <source>Stop and quit</source>
@@ -5292,6 +5440,10 @@
         <translation>Trop courte</translation>
     </message>
     <message>
+        <source>Train</source>
+        <translation>Train</translation>
+    </message>
+    <message>
         <source>Travel and places</source>
         <translation>Voyages et lieux</translation>
     </message>
@@ -5362,6 +5514,10 @@
     <message>
         <source>Until switched on</source>
         <translation>Jusqu’à réactivation</translation>
+    </message>
+    <message>
+        <source>Until you stop it.</source>
+        <translation>Jusqu’à ce que vous l’arrêtiez.</translation>
     </message>
     <message>
         <source>Unused room in the database</source>
@@ -5722,6 +5878,14 @@
     <message>
         <source>With the passphrase of the backup that you just made.</source>
         <translation>Avec la phrase secrète de la sauvegarde que vous venez de faire.</translation>
+    </message>
+    <message>
+        <source>With these numbers</source>
+        <translation>Avec ces nombres</translation>
+    </message>
+    <message>
+        <source>With this clock</source>
+        <translation>Avec cette horloge</translation>
     </message>
     <message>
         <source>Withdraw request</source>
@@ -6306,6 +6470,10 @@
     <message>
         <source>create the group</source>
         <translation>créer le groupe</translation>
+    </message>
+    <message>
+        <source>cut off</source>
+        <translation>coupé</translation>
     </message>
     <message>
         <source>days</source>
@@ -6920,6 +7088,10 @@
         <translation>rien ne compte pour ni contre lui</translation>
     </message>
     <message>
+        <source>nothing just now</source>
+        <translation>rien pour l’instant</translation>
+    </message>
+    <message>
         <source>number {first}</source>
         <translation>numéro {first}</translation>
     </message>
@@ -6986,6 +7158,10 @@
     <message>
         <source>pause the file</source>
         <translation>mettre le fichier en pause</translation>
+    </message>
+    <message>
+        <source>paused</source>
+        <translation>en pause</translation>
     </message>
     <message>
         <source>picture</source>
@@ -7283,6 +7459,14 @@
         <source>the address is longer than {allowed} characters</source>
         <translation>l’adresse dépasse {allowed} caractères</translation>
     </message>
+    <message>
+        <source>the clock is {time} ahead</source>
+        <translation>l’horloge avance de {time}</translation>
+    </message>
+    <message>
+        <source>the clock is {time} behind</source>
+        <translation>l’horloge retarde de {time}</translation>
+    </message>
     <message numerus="yes">
         <source>the clocks of {name} and %n others are up to {furthest} ahead</source>
         <comment>the clocks of {name} and %n other are up to {furthest} ahead</comment>
@@ -7534,6 +7718,10 @@
     <message>
         <source>until {time}</source>
         <translation>jusqu’à {time}</translation>
+    </message>
+    <message>
+        <source>up to {seconds} s late</source>
+        <translation>jusqu’à {seconds} s de retard</translation>
     </message>
     <message>
         <source>verified</source>
@@ -7904,6 +8092,10 @@
         <translation>{name}, {word}. Votre profil</translation>
     </message>
     <message>
+        <source>{name}: {what}</source>
+        <translation>{name}&#xa0;: {what}</translation>
+    </message>
+    <message>
         <source>{name}: {words}</source>
         <translation>{name}&#xa0;: {words}</translation>
     </message>
@@ -7928,12 +8120,28 @@
         <translation>{number} par seconde</translation>
     </message>
     <message>
+        <source>{number} doubled</source>
+        <translation>doublées&#xa0;: {number}</translation>
+    </message>
+    <message>
         <source>{number} h</source>
         <translation>{number}&#xa0;h</translation>
     </message>
     <message>
+        <source>{number} held</source>
+        <translation>retenues&#xa0;: {number}</translation>
+    </message>
+    <message>
         <source>{number} kB</source>
         <translation>{number}&#xa0;Ko</translation>
+    </message>
+    <message>
+        <source>{number} kB/s</source>
+        <translation>{number} ko/s</translation>
+    </message>
+    <message>
+        <source>{number} late</source>
+        <translation>retardées&#xa0;: {number}</translation>
     </message>
     <message>
         <source>{number} left out that others had</source>
@@ -7942,6 +8150,14 @@
     <message>
         <source>{number} looked at</source>
         <translation>{number} examinés</translation>
+    </message>
+    <message>
+        <source>{number} lost</source>
+        <translation>perdues&#xa0;: {number}</translation>
+    </message>
+    <message>
+        <source>{number} lost because too much waited</source>
+        <translation>perdues faute de place&#xa0;: {number}</translation>
     </message>
     <message numerus="yes">
         <source>{number} messages, {new} of them first from here</source>
@@ -8022,6 +8238,18 @@
     <message>
         <source>{percent} % done</source>
         <translation>{percent}&#xa0;% terminé</translation>
+    </message>
+    <message>
+        <source>{percent} % doubled</source>
+        <translation>{percent}&#xa0;% doublées</translation>
+    </message>
+    <message>
+        <source>{percent} % lost</source>
+        <translation>{percent}&#xa0;% perdues</translation>
+    </message>
+    <message>
+        <source>{percent} % overtaken</source>
+        <translation>{percent}&#xa0;% dépassées</translation>
     </message>
     <message>
         <source>{problem} Allowed: {allowed}.</source>
@@ -8126,6 +8354,14 @@
             <numerusform>{what} (%n fois)</numerusform>
             <numerusform>{what} (%n fois)</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>{what}, until {time}</source>
+        <translation>{what}, jusqu’à {time}</translation>
+    </message>
+    <message>
+        <source>{where}: {what}</source>
+        <translation>{where}&#xa0;: {what}</translation>
     </message>
     <message>
         <source>{whose}: {time}, {day}</source>

@@ -10,7 +10,9 @@ from PySide6.QtWidgets import QWidget
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId
 from ui.translate import tr
+from ui.window.fault_notices import FaultNotices
 from ui.window.layout import Mode
+from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
     from ui.window.main_window import MainWindow
@@ -22,7 +24,7 @@ class Commands(QObject):
         self._engine = engine
         self._window = window
 
-    def fill_menu(self, version: str) -> None:
+    def fill_menu(self, context: WindowContext) -> None:
         window = self._window
         menu, flows = window.menu, window.flows
         menu.add(tr("Add a person"), ("Ctrl+P",), self.add_person, icon_name="person-add")
@@ -40,7 +42,12 @@ class Commands(QObject):
         window.lock_flows.offer(menu)
         menu.add_quiet(window.desktop)
         menu.addSeparator()
-        menu.add(tr("How it works"), ("F1",), lambda: flows.how_it_works(version), icon_name="help")
+        menu.add(
+            tr("How it works"),
+            ("F1",),
+            lambda: flows.how_it_works(context.version),
+            icon_name="help",
+        )
         menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)
         menu.add(tr("Quit"), ("Ctrl+Q",), window.quit, icon_name="quit")
         for words, keys, step in (
@@ -59,6 +66,7 @@ class Commands(QObject):
         menu.add_hidden(tr("Next area"), ("F6",), self.next_area)
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self.back)
         window.panel.set_menu(menu)
+        self.fault_notices = FaultNotices(self._engine, window, context.now)
 
     def _has_identity(self) -> bool:
         return self._engine.identity() is not None

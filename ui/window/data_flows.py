@@ -34,6 +34,10 @@ class DataFlows(QObject):
         self._context = context
         self._conversations = conversations
 
+    @property
+    def conversations(self) -> Callable[[], Sequence[ConversationView]]:
+        return self._conversations
+
     def space_act(self) -> Callable[[], None] | None:
         """None: that is not offered; likewise below."""
         return None if self._context.space is None else self.show_space

@@ -215,7 +215,7 @@ class MainWindow(QMainWindow):
             self,
         )
         self._lay_out()
-        self.commands.fill_menu(self._surroundings.version)
+        self.commands.fill_menu(self._surroundings)
         self._connect_parts()
         self.resize(*_SIZE)
         restore_place(self, self.body, settings)

@@ -31,7 +31,10 @@ from ui.window.window_context import WindowContext
 if TYPE_CHECKING:
     from ui.dialogs.profile import ProfileFields
     from ui.dialogs.stores import StoresList
+    from ui.settings_page.fault_rows import FaultRows
     from ui.settings_page.page import SettingsPage
+    from ui.settings_page.rows import Bound
+    from ui.settings_page.section import SettingsSection
 
 
 _TELLS_OF_SCREEN = sys.platform not in {"win32", "darwin"}
@@ -68,6 +71,8 @@ class SettingsFlows(QObject):
         """What was shown before the page."""
         self._focus_before: QWidget | None = None
         self.page: SettingsPage | None = None
+        self.faults: FaultRows | None = None
+        """The fault bench on it."""
         port = parts.context.settings_port
         self._call_off: Callable[[], None] = lambda: None
         if port is not None:
@@ -140,7 +145,7 @@ class SettingsFlows(QObject):
                     bound, parts.backups.acts(), parts.data.space_act(), parts.data.erase_act()
                 ),
                 data.recording_section(bound, self._ask_about_recording),
-                data.advanced_section(bound, self._open_file, self._open_folder),
+                self._advanced(bound),
             ),
             open_file=self._open_file,
         )
@@ -148,6 +153,16 @@ class SettingsFlows(QObject):
         page.closed.connect(self.close)
         page.restart_requested.connect(self.restart_requested)
         return page
+
+    def _advanced(self, bound: "Bound") -> "SettingsSection":
+        from ui.settings_page.data_sections import advanced_section  # noqa: PLC0415
+        from ui.settings_page.fault_rows import FaultRows  # noqa: PLC0415
+
+        parts, section = self._parts, advanced_section(bound, self._open_file, self._open_folder)
+        rows = FaultRows(lambda: parts.engine.faults, parts.data.conversations, parts.context.now)
+        rows.add_to(section)
+        self.faults = rows
+        return section
 
     def _open_file(self) -> None:
         self._open_path(Path(self._parts.context.settings_file))

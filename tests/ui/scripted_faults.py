@@ -1,0 +1,32 @@
+"""The scripted engine's fault bench is the real one; only nothing is sent through it."""
+
+from functools import cached_property
+
+from engine.core.counters import Counters
+from engine.core.ids import ConversationId, UnixMs
+from engine.events import ConversationView, EngineEvent
+from engine.runtime.fault_bench import FaultBench
+from engine.runtime.own_clock import OwnClock
+
+
+class ScriptedFaults:
+    views: dict[ConversationId, ConversationView]
+    steady_ms = 0
+
+    def tell(self, event: EngineEvent) -> None:
+        raise NotImplementedError
+
+    @cached_property
+    def bench(self) -> FaultBench:
+        clock = OwnClock(lambda: UnixMs(self.steady_ms), lambda: self.steady_ms)
+        return FaultBench(
+            clock,
+            counters=Counters(),
+            publish=self.tell,
+            knows=lambda conversation_id: conversation_id in self.views,
+            random_unit=lambda: 0.5,
+        )
+
+    @property
+    def faults(self) -> FaultBench:
+        return self.bench

@@ -1,0 +1,112 @@
+"""The fault bench in the window: switched on in the settings, said wherever it counts, stopped."""
+
+import pytest
+
+from chat_app.settings_control import SettingsControl
+from engine.core.fault_bench import Preset
+from engine.core.ids import ConversationId
+from tests.ui.driving import Key, Stage, play, stage, until
+from tests.ui.scripted_engine import ScriptedEngine
+from ui.settings_page.fault_rows import FaultRows
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def bench_of(it: Stage) -> FaultRows:
+    it.window.settings.open("advanced")
+    rows = it.window.settings.faults
+    assert rows is not None
+    return rows
+
+
+def bar_words(it: Stage) -> str:
+    bar = it.window.commands.fault_notices.bar
+    return bar.words.text() if bar.isVisible() else ""
+
+
+def told_engine() -> tuple[ScriptedEngine, ConversationId, ConversationId]:
+    engine = ScriptedEngine()
+    return engine, engine.add_group("Tide <b>Gauge</b>"), engine.add_group("Ebb")
+
+
+def test_a_preset_is_started_said_everywhere_and_ends_by_itself(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        engine, tide, ebb = told_engine()
+        async with stage(engine, opening=tide, control=control) as it:
+            rows = bench_of(it)
+            rows.where.choice.setCurrentText("Tide <b>Gauge</b>")
+            rows.presets[Preset.PARTITION].button.setFocus()
+            it.press(Key.Key_Return, on=rows.presets[Preset.PARTITION].button)
+            assert engine.faults.view().about(tide) is not None
+            assert (
+                "Tide <b>Gauge</b>: Partition of 30 s: cut off, until" in rows.overview.hint.text()
+            )
+            assert it.window.strip.faults.isVisible()
+            it.window.settings.close()
+            await until(lambda: bar_words(it) != "")
+            assert bar_words(it).startswith("Faults on purpose: Partition of 30 s: cut off, until")
+            it.window.open_conversation(ebb)
+            assert bar_words(it) == ""
+            it.window.open_conversation(tide)
+            assert bar_words(it) != ""
+            engine.steady_ms += 30_000
+            engine.faults.view()  # It looks at the time.
+            assert bar_words(it) == ""
+            assert not it.window.strip.faults.isVisible()
+
+    play(scenario)
+
+
+def test_numbers_are_checked_and_one_button_stops_everything(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        engine, tide, _ = told_engine()
+        async with stage(engine, opening=tide, control=control) as it:
+            rows = bench_of(it)
+            for text in ("101", "-1", "many", "30%"):
+                rows.loss.field.setText(text)
+                rows.own.button.click()
+                assert rows.loss.problem.text() == "Allowed: 0 to 100."
+                assert not engine.faults.view().is_on
+            rows.loss.field.setText("30")
+            rows.delay.field.setText("200")
+            rows.skew.field.setText("-60")
+            rows.own.button.click()
+            rows.clock.button.click()
+            (fault,) = engine.faults.view().faults
+            assert fault.conversation_id is None
+            assert fault.rule.spec.loss == 0.3
+            assert fault.rule.spec.delay_ms == (200, 200)
+            assert engine.faults.view().skew_ms == -3_600_000
+            it.window.settings.close()
+            bar = it.window.commands.fault_notices.bar
+            assert bar_words(it) == (
+                "Faults on purpose: 30 % lost, up to 0.2 s late; the clock is 1 h behind"
+            )
+            bar.stop.setFocus()
+            it.press(Key.Key_Return, on=bar.stop)
+            assert not engine.faults.view().is_on
+            assert bar_words(it) == ""
+            assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_the_strip_leads_to_the_bench_and_search_finds_it(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        engine, tide, _ = told_engine()
+        async with stage(engine, opening=tide, control=control) as it:
+            engine.faults.start(None, Preset.HOTEL)
+            it.window.strip.faults.click()
+            page = it.window.settings.page
+            assert page is not None
+            assert it.window.settings.is_shown
+            page.search.setText("bandwidth")
+            rows = it.window.settings.faults
+            assert rows is not None
+            assert rows.line.isVisible()
+            assert not rows.loss.isVisible()
+            page.search.clear()
+            rows.overview.button.click()
+            assert "No faults are on." in rows.overview.hint.text()
+
+    play(scenario)

@@ -1,0 +1,94 @@
+"""Faults made on purpose, in words: what is done to a conversation, until when, and so far."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from engine.core.fault_bench import FaultRule, Preset
+from engine.core.ids import ConversationId
+from engine.fault_views import FaultsView, FaultView
+from ui.regional import clock_with_seconds, decimal, grouped
+from ui.times import off_words
+from ui.translate import tr
+
+
+def preset_words(preset: Preset) -> str:
+    match preset:
+        case Preset.TRAIN:
+            return tr("Train")
+        case Preset.HOTEL:
+            return tr("Hotel")
+        case Preset.PARTITION:
+            return tr("Partition of 30 s")
+
+
+def rule_words(rule: FaultRule) -> str:
+    """`"30 % lost, up to 1.5 s late"`."""
+    if rule.cuts_off:
+        return tr("paused") if rule.paused else tr("cut off")
+    spec, said = rule.spec, list[str]()
+    for share, words in (
+        (spec.loss, tr("{percent} % lost")),
+        (spec.dup, tr("{percent} % doubled")),
+        (spec.reorder, tr("{percent} % overtaken")),
+    ):
+        if share:
+            said.append(words.format(percent=round(100 * share)))
+    if spec.delay_ms[1]:
+        said.append(tr("up to {seconds} s late").format(seconds=decimal(spec.delay_ms[1] / 1_000)))
+    if rule.bytes_per_s:
+        said.append(tr("{number} kB/s").format(number=decimal(rule.bytes_per_s / 1_000)))
+    return ", ".join(said) or tr("nothing just now")
+
+
+def fault_words(fault: FaultView, faults: FaultsView, now: datetime) -> str:
+    """`"Hotel: 10 % lost, 20 kB/s, until 14:08:31"`."""
+    words = rule_words(fault.rule)
+    if fault.preset is not None:
+        words = tr("{name}: {what}").format(name=preset_words(fault.preset), what=words)
+    if fault.ends_ms is not None:
+        end = now + timedelta(milliseconds=fault.ends_ms - faults.now_ms)
+        words = tr("{what}, until {time}").format(what=words, time=clock_with_seconds(end))
+    return words
+
+
+def skew_words(skew_ms: int) -> str:
+    if skew_ms > 0:
+        return tr("the clock is {time} ahead").format(time=off_words(skew_ms))
+    return tr("the clock is {time} behind").format(time=off_words(skew_ms))
+
+
+def overview_words(
+    faults: FaultsView, now: datetime, name_of: Callable[[ConversationId], str]
+) -> str:
+    """All that is on and what it did, for the settings page; a line each."""
+    if not faults.is_on:
+        return tr("No faults are on.")
+    lines = [
+        tr("{where}: {what}").format(
+            where=tr("All conversations")
+            if fault.conversation_id is None
+            else name_of(fault.conversation_id),
+            what=fault_words(fault, faults, now),
+        )
+        for fault in faults.faults
+    ]
+    if faults.skew_ms:
+        lines.append(skew_words(faults.skew_ms))
+    counts = counted_words(faults)
+    return "\n".join((*lines, counts) if counts else lines)
+
+
+def counted_words(faults: FaultsView) -> str:
+    """`"So far: 12 lost, 3 late"`; "" for nothing."""
+    said = []
+    for fate, words in (
+        ("lost", tr("{number} lost")),
+        ("delayed", tr("{number} late")),
+        ("doubled", tr("{number} doubled")),
+        ("held", tr("{number} held")),
+        ("overflowed", tr("{number} lost because too much waited")),
+    ):
+        number = faults.counts.get(f"{fate}_out", 0) + faults.counts.get(f"{fate}_in", 0)
+        if number:
+            said.append(words.format(number=grouped(number)))
+    return tr("So far: {what}").format(what=", ".join(said)) if said else ""
