@@ -1,8 +1,7 @@
 """The ``ChatEngine`` protocol: everything a user interface can ask of the engine.
 
-Methods are commands (imperative) or queries.  Any of them may raise ``StorageError``, which is
-shown to the user with an action, and the errors its docstring names.  Any other exception is a bug.
-The implementation is ``engine.runtime.engine``.
+Methods are commands or queries.  Any of them may raise ``StorageError``, which the user is shown,
+and the errors its docstring names; the rest are bugs.  ``engine.runtime.engine`` implements it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +40,7 @@ from engine.events import (
     OwnClockView,
     SearchIndexed,
 )
-from engine.fault_views import Faults
+from engine.fault_views import HasFaults
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.inspection_views import Figures, MessageInspection
 from engine.network_views import NetworkView
@@ -530,7 +529,7 @@ class Inspection(Protocol):
         """How delivery goes in the most recent conversations, from their newest messages."""
 
 
-class ChatEngine(Protocol):
+class ChatEngine(HasFaults, Protocol):
     """One profile's chats.  Call its methods on the event loop that runs the engine."""
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
@@ -557,9 +556,6 @@ class ChatEngine(Protocol):
 
     @property
     def search(self) -> Search: ...
-
-    @property
-    def faults(self) -> Faults: ...
 
     @property
     def inspection(self) -> Inspection: ...

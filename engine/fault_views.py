@@ -78,3 +78,10 @@ class Faults(Protocol):
 
     def stop_all(self) -> None:
         """No faults, and the clock as it was."""
+
+
+class HasFaults(Protocol):
+    """The part of ``engine.api.ChatEngine`` that is about them."""
+
+    @property
+    def faults(self) -> Faults: ...

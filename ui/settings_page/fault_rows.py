@@ -186,7 +186,7 @@ class FaultRows:
         )
 
     def add_to(self, section: SettingsSection) -> None:
-        section.add_rows(self.overview, heading=tr("Fault bench: makes the network bad on purpose"))
+        section.add_rows(self.overview, heading=tr("Fault bench"))
         section.add_rows(self.where, *self.presets.values(), self.pause)
         section.add_rows(
             self.loss,
@@ -196,7 +196,7 @@ class FaultRows:
             self.overtaken,
             self.line,
             self.own,
-            heading=tr("A bad network of your own"),
+            heading=tr("By numbers"),
         )
         section.add_rows(self.skew, self.clock, heading=tr("A wrong clock"))
 
@@ -207,7 +207,10 @@ class FaultRows:
             self._now(),
             lambda key: one_line(names[key], 30) if key in names else "?",
         )
-        always = tr("For tests. Nothing you say is lost for good, and a restart ends all of it.")
+        always = tr(
+            "Makes the network bad on purpose, for tests. Nothing you say is lost for good, and a"
+            " restart ends all of it."
+        )
         return f"{always}\n{said}"
 
     def _do(self, act: Callable[[], None]) -> None:

@@ -688,10 +688,6 @@
         <translation>Une sauvegarde par jour</translation>
     </message>
     <message>
-        <source>A bad network of your own</source>
-        <translation>Un mauvais réseau à votre façon</translation>
-    </message>
-    <message>
         <source>A clock can be set by a hundred years at most.</source>
         <translation>Une horloge peut être réglée de cent ans au plus.</translation>
     </message>
@@ -1266,6 +1262,10 @@
     <message>
         <source>By conversation: texts, files, evidence; and what may be let go.</source>
         <translation>Par conversation&#xa0;: textes, fichiers, preuves&#x202f;; et ce qui peut être libéré.</translation>
+    </message>
+    <message>
+        <source>By numbers</source>
+        <translation>En chiffres</translation>
     </message>
     <message>
         <source>By so many minutes; below 0: back. Others see the wrong time.</source>
@@ -2000,8 +2000,8 @@
         <translation>Correcte&#xa0;: mieux avec un mot de plus</translation>
     </message>
     <message>
-        <source>Fault bench: makes the network bad on purpose</source>
-        <translation>Banc de pannes&#xa0;: rend le réseau mauvais exprès</translation>
+        <source>Fault bench</source>
+        <translation>Banc de pannes</translation>
     </message>
     <message>
         <source>Faults on purpose</source>
@@ -2134,10 +2134,6 @@
     <message>
         <source>For testers who compare how messages travelled. It holds no text and no names.</source>
         <translation>Pour les testeurs qui comparent le trajet des messages. Cela ne contient ni texte ni nom.</translation>
-    </message>
-    <message>
-        <source>For tests. Nothing you say is lost for good, and a restart ends all of it.</source>
-        <translation>Pour des essais. Rien de ce que vous dites n’est perdu pour de bon, et un redémarrage met fin à tout.</translation>
     </message>
     <message>
         <source>Forgotten? Nobody can find it out. A backup, which has a passphrase of its own, can be restored into a new profile; this one stays as it is.</source>
@@ -2854,6 +2850,10 @@
     <message>
         <source>Made on {time}, {size}</source>
         <translation>Faite le {time}, {size}</translation>
+    </message>
+    <message>
+        <source>Makes the network bad on purpose, for tests. Nothing you say is lost for good, and a restart ends all of it.</source>
+        <translation>Rend le réseau mauvais exprès, pour des essais. Rien de ce que vous dites n’est perdu pour de bon, et un redémarrage met fin à tout.</translation>
     </message>
     <message>
         <source>Mark as read</source>

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ui.dialogs.stores import StoresList
     from ui.settings_page.fault_rows import FaultRows
     from ui.settings_page.page import SettingsPage
-    from ui.settings_page.rows import Bound
     from ui.settings_page.section import SettingsSection
 
 
@@ -145,7 +144,7 @@ class SettingsFlows(QObject):
                     bound, parts.backups.acts(), parts.data.space_act(), parts.data.erase_act()
                 ),
                 data.recording_section(bound, self._ask_about_recording),
-                self._advanced(bound),
+                self._with_faults(data.advanced_section(bound, self._open_file, self._open_folder)),
             ),
             open_file=self._open_file,
         )
@@ -154,11 +153,10 @@ class SettingsFlows(QObject):
         page.restart_requested.connect(self.restart_requested)
         return page
 
-    def _advanced(self, bound: "Bound") -> "SettingsSection":
-        from ui.settings_page.data_sections import advanced_section  # noqa: PLC0415
+    def _with_faults(self, section: "SettingsSection") -> "SettingsSection":
         from ui.settings_page.fault_rows import FaultRows  # noqa: PLC0415
 
-        parts, section = self._parts, advanced_section(bound, self._open_file, self._open_folder)
+        parts = self._parts
         rows = FaultRows(lambda: parts.engine.faults, parts.data.conversations, parts.context.now)
         rows.add_to(section)
         self.faults = rows
