@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId
-from engine.network_views import NetworkView, PeerView
+from engine.network_views import LinkEvent, NetworkView, PeerView
 from ui.connection_words import traffic
 from ui.controls import Text
 from ui.dialogs.sheet import Sheet
@@ -30,7 +30,9 @@ from ui.translate import tr
 EVERY_MS: Final = 1_000
 _WIDTH: Final = 860
 _NARROW: Final = 640
-_MOST_EVENTS: Final = 200
+_MOST_EVENTS: Final = 100
+_MOST_PEOPLE: Final = 64
+"""Those who were heard last."""
 
 
 class NetworkSheet(Sheet):
@@ -45,6 +47,7 @@ class NetworkSheet(Sheet):
         super().__init__(tr("Network"), parent=parent)
         self._engine, self._here, self._now = engine, here, now
         self._peers: dict[str, PeerView] = {}
+        self._events: tuple[LinkEvent, ...] | None = None
         self._happened: dict[str, str] = {}
         """What each event is in full."""
         self._timer = QTimer(self)
@@ -160,13 +163,16 @@ class NetworkSheet(Sheet):
                 key=one.participant_id,
                 cells=(one_line(one.name, 40), words.heard_words(one, view.at_ms)),
             )
-            for one in view.people
+            for one in view.people[:_MOST_PEOPLE]
         ]
         self.people.show_rows(rows)
         self.people.setVisible(bool(rows))
         self.no_people.setVisible(not rows)
 
     def _show_events(self, view: NetworkView) -> None:
+        if view.facts.events == self._events:
+            return
+        self._events = view.facts.events
         now, rows = self._now(), []
         for event in view.facts.events[:_MOST_EVENTS]:
             said, who = words.event_words(event), words.event_who(event)

@@ -54,10 +54,11 @@ class FactTable(QTableWidget):
         side = Qt.AlignmentFlag.AlignLeading | Qt.AlignmentFlag.AlignVCenter
         header.setDefaultAlignment(side)
         for column in range(len(columns)):
-            mode = QHeaderView.ResizeMode.ResizeToContents
-            header.setSectionResizeMode(
-                column, QHeaderView.ResizeMode.Stretch if column == wide else mode
+            # Not by Qt's own measure of contents: it measures every row at every changed cell.
+            mode = (
+                QHeaderView.ResizeMode.Stretch if column == wide else QHeaderView.ResizeMode.Fixed
             )
+            header.setSectionResizeMode(column, mode)
         self.currentCellChanged.connect(self._tell)
         theme_changed.connect(self._dress)
         self._dress()
@@ -75,6 +76,7 @@ class FactTable(QTableWidget):
         self._rows = tuple(rows)
         blocked = self.blockSignals(True)
         self.setRowCount(len(rows))
+        self.model().blockSignals(True)  # One repaint for all cells, below.
         for number, row in enumerate(rows):
             for column, words in enumerate(row.cells):
                 item = self.item(number, column)
@@ -85,6 +87,9 @@ class FactTable(QTableWidget):
                     item.setText(words)
                 if item.toolTip() != row.tip:
                     item.setToolTip(row.tip)
+        self.model().blockSignals(False)
+        self.viewport().update()
+        self._fit_widths()
         keys = [row.key for row in rows]
         if before in keys and self.currentRow() != keys.index(before):
             self.setCurrentCell(keys.index(before), max(0, self.currentColumn()))
@@ -116,6 +121,20 @@ class FactTable(QTableWidget):
             if self.isColumnHidden(column) is not narrow:
                 self.setColumnHidden(column, narrow)
 
+    def _fit_widths(self) -> None:
+        """As wide as the longest words; by the number of letters, so that only one is measured."""
+        room = current_theme().metrics.gap(22)
+        for column in range(self.columnCount()):
+            heading = self.horizontalHeaderItem(column)
+            if column == self._wide or heading is None:
+                continue
+            longest = max((row.cells[column] for row in self._rows), key=len, default="")
+            metrics = self.fontMetrics()
+            words = (longest, heading.text())
+            width = max(metrics.horizontalAdvance(each) for each in words) + room
+            if width != self.columnWidth(column):
+                self.setColumnWidth(column, width)
+
     def sizeHint(self) -> QSize:
         return QSize(super().sizeHint().width(), self.height())
 
@@ -135,3 +154,4 @@ class FactTable(QTableWidget):
         self.verticalHeader().setDefaultSectionSize(line)
         self._fit_height()
         self._fit_columns()
+        self._fit_widths()
