@@ -376,19 +376,18 @@ class Files(Protocol):
         """Messages with a file of any size, the newest first; those before ``before`` if given."""
 
     async def fetch(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Get it from others, or go on after ``pause``, ``cancel`` or a failure.
-
-        Of ours: offer it to nodes again.  It goes on after a restart.
-        """
+        """Get it from others, or offer ours to nodes again.  It goes on after a restart."""
 
     async def pause(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         """What is here stays."""
 
     async def cancel(self, conversation_id: ConversationId, message_id: MessageId) -> None:
-        """Stop, and remove what is here of somebody else's file, complete or not.
+        """Stop, and remove what is here of another's file; of ours only the offer to nodes ends."""
 
-        Of ours, only the offer to nodes ends.
-        """
+    async def let_go(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], *, unasked: bool
+    ) -> Sequence[MessageId]:
+        """Remove others' files that a connected member has, or all, and say so; return which."""
 
     async def save_as(
         self, conversation_id: ConversationId, message_id: MessageId, path: str

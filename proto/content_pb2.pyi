@@ -258,16 +258,24 @@ class FilesHeld(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MESSAGE_IDS_FIELD_NUMBER: _builtins.int
+    LET_GO_FIELD_NUMBER: _builtins.int
+    AS_OF_FIELD_NUMBER: _builtins.int
+    let_go: _builtins.bool
+    """it had them, and has them no more"""
+    as_of: _builtins.int
+    """about milliseconds; of two statements about a file the one with more counts"""
     @_builtins.property
     def message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
         message_ids: _abc.Iterable[_builtins.str] | None = ...,
+        let_go: _builtins.bool = ...,
+        as_of: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_ids", b"message_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["as_of", b"as_of", "let_go", b"let_go", "message_ids", b"message_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -167,6 +167,10 @@ class Claims(_message.Message):
     AUTHORS_FIELD_NUMBER: _builtins.int
     HELD_ASIDE_FIELD_NUMBER: _builtins.int
     WHOLE_FILES_FIELD_NUMBER: _builtins.int
+    LET_GO_FILES_FIELD_NUMBER: _builtins.int
+    FILES_AS_OF_FIELD_NUMBER: _builtins.int
+    files_as_of: _builtins.int
+    """of the two: about milliseconds, and higher with every change"""
     @_builtins.property
     def authors(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuthorHoldings]:
         """what it holds without gap, per author instance"""
@@ -179,16 +183,22 @@ class Claims(_message.Message):
     def whole_files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
         """ids of others' messages whose blobs it has as a whole"""
 
+    @_builtins.property
+    def let_go_files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """ids of those whose blobs it had and has no more"""
+
     def __init__(
         self,
         *,
         authors: _abc.Iterable[Global___AuthorHoldings] | None = ...,
         held_aside: _abc.Iterable[_builtins.bytes] | None = ...,
         whole_files: _abc.Iterable[_builtins.bytes] | None = ...,
+        let_go_files: _abc.Iterable[_builtins.bytes] | None = ...,
+        files_as_of: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors", "held_aside", b"held_aside", "whole_files", b"whole_files"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authors", b"authors", "files_as_of", b"files_as_of", "held_aside", b"held_aside", "let_go_files", b"let_go_files", "whole_files", b"whole_files"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -191,7 +191,9 @@ def _encode_body(body: Body) -> bytes:  # noqa: C901, PLR0912 - one case per kin
             wire.profile_update.name = clean_name(body.name)
             wire.profile_update.picture = body.picture
         case FilesHeld():
-            wire.files_held.message_ids.extend(body.message_ids)
+            held = wire.files_held
+            held.message_ids.extend(body.message_ids)
+            held.let_go, held.as_of = body.let_go, body.as_of
         case Unsupported():
             raise LocalProtocolError("what we do not understand we cannot say")
         case _:
@@ -326,12 +328,13 @@ def _decode_pair_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one pe
 
 
 def _decode_files_held(wire: content_pb2.FilesHeld) -> FilesHeld:
-    if not 1 <= len(wire.message_ids) <= MAX_FILES_HELD:
+    if not 1 <= len(wire.message_ids) <= MAX_FILES_HELD or wire.as_of > MAX_SAFE_INTEGER:
         raise RemoteProtocolError("content_bad_files_held")
     found = [_message_id(each) for each in wire.message_ids]
     if not all(found):
         raise RemoteProtocolError("content_bad_files_held")
-    return FilesHeld(tuple(each for each in found if each is not None))
+    message_ids = tuple(each for each in found if each is not None)
+    return FilesHeld(message_ids, wire.let_go, wire.as_of)
 
 
 def _decode_answer(wire: content_pb2.ContactAnswer) -> ContactAnswer:

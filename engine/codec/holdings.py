@@ -20,8 +20,11 @@ MAX_AUTHORS = 1024
 MAX_RANGES_PER_AUTHOR = 64
 MAX_HELD_ASIDE = 256
 MAX_WHOLE_FILES = 64
+"""Also of those that were let go."""
 MAX_CLAIM_BYTES = 16 * 1024
 _LEAST_DISTANCE = 2
+_NUMBER_BYTES = 12
+"""Of a field with a number, at most."""
 
 
 def encode_claim(claim: Claim | None) -> bytes:
@@ -34,8 +37,9 @@ def encode_claim(claim: Claim | None) -> bytes:
         return b""
     aside = [id_bytes(message_id) for message_id in claim.held_aside[-MAX_HELD_ASIDE:]]
     whole = [id_bytes(message_id) for message_id in claim.whole_files[-MAX_WHOLE_FILES:]]
+    let_go = [id_bytes(message_id) for message_id in claim.let_go_files[-MAX_WHOLE_FILES:]]
     kept: list[envelope_pb2.AuthorHoldings] = []
-    size = (len(aside) + len(whole)) * (ID_BYTES + 2)
+    size = (len(aside) + len(whole) + len(let_go)) * (ID_BYTES + 2) + _NUMBER_BYTES
     for instance_id, ranges in (claim.holdings or {}).items():
         if not ranges:
             continue
@@ -45,7 +49,13 @@ def encode_claim(claim: Claim | None) -> bytes:
             break
         kept.append(author)
     kept.sort(key=lambda author: author.instance_id)
-    claims = envelope_pb2.Claims(authors=kept, held_aside=aside, whole_files=whole)
+    claims = envelope_pb2.Claims(
+        authors=kept,
+        held_aside=aside,
+        whole_files=whole,
+        let_go_files=let_go,
+        files_as_of=claim.files_as_of,
+    )
     return claims.SerializeToString(deterministic=True)
 
 
@@ -63,8 +73,11 @@ def decode_claim(encoded: bytes) -> Claim | None:
         len(wire.authors) > MAX_AUTHORS
         or len(wire.held_aside) > MAX_HELD_ASIDE
         or len(wire.whole_files) > MAX_WHOLE_FILES
+        or len(wire.let_go_files) > MAX_WHOLE_FILES
     ):
         raise RemoteProtocolError("bad_holdings", "too many")
+    if wire.files_as_of > MAX_SAFE_INTEGER:
+        raise RemoteProtocolError("bad_holdings", "files as of too late")
     holdings: Holdings = {}
     previous = b""
     for author in wire.authors:
@@ -72,10 +85,11 @@ def decode_claim(encoded: bytes) -> Claim | None:
             raise RemoteProtocolError("bad_holdings", "authors do not ascend")
         previous = author.instance_id
         holdings[InstanceId(author.instance_id)] = _decode_ranges(author)
-    if any(len(each) != ID_BYTES for each in (*wire.held_aside, *wire.whole_files)):
+    lists = (wire.held_aside, wire.whole_files, wire.let_go_files)
+    if any(len(each) != ID_BYTES for ids in lists for each in ids):
         raise RemoteProtocolError("bad_holdings", "an id of another length")
-    aside, whole = (tuple(map(id_text, ids)) for ids in (wire.held_aside, wire.whole_files))
-    return Claim(holdings, aside, whole)
+    aside, whole, let_go = (tuple(map(id_text, ids)) for ids in lists)
+    return Claim(holdings, aside, whole, let_go, wire.files_as_of)
 
 
 def _encode_author(

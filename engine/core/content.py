@@ -211,9 +211,15 @@ MAX_FILES_HELD = 64
 
 
 class FilesHeld(Struct, frozen=True):
-    """Messages of the other whose files the author has as a whole, 1 to MAX_FILES_HELD."""
+    """Messages of the other whose files the author has as a whole, 1 to MAX_FILES_HELD.
+
+    ``let_go``: it had them and has them no more.  Of two statements about a file the one with the
+    higher ``as_of`` counts; those of older versions have 0.
+    """
 
     message_ids: tuple[MessageId, ...]
+    let_go: bool = False
+    as_of: int = 0
 
 
 Annotation: TypeAlias = Reaction | Edit | Retraction

@@ -279,10 +279,7 @@ class PutMessage(Struct, frozen=True, kw_only=True):
 
 
 class PutTransfer(Struct, frozen=True, kw_only=True):
-    """What becomes of the blob of a message.  Ignored for a message without one.
-
-    ``PutMessage`` with a blob that is known leaves it as it was.
-    """
+    """What becomes of the blob of a message, if it has one; ``PutMessage`` leaves it as it was."""
 
     conversation_id: ConversationId
     message_id: MessageId
@@ -291,11 +288,16 @@ class PutTransfer(Struct, frozen=True, kw_only=True):
 
 
 class PutFileHolder(Struct, frozen=True, kw_only=True):
-    """A member says that it has the blob of a message as a whole.  Ignored without such a blob."""
+    """A member says that it has the blob of a message as a whole, or not any more; else ignored.
+
+    Of one member's, the one with the highest ``as_of`` counts, and of equal ones that it is gone.
+    """
 
     conversation_id: ConversationId
     message_id: MessageId
     participant_id: ParticipantId
+    held: bool = True
+    as_of: int = 0
 
 
 class PutAnnotation(Struct, frozen=True, kw_only=True):

@@ -65,6 +65,11 @@ HOLDER_TABLES: Final = (
     """,
 )
 
+TAKEN_BACK_COLUMNS: Final = (
+    "ALTER TABLE file_holder ADD COLUMN held INTEGER NOT NULL DEFAULT 1",
+    "ALTER TABLE file_holder ADD COLUMN as_of INTEGER NOT NULL DEFAULT 0",
+)
+
 _PUT: Final = """
 INSERT INTO file (conversation_key, message_id, name, media_type, size, width, height, data)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -78,15 +83,16 @@ SELECT file_key, ?, ?, ?, ?, ? FROM file WHERE conversation_key = ? AND message_
 ON CONFLICT (file_key) DO NOTHING
 """
 _PUT_HOLDER: Final = """
-INSERT INTO file_holder (file_key, participant_id)
-SELECT t.file_key, ? FROM file AS f JOIN transfer AS t ON t.file_key = f.file_key
+INSERT INTO file_holder (file_key, participant_id, held, as_of)
+SELECT t.file_key, ?, ?, ? FROM file AS f JOIN transfer AS t ON t.file_key = f.file_key
 WHERE f.conversation_key = ? AND f.message_id = ?
-ON CONFLICT DO NOTHING
+ON CONFLICT DO UPDATE SET held = excluded.held, as_of = excluded.as_of
+WHERE (excluded.as_of, -excluded.held) > (as_of, -held)
 """
 _HOLDERS: Final = with_ids(
     "SELECT f.message_id, h.participant_id "
     "FROM file AS f JOIN file_holder AS h ON h.file_key = f.file_key "
-    "WHERE f.conversation_key = ? AND f.message_id IN",
+    "WHERE h.held AND f.conversation_key = ? AND f.message_id IN",
     order="ORDER BY h.participant_id",
 )
 FILES: Final = with_ids(
@@ -213,14 +219,18 @@ def _read_holders(
     return found
 
 
-def put_holder(
+def put_holder(  # noqa: PLR0913 - keyword-only: what was said
     connection: sqlite3.Connection,
     conversation: int,
     message_id: StoredId,
     participant_id: ParticipantId,
+    *,
+    held: bool,
+    as_of: int,
 ) -> None:
-    """Nothing happens if there is no such blob, or it is known."""
-    connection.execute(_PUT_HOLDER, (participant_id, conversation, message_id))
+    """Nothing happens if there is no such blob, or if a later statement is known."""
+    said = (participant_id, held, as_of)
+    connection.execute(_PUT_HOLDER, (*said, conversation, message_id))
 
 
 def read_transfers(connection: sqlite3.Connection) -> list[StoredTransfer]:

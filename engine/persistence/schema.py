@@ -21,7 +21,12 @@ from msgspec import Struct
 from engine.core.errors import StorageError
 from engine.persistence.annotation_tables import ANNOTATION_TABLES
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
-from engine.persistence.file_tables import FILE_TABLES, HOLDER_TABLES, TRANSFER_TABLES
+from engine.persistence.file_tables import (
+    FILE_TABLES,
+    HOLDER_TABLES,
+    TAKEN_BACK_COLUMNS,
+    TRANSFER_TABLES,
+)
 from engine.persistence.reaction_counts import REACTION_COUNT_TABLES, count_all
 from engine.persistence.saved_log import INDEX_TABLES
 from engine.persistence.search_tables import SEARCH_TABLES
@@ -29,7 +34,7 @@ from engine.persistence.search_tables import SEARCH_TABLES
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 10
+SCHEMA_VERSION: Final = 11
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -466,6 +471,13 @@ def count_reactions(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 10")
 
 
+def let_files_go(connection: sqlite3.Connection) -> None:
+    """A member's statement that it has a file can be taken back, and has its time."""
+    for statement in TAKEN_BACK_COLUMNS:
+        connection.execute(statement)
+    connection.execute("PRAGMA user_version = 11")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -486,6 +498,7 @@ MIGRATIONS: Final = (
     Migration(add_file_holders),
     Migration(add_search),
     Migration(count_reactions),
+    Migration(let_files_go),
 )
 
 

@@ -233,6 +233,7 @@ def _held(reading: sqlite3.Connection) -> frozenset[tuple[str, bytes]]:
             " JOIN transfer AS t ON t.file_key = h.file_key"
             " JOIN file AS f ON f.file_key = t.file_key"
             " JOIN conversation AS c ON c.conversation_key = f.conversation_key"
+            " WHERE h.held"
         ).fetchall()
     )
 

@@ -258,8 +258,9 @@ class SqliteProfileStore:
             case PutTransfer(message_id=message_id, state=state, fault=fault):
                 stored = stored_id(message_id)
                 file_tables.put_transfer(connection, key, stored, state, fault)
-            case PutFileHolder(message_id=message_id, participant_id=participant_id):
-                file_tables.put_holder(connection, key, stored_id(message_id), participant_id)
+            case PutFileHolder(message_id=message_id, participant_id=who, held=held, as_of=as_of):
+                stored = stored_id(message_id)
+                file_tables.put_holder(connection, key, stored, who, held=held, as_of=as_of)
             case ApplyHistory(writes=kept_writes):
                 for kept_write in kept_writes:
                     history_tables.apply_kept(connection, key, kept_write)

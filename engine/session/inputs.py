@@ -134,10 +134,11 @@ class EnvelopeArrived(Struct, frozen=True):
 class HoldsFiles(Struct, frozen=True):
     """We have the blobs of these messages of others as a whole, the newest last: all of them.
 
-    Only a group is told; in a pair nobody claims anything.
+    ``let_go``: those that we had until now, and have no more.
     """
 
     message_ids: tuple[MessageId, ...]
+    let_go: tuple[MessageId, ...] = ()
 
 
 class CopiesAccepted(Struct, frozen=True, kw_only=True):

@@ -131,10 +131,16 @@ class SessionParticipant:
             self.seen.sent.append(transition.message_id)
         return self.perform(transition)
 
-    def hold_files(self, message_ids: Sequence[MessageId], *, now_ms: UnixMs) -> list[Outgoing]:
-        """These are here as a whole."""
+    def hold_files(
+        self,
+        message_ids: Sequence[MessageId],
+        *,
+        let_go: Sequence[MessageId] = (),
+        now_ms: UnixMs,
+    ) -> list[Outgoing]:
+        """These are here as a whole, and ``let_go`` no more."""
         self._now_ms = now_ms
-        held = HoldsFiles(tuple(message_ids))
+        held = HoldsFiles(tuple(message_ids), tuple(let_go))
         return self.perform(self.session.handle(held, now_ms=now_ms))
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:

@@ -150,7 +150,12 @@ pair_contents = st.builds(
             withdrawn=st.booleans(),
         ),
         st.builds(ProfileUpdate, name=names, picture=pictures),
-        st.lists(targets, min_size=1, max_size=3).map(tuple).map(FilesHeld),
+        st.builds(
+            FilesHeld,
+            st.lists(targets, min_size=1, max_size=3).map(tuple),
+            let_go=st.booleans(),
+            as_of=st.integers(0, MAX_SAFE_INTEGER),
+        ),
     ),
 ).map(_chained)
 INSTANCE = InstanceId(bytes(range(16)))

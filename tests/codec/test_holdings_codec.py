@@ -16,6 +16,7 @@ from engine.codec.holdings import (
     encode_claim,
 )
 from engine.codec.message_id import id_text
+from engine.core.content import MAX_SAFE_INTEGER
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import InstanceId, MessageId
 from engine.core.sds.vocabulary import Claim, Holdings, SequenceRange
@@ -193,13 +194,31 @@ def test_of_much_that_is_held_aside_the_last_are_named() -> None:
             decode_claim(envelope_pb2.Claims(held_aside=wrong).SerializeToString())
 
 
-@given(holdings_of_all_kinds, st.lists(ids, max_size=6).map(tuple))
-def test_which_files_are_whole_comes_back(
-    holdings: Holdings, whole_files: tuple[MessageId, ...]
+some_ids = st.lists(ids, max_size=6).map(tuple)
+
+
+@given(holdings_of_all_kinds, some_ids, some_ids, st.integers(0, MAX_SAFE_INTEGER))
+def test_which_files_are_whole_and_which_were_let_go_comes_back(
+    holdings: Holdings,
+    whole_files: tuple[MessageId, ...],
+    let_go_files: tuple[MessageId, ...],
+    files_as_of: int,
 ) -> None:
-    claim = Claim(holdings, (), whole_files)
+    claim = Claim(holdings, (), whole_files, let_go_files, files_as_of)
     decoded = decode_claim(encode_claim(claim))
-    assert decoded == (claim if holdings or whole_files else None)
+    assert decoded == (claim if claim != Claim({}) else None)
+
+
+def test_a_claim_that_was_let_go_is_no_more_than_any_other() -> None:
+    for wrong in (
+        envelope_pb2.Claims(let_go_files=[bytes(15)]),
+        envelope_pb2.Claims(let_go_files=[bytes(16)] * (MAX_WHOLE_FILES + 1)),
+        envelope_pb2.Claims(files_as_of=MAX_SAFE_INTEGER + 1),
+    ):
+        with pytest.raises(RemoteProtocolError):
+            decode_claim(wrong.SerializeToString())
+    full = Claim({}, (), (id_text(bytes(16)),) * 70, (id_text(bytes(16)),) * 70, MAX_SAFE_INTEGER)
+    assert len(encode_claim(full)) < MAX_CLAIM_BYTES
 
 
 def test_of_many_whole_files_the_last_are_named() -> None:

@@ -24,6 +24,7 @@ from engine.core.ids import (
 from engine.core.inspection import PlacedMessage
 from engine.core.ports import (
     ConversationSummary,
+    PutFileHolder,
     StoredAnnotation,
     StoredMessage,
     StoredPage,
@@ -166,6 +167,7 @@ class MemoryConversation:
         self.pair = MemoryPair()
         self.history = MemoryHistory()
         self._messages: dict[MessageId, MessageRecord] = {}
+        self._file_holders: dict[MessageId, dict[ParticipantId, PutFileHolder]] = {}
         self._data: dict[MessageId, bytes] = {}
         self._hidden: set[MessageId] = set()
         self.muted_members: set[ParticipantId] = set()
@@ -250,11 +252,16 @@ class MemoryConversation:
         if transfer is not None:
             self._change_transfer(message_id, replace(transfer, state=state, fault=fault))
 
-    def put_file_holder(self, message_id: MessageId, who: ParticipantId) -> None:
-        transfer = self._transfer(message_id)
-        if transfer is not None:
-            holders = tuple(sorted({*transfer.holders, who}))
-            self._change_transfer(message_id, replace(transfer, holders=holders))
+    def put_file_holder(self, said: PutFileHolder) -> None:
+        transfer = self._transfer(said.message_id)
+        if transfer is None:
+            return
+        of_file = self._file_holders.setdefault(said.message_id, {})
+        known = of_file.get(said.participant_id)
+        if known is None or (said.as_of, known.held) > (known.as_of, said.held):
+            of_file[said.participant_id] = said
+        holders = tuple(sorted(who for who, each in of_file.items() if each.held))
+        self._change_transfer(said.message_id, replace(transfer, holders=holders))
 
     def _transfer(self, message_id: MessageId) -> TransferRecord | None:
         record = self._messages.get(message_id)
@@ -305,6 +312,7 @@ class MemoryConversation:
 
     def _remove_message(self, message_id: MessageId) -> None:
         record = self._messages.pop(message_id, None)
+        self._file_holders.pop(message_id, None)
         if record is not None and self._is_visible(record):
             self._take_out(_place_of_row(record))
         self._hidden.discard(message_id)

@@ -242,8 +242,8 @@ class MemoryProfileStore:
                 conversation.hide_message(message_id)
             case PutTransfer(message_id=message_id, state=state, fault=fault):
                 conversation.put_transfer(message_id, state=state, fault=fault)
-            case PutFileHolder(message_id=message_id, participant_id=participant_id):
-                conversation.put_file_holder(message_id, participant_id)
+            case PutFileHolder():
+                conversation.put_file_holder(write)
             case ApplyHistory(writes=kept_writes):
                 for kept_write in kept_writes:
                     conversation.history.apply(kept_write)

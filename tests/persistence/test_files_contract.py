@@ -217,6 +217,23 @@ def test_who_says_to_have_all_of_a_blob_is_remembered(with_conversation: Profile
     assert shown(store).record.file is None
 
 
+def test_of_one_members_statements_about_a_blob_the_newest_counts(
+    with_conversation: ProfileStore,
+) -> None:
+    store = with_conversation
+    holder = PutFileHolder(conversation_id=GROUP, message_id=M, participant_id=BOB)
+    gone = structs.replace(holder, held=False, as_of=5)
+    again = structs.replace(holder, as_of=6)
+    store.apply([blob()])
+    for said, held in ((gone, ()), (holder, ()), (again, (BOB,)), (gone, (BOB,)), (holder, (BOB,)),
+                       (structs.replace(again, held=False), ()), (again, ())):  # fmt: skip
+        store.apply([said, said])
+        file = shown(store).record.file
+        assert file is not None
+        assert file.transfer is not None
+        assert file.transfer.holders == held
+
+
 def test_a_blob_goes_with_its_message(with_conversation: ProfileStore) -> None:
     store = with_conversation
     store.apply([blob(), blob("o", 3)])

@@ -218,7 +218,9 @@ def test_an_earlier_profile_is_counted_when_it_is_opened(database_path: Path, ke
     for statement in (
         "DROP INDEX reaction_by_emoji",
         "DROP TABLE reaction_count",
-        "DELETE FROM _sqlite_migrations WHERE name = 'count_reactions'",
+        "ALTER TABLE file_holder DROP COLUMN held",
+        "ALTER TABLE file_holder DROP COLUMN as_of",
+        "DELETE FROM _sqlite_migrations WHERE name IN ('count_reactions', 'let_files_go')",
         "PRAGMA user_version = 9",
     ):
         connection.execute(statement)

@@ -1,5 +1,6 @@
 """Files beyond 96 KiB between engines on real nodes: sent, fetched, resumed, kept, refused."""
 
+import asyncio
 import errno
 import os
 import shutil
@@ -21,7 +22,7 @@ from engine.core.errors import (
     StorageError,
     StorageFault,
 )
-from engine.core.ids import ChannelId, ContentTopic
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, MessageId
 from engine.core.problems import FileFault, FileProblem
 from engine.core.records import ChannelName
 from engine.file_views import FileProgressed, FileState, FileView
@@ -579,3 +580,78 @@ async def test_files_give_way_where_somebody_talks(
         await alice.engine.timeline.send_text(group, "One moment")
         await bob.until(shown(lambda message: message.text == "One moment"))
         assert len({id(pace) for pace in slowed}) == 2, "who wrote, and who reads"
+
+
+async def fetched(person: FilePerson, group: ConversationId, sent: MessageId) -> None:
+    await person.until_state(sent, FileState.OFFERED)
+    await person.engine.files.fetch(group, sent)
+    await person.until_state(sent, FileState.COMPLETE)
+
+
+def held_by(*people_: FilePerson) -> Callable[[FileView], bool]:
+    return lambda file: set(file.held_whole_by) == {own_id(each) for each in people_}
+
+
+async def test_of_two_who_let_the_same_file_go_at_once_one_keeps_it(tmp_path: Path) -> None:
+    alice, bob, carol = (FilePerson(name, tmp_path) for name in ("Alice", "Bob", "Carol"))
+    path = random_file(tmp_path, SIZE)
+    async with people(alice, bob, carol) as group:
+        sent = await alice.send(group, path)
+        for person in (bob, carol):
+            await fetched(person, group, sent)
+        await bob.until_file(sent, held_by(carol))
+        await carol.until_file(sent, held_by(bob))
+        assert carol.node is not None
+        carol.node.add_peers(bob.addresses())
+        await alice.engine.stop()
+        gone = await asyncio.gather(
+            *(each.engine.files.let_go(group, [sent], unasked=False) for each in (bob, carol))
+        )
+        assert [*map(list, gone)] != [[sent], [sent]], "each saw that the other claims it"
+        stays, goes = (bob, carol) if not gone[0] else (carol, bob)
+        if not any(gone):  # Both heard no, and keep it: the second try is alone.
+            assert await goes.engine.files.let_go(group, [sent], unasked=False) == [sent]
+        await stays.until_file(sent, held_by())
+        assert (await goes.shown(group, sent)).state is FileState.OFFERED
+        assert not list(goes.chunks.iterdir())
+        assert await stays.engine.files.let_go(group, [sent], unasked=False) == []
+        assert await stays.engine.files.read(group, sent) == path.read_bytes()
+        await fetched(goes, group, sent)
+        await stays.until_file(sent, held_by(goes))
+        assert await stays.engine.files.let_go(group, [sent], unasked=True) == [sent]
+
+
+async def test_a_picture_that_was_let_go_comes_only_when_somebody_wants_it(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path, pictures_below=2 * MIB)
+    async with people(alice, bob) as group:
+
+        async def picture(size: int) -> MessageId:
+            path = str(random_file(tmp_path, size, f"{size}.png"))
+            return await alice.engine.files.send(
+                group, path, name="a.png", media_type="image/png", width=10, height=10
+            )
+
+        sent = await picture(SIZE)
+        await bob.until_state(sent, FileState.COMPLETE)
+        assert await bob.engine.files.let_go(group, [sent], unasked=True) == [sent]
+        bob.told.clear()
+        page = await bob.engine.timeline.latest_page(group)
+        assert page.messages[-1].message_id == sent, "it is shown again"
+        other = await picture(SIZE + 1)
+        await bob.until_state(other, FileState.COMPLETE)
+        assert (await bob.shown(group, sent)).state is FileState.OFFERED
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
+
+
+async def test_a_file_that_is_lost_on_the_disk_is_said_to_be_gone(tmp_path: Path) -> None:
+    alice, bob, carol = (FilePerson(name, tmp_path) for name in ("Alice", "Bob", "Carol"))
+    async with people(alice, bob, carol) as group:
+        sent = await alice.send(group, random_file(tmp_path, SIZE))
+        await fetched(bob, group, sent)
+        await carol.until_file(sent, held_by(bob))
+        for chunk in bob.chunks.iterdir():
+            chunk.unlink()
+        await bob.restart()
+        await bob.until_file(sent, failing_with(FileFault.NOT_HERE))
+        await carol.until_file(sent, held_by())

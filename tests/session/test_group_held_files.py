@@ -2,12 +2,21 @@
 
 from collections.abc import Callable
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.codec.holdings import MAX_WHOLE_FILES
 from engine.core.blobs.manifest import ChunkName, Manifest
-from engine.core.content import Attachment
-from engine.core.ids import MessageId, UnixMs
-from engine.session.group.whole_files import REPEATS
+from engine.core.content import Attachment, Text
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
+from engine.core.ports import PutFileHolder, SaveValue
+from engine.core.sds.vocabulary import Claim
+from engine.session.group.whole_files import REPEATS, WholeFiles
+from engine.session.transitions import TransitionBuilder
 from engine.sim.network import Outgoing
 from engine.sim.session_participant import SessionParticipant
+
+GROUP = ConversationId("g")
 
 NOW = UnixMs(1_800_000_000_000)
 MINUTE_MS = 60_000
@@ -110,3 +119,60 @@ def test_a_claim_is_not_repeated_for_ever() -> None:
 
     assert REPEATS < said < 2 * (REPEATS + 1)
     assert meet(alice, bob, later_ms + 24 * HOUR_MS, 24 * HOUR_MS) == 0
+
+
+def test_a_member_that_lets_a_file_go_takes_its_claim_back_also_after_a_restart() -> None:
+    alice, bob, file_id, now_ms = people_with_a_file()
+    bob.hold_files([file_id], now_ms=UnixMs(now_ms))
+    meet(alice, bob, now_ms, HOUR_MS)
+    assert alice.holders_of_files() == {file_id: frozenset({bob.participant_id})}
+
+    later_ms = now_ms + HOUR_MS
+    bob.hold_files([], let_go=[file_id], now_ms=UnixMs(later_ms))
+    bob.restart(now_ms=UnixMs(later_ms))
+    bob.hold_files([], now_ms=UnixMs(later_ms))
+    later = UnixMs(later_ms + 1)
+    give(alice, bob.say(Text(text="Still here."), now_ms=later), later)
+
+    assert alice.holders_of_files() == {file_id: frozenset()}
+
+
+def claims_of_bob(file_id: MessageId) -> list[Claim]:
+    """As he has it, lets it go, gets it again, lets it go, with a clock that is set back."""
+    book = WholeFiles(GROUP, lambda _: True, tuple)
+    claims: list[Claim] = []
+    for at_ms, held in ((NOW, True), (NOW - HOUR_MS, False), (NOW - 9, True), (NOW - 8, False)):
+        ids, gone = ([file_id], []) if held else ([], [file_id])
+        assert book.hold(ids, gone, TransitionBuilder(), UnixMs(at_ms))
+        claim = book.beside(Claim())
+        assert claim is not None
+        claims.append(claim)
+    return claims
+
+
+@given(order=st.lists(st.integers(0, 4), max_size=8), last=st.permutations(range(5)))
+def test_whatever_order_claims_come_in_the_newest_counts(order: list[int], last: list[int]) -> None:
+    """One of an older version, which bears no number, among them."""
+    file_id = MessageId("A" * 22)
+    bob = ParticipantId("bob")
+    claims = [*claims_of_bob(file_id), Claim(whole_files=(file_id,))]
+    heard, builder = WholeFiles(GROUP, lambda _: True, tuple), TransitionBuilder()
+    for place in (*order, *last):
+        heard.hear(bob, claims[place], builder)
+    puts = [each for each in builder.writes if isinstance(each, PutFileHolder)]
+    assert not puts[-1].held
+    assert [each.as_of for each in puts] == sorted({each.as_of for each in puts})
+
+
+def test_more_than_fit_one_claim_are_told_in_turn() -> None:
+    book, builder = WholeFiles(GROUP, lambda _: True, tuple), TransitionBuilder()
+    gone = [MessageId(f"{number:022}") for number in range(3 * MAX_WHOLE_FILES - 5)]
+    assert book.hold([], gone, builder, NOW)
+    claims = [book.beside(Claim()) for _ in range(3)]
+    told = [each for claim in claims if claim is not None for each in claim.let_go_files]
+    assert sorted(told) == gone
+    saved = builder.writes[-1]
+    assert isinstance(saved, SaveValue)
+    again = WholeFiles(GROUP, lambda _: True, tuple, saved.value)
+    assert not again.hold([], [], builder, NOW), "nothing is new"
+    assert again.beside(Claim()) == claims[0]

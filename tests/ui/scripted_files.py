@@ -17,6 +17,8 @@ from engine.events import MessageView
 class ScriptedFiles:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
+        self.unconfirmed: set[MessageId] = set()
+        """No connected member has these."""
         """Command and message id; of ``send`` the path."""
         self.data: dict[MessageId, bytes] = {}
         self.forwarded: list[ConversationId] = []
@@ -85,6 +87,14 @@ class ScriptedFiles:
     async def cancel(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         del conversation_id
         self.asked.append(("cancel", message_id))
+
+    async def let_go(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], *, unasked: bool
+    ) -> Sequence[MessageId]:
+        del conversation_id
+        going = [each for each in message_ids if unasked or each not in self.unconfirmed]
+        self.asked += [("let_go", each) for each in going]
+        return going
 
     async def save_as(
         self, conversation_id: ConversationId, message_id: MessageId, path: str

@@ -94,6 +94,41 @@ def takes(group: ConversationId, **changes: object) -> ConversationTakes:
     return replace(nothing, **changes)
 
 
+async def let_all_go(
+    engine: ScriptedEngine, port: Space, sheet: SpaceTaken, group: ConversationId
+) -> None:
+    """One of two files stays at first: no connected member has it."""
+    first = sheet.rows[0]
+    assert first.button is not None
+    left = takes(group, fetchable=FilesHere(1, 15_000_000), message_ids=(MessageId("b"),))
+    port.found = replace(port.found, conversations=(left,))
+    engine.blobs.unconfirmed = {MessageId("b")}
+    first.button.click()
+    assert engine.blobs.asked == []
+    assert "Of 2 files those go from this device" in words_of(sheet)
+    assert first.keep.hasFocus()
+    first.keep.click()
+    assert first.button.isVisible()
+    assert not first.go.isVisible()
+    first.button.click()
+    first.go.click()
+    await until(lambda: port.measured == 2 and sheet.rows[0] is not first)
+    assert engine.blobs.asked == [("let_go", "a")]
+    assert sheet.problem.text() == "1 file stays: no connected member has it just now."
+    second = sheet.rows[0]
+    assert second.button is not None
+    assert second.button.text() == "Let 14.3 MB go all the same"
+    port.found = replace(
+        port.found, conversations=(takes(group, fetchable=FilesHere(), message_ids=()),)
+    )
+    second.button.click()
+    assert "nobody may have it any more" in second.means.text()
+    second.go.click()
+    await until(lambda: port.measured == 3 and sheet.rows[0] is not second)
+    assert engine.blobs.asked == [("let_go", "a"), ("let_go", "b")]
+    assert sheet.rows[0].button is None
+
+
 def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let_go(
     tmp_path: Path,
 ) -> None:
@@ -134,21 +169,7 @@ def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let
             assert first.button is not None
             assert first.button.text() == "Let 28.6 MB go"
             assert "Unused room" not in words_of(sheet)
-            port.found = replace(
-                port.found, conversations=(takes(group, fetchable=FilesHere(), message_ids=()),)
-            )
-            first.button.click()
-            assert engine.blobs.asked == []
-            assert "2 files go from this device" in words_of(sheet)
-            assert first.keep.hasFocus()
-            first.keep.click()
-            assert first.button.isVisible()
-            assert not first.go.isVisible()
-            first.button.click()
-            first.go.click()
-            await until(lambda: port.measured == 2 and sheet.rows[0] is not first)
-            assert engine.blobs.asked == [("cancel", "a"), ("cancel", "b")]
-            assert sheet.rows[0].button is None
+            await let_all_go(engine, port, sheet, group)
             records = sheet.rows[-1]
             assert records.button is not None
             it.window.resize(400, 500)

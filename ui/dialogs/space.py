@@ -1,7 +1,8 @@
 """Where the space goes: of each conversation and of the rest, and what may be let go.
 
 Only files that another member says to have are let go, since these can be fetched again; one's own
-are never.  Measuring takes a moment and stops when the sheet closes.
+are never.  First go those that a connected member has just now; the others after one more question,
+since what members said may be out of date.  Measuring stops when the sheet closes.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -25,8 +26,9 @@ from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
 
-LetGo = Callable[[ConversationTakes], Awaitable[None]]
-"""The fetchable files of a conversation; raises ChatError."""
+LetGo = Callable[[ConversationTakes, bool], Awaitable[int]]
+"""The fetchable files of a conversation, without asking anybody or only those that a connected
+member has.  Returns how many stay; raises ChatError."""
 _MOST_SHOWN = 200
 _LIST_HEIGHT = 330
 
@@ -46,6 +48,8 @@ class SpaceTaken(Sheet):
         self._let_go = let_go
         self._tasks = tasks
         self._is_closed = False
+        self._stayed: set[ConversationId] = set()
+        """Nobody who is connected has the rest of what is fetchable there."""
         self.total = Text(face="body", colour="ink2", wrap=True)
         self.line = ProgressLine(tr("Measured"))
         self.problem = problem_line()
@@ -110,16 +114,31 @@ class SpaceTaken(Sheet):
             name = self._names.get(takes.conversation_id) or tr("A conversation that was left")
             row = SpaceRow(one_line(name, 60), takes.total, conversation_words(takes))
             if takes.fetchable.count:
-                size = size_words(takes.fetchable.size)
-                words = tr(
-                    "%n files go from this device. They can be fetched again only as long as"
-                    " somebody still has them.",
-                    "%n file goes from this device. It can be fetched again only as long as"
-                    " somebody still has it.",
-                    takes.fetchable.count,
-                )
-                row.offer(tr("Let {size} go").format(size=size), words, partial(self._free, takes))
+                self._offer_to_free(row, takes)
             yield row
+
+    def _offer_to_free(self, row: "SpaceRow", takes: ConversationTakes) -> None:
+        count, size = takes.fetchable.count, size_words(takes.fetchable.size)
+        unasked = takes.conversation_id in self._stayed
+        if unasked:
+            offer = tr("Let {size} go all the same")
+            words = tr(
+                "No connected member has these %n files just now. Members said earlier that they"
+                " have them; if they let them go too, nobody may have them any more.",
+                "No connected member has this file just now. Members said earlier that they have"
+                " it; if they let it go too, nobody may have it any more.",
+                count,
+            )
+        else:
+            offer = tr("Let {size} go")
+            words = tr(
+                "Of %n files those go from this device that a connected member has just now. They"
+                " can be fetched again only as long as somebody still has them.",
+                "%n file goes from this device if a connected member has it just now. It can be"
+                " fetched again only as long as somebody still has it.",
+                count,
+            )
+        row.offer(offer.format(size=size), words, partial(self._free, takes, unasked=unasked))
 
     def _of_the_rest(self, found: ProfileTakes) -> "Iterator[SpaceRow]":
         for title, size, hint in (
@@ -154,8 +173,19 @@ class SpaceTaken(Sheet):
 
     # --- letting go -------------------------------------------------------------------------------
 
-    def _free(self, takes: ConversationTakes) -> None:
-        self._do(lambda: self._let_go(takes))
+    def _free(self, takes: ConversationTakes, *, unasked: bool) -> None:
+        async def free() -> None:
+            stay = await self._let_go(takes, unasked)
+            if stay and not self._is_closed:
+                self._stayed.add(takes.conversation_id)
+                words = tr(
+                    "%n files stay: no connected member has them just now.",
+                    "%n file stays: no connected member has it just now.",
+                    stay,
+                )
+                say_problem(self.problem, words)
+
+        self._do(free)
 
     def _free_records(self) -> None:
         self._do(self._port.let_records_go)

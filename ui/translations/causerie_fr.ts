@@ -152,19 +152,19 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n files go from this device. They can be fetched again only as long as somebody still has them.</source>
-        <comment>%n file goes from this device. It can be fetched again only as long as somebody still has it.</comment>
-        <translation>
-            <numerusform>%n fichier quitte cet appareil. On ne pourra le récupérer que tant que quelqu’un l’a encore.</numerusform>
-            <numerusform>%n fichiers quittent cet appareil. On ne pourra les récupérer que tant que quelqu’un les a encore.</numerusform>
-        </translation>
-    </message>
-    <message numerus="yes">
         <source>%n files go out with the message: {names}</source>
         <comment>Goes out with the message: {names}</comment>
         <translation>
             <numerusform>Part avec le message&#xa0;: {names}</numerusform>
             <numerusform>%n fichiers partent avec le message&#xa0;: {names}</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n files stay: no connected member has them just now.</source>
+        <comment>%n file stays: no connected member has it just now.</comment>
+        <translation>
+            <numerusform>%n fichier reste&#xa0;: aucun membre connecté ne l’a en ce moment.</numerusform>
+            <numerusform>%n fichiers restent&#xa0;: aucun membre connecté ne les a en ce moment.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -2772,6 +2772,10 @@
         <translation>Libérer {size}</translation>
     </message>
     <message>
+        <source>Let {size} go all the same</source>
+        <translation>Libérer {size} quand même</translation>
+    </message>
+    <message>
         <source>Lets peers reach this device directly. 0: the system chooses one.</source>
         <translation>Permet aux pairs de joindre cet appareil directement. 0&#xa0;: le système en choisit un.</translation>
     </message>
@@ -3167,6 +3171,14 @@
         <source>No backup of this device is known yet.</source>
         <translation>Aucune sauvegarde de cet appareil n’est encore connue.</translation>
     </message>
+    <message numerus="yes">
+        <source>No connected member has these %n files just now. Members said earlier that they have them; if they let them go too, nobody may have them any more.</source>
+        <comment>No connected member has this file just now. Members said earlier that they have it; if they let it go too, nobody may have it any more.</comment>
+        <translation>
+            <numerusform>Aucun membre connecté n’a ce fichier en ce moment. Des membres ont dit plus tôt qu’ils l’ont&#xa0;; s’ils le libèrent aussi, plus personne ne l’aura peut-être.</numerusform>
+            <numerusform>Aucun membre connecté n’a ces %n fichiers en ce moment. Des membres ont dit plus tôt qu’ils les ont&#xa0;; s’ils les libèrent aussi, plus personne ne les aura peut-être.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>No conversation yet</source>
         <translation>Pas encore de conversation</translation>
@@ -3454,6 +3466,14 @@
     <message>
         <source>Objects</source>
         <translation>Objets</translation>
+    </message>
+    <message numerus="yes">
+        <source>Of %n files those go from this device that a connected member has just now. They can be fetched again only as long as somebody still has them.</source>
+        <comment>%n file goes from this device if a connected member has it just now. It can be fetched again only as long as somebody still has it.</comment>
+        <translation>
+            <numerusform>%n fichier quitte cet appareil si un membre connecté l’a en ce moment. Il ne peut être récupéré que tant que quelqu’un l’a encore.</numerusform>
+            <numerusform>Parmi %n fichiers, ceux qu’un membre connecté a en ce moment quittent cet appareil. Ils ne peuvent être récupérés que tant que quelqu’un les a encore.</numerusform>
+        </translation>
     </message>
     <message numerus="yes">
         <source>Of %n larger files of others, {held} can be fetched again from members who hold them.</source>

@@ -59,10 +59,11 @@ class DataFlows(QObject):
 
         self._one.start(tr("show where the space goes"), flow)
 
-    async def _let_go(self, takes: ConversationTakes) -> None:
-        """Of the files of others those that another member holds."""
-        for message_id in takes.message_ids:
-            await self._engine.files.cancel(takes.conversation_id, message_id)
+    async def _let_go(self, takes: ConversationTakes, unasked: bool) -> int:
+        """Of the files of others those that another member holds; how many stay."""
+        ids = takes.message_ids
+        gone = await self._engine.files.let_go(takes.conversation_id, ids, unasked=unasked)
+        return len(ids) - len(gone)
 
     def erase(self) -> None:
         agreed = self._context.erase

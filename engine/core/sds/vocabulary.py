@@ -93,6 +93,10 @@ class Claim(Struct, frozen=True):
     """Messages that are here but too far ahead of the member's clock to be delivered."""
     whole_files: tuple[MessageId, ...] = ()
     """Messages of others whose blobs the member has as a whole."""
+    let_go_files: tuple[MessageId, ...] = ()
+    """Those whose blobs it had and has no more."""
+    files_as_of: int = 0
+    """Of both: a later statement of the same member has more.  0: an older version says none."""
 
 
 # --- saved state --------------------------------------------------------------------------------

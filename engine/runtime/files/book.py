@@ -5,7 +5,7 @@ what is true at the moment.
 """
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -17,6 +17,8 @@ from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageView
 from engine.file_views import FileState, FileView
 from engine.runtime.files.transfer import Rate, Transfer
 
+LET_GO: Final = "let_go"
+"""Stored where a fault would be: it was here, and is not fetched again by itself."""
 FileKey: TypeAlias = tuple[ConversationId, MessageId]
 
 
@@ -42,8 +44,18 @@ class Blob:
     def state(self) -> TransferState:
         return self.stored.transfer.state
 
-    def become(self, state: TransferState, problem: FileProblem | None) -> None:
-        fault = "" if problem is None else problem.fault
+    @property
+    def may_go(self) -> bool:
+        """It is here as a whole, and somebody else's."""
+        return self.state is TransferState.COMPLETE and not self.stored.is_own
+
+    @property
+    def is_new(self) -> bool:
+        """It was never here, nor asked for."""
+        return self.state is TransferState.OFFERED and self.stored.transfer.fault != LET_GO
+
+    def become(self, state: TransferState, problem: FileProblem | None, note: str = "") -> None:
+        fault = note if problem is None else problem.fault
         transfer = replace(self.stored.transfer, state=state, fault=fault)
         self.stored = replace(self.stored, transfer=transfer)
         self.problem = problem

@@ -249,6 +249,15 @@ def check_size(size: int) -> None:
         raise InputError(InputFlaw.FILE_TOO_LARGE, given=size, limit=MAX_BLOB_BYTES)
 
 
+def size_of(path: Path) -> int:
+    """Raises StorageError with ``FILE_NOT_READ``."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(reason, StorageFault.FILE_NOT_READ, reason) from error
+
+
 def _pieces(path: Path) -> Iterator[bytes]:
     """Raises InputError, and StorageError with ``FILE_NOT_READ``."""
     size = 0

@@ -7,7 +7,7 @@ picture is wanted at once, and what was retracted or deleted takes its chunks wi
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -46,15 +46,17 @@ from engine.events import (
     MessageView,
     TimelineChanged,
 )
-from engine.file_views import FileProgressed, FileState
+from engine.file_views import FileState
 from engine.network.owned_tasks import OwnedTasks
 from engine.persistence.saved_file import write_whole
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
-from engine.runtime.files.book import Blob, FileBook, FileKey
+from engine.runtime.files.book import LET_GO, Blob, FileBook, FileKey
 from engine.runtime.files.chosen_nodes import ChosenNodes
-from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size
+from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size, size_of
+from engine.runtime.files.letting_go import ServedShelf, all_names, held_by_a_peer
 from engine.runtime.files.pictures import Pictures
+from engine.runtime.files.progress import Progress
 from engine.runtime.files.transfer import Around, Download, Rate, Transfer, Upload
 from engine.runtime.input_checks import usable_attachment, usable_caption
 from engine.runtime.runner_context import RunnerContext
@@ -63,7 +65,6 @@ from engine.session.inputs import HoldsFiles, Say
 
 MAX_REQUESTS: Final = 16
 """Of all transfers at once."""
-TOLD_EVERY_S: Final = 0.25
 KEY_BYTES: Final = 32
 
 _LOGGER = logging.getLogger(__name__)
@@ -98,6 +99,7 @@ class Files:
         self._network = context.transport.blobs()
         self._nodes = ChosenNodes(service_nodes, conversations)
         self._disk = None if settings is None else BlobDisk(settings)
+        self._shelf = None if self._disk is None else ServedShelf(self._disk)
         self._gate = asyncio.Semaphore(MAX_REQUESTS)
         self._tasks = OwnedTasks(context.counters, failed="files.task_failed")
         self._running: dict[FileKey, asyncio.Task[None]] = {}
@@ -109,7 +111,9 @@ class Files:
         self._pictures = Pictures(largest, context.counters)
         self._whole: dict[ConversationId, list[MessageId]] = {}
         """Others' files that are here as a whole, the newest last."""
-        self._begun = asyncio.Event()
+        self._progress = Progress(
+            book, self._running, tell=self._tell, view=self._view, publish=self._publish
+        )
         self._loading = asyncio.Lock()
         """Held while the book is brought up to date."""
         self._turn = asyncio.Lock()
@@ -139,8 +143,9 @@ class Files:
         finally:
             self._ready.set()
         if self._network is not None:
-            self._network.serve(disk)
-        self._tasks.spawn(self._tell_progress())
+            self._network.serve(self._shelf)
+        self._tasks.spawn(self._progress.run())
+        await self._miss(found)
         await disk.sweep(found, self._manifests())
         while True:
             await self._news.wait()
@@ -150,6 +155,14 @@ class Files:
                 await self._fetch_pictures()
             except StorageError:
                 _LOGGER.warning("what became of a file was not noted; the next start does")
+
+    async def _miss(self, found: Collection[ChunkName]) -> None:
+        """Files of others that were here as a whole, and are not: say so."""
+        for blob in list(self._book.blobs.values()):
+            if blob.may_go and blob.stored.transfer.manifest.root not in found:
+                with suppress(StorageError):
+                    gone = FileProblem(fault=FileFault.NOT_HERE)
+                    await self._set(blob, TransferState.FAILED, gone)
 
     async def _load(self) -> None:
         """Take over what is stored: what is new, and what is gone."""
@@ -172,12 +185,15 @@ class Files:
         for conversation_id in came_whole:
             self._claim(conversation_id)
 
-    def _claim(self, conversation_id: ConversationId) -> None:
-        """Let the members know what is here as a whole."""
-        whole = self._whole.get(conversation_id, [])
+    def _claim(self, conversation_id: ConversationId, let_go: Sequence[MessageId] = ()) -> None:
+        """Let the members know what is here as a whole, and what is no more."""
         with suppress(CommandError):
             runner = self._conversations.runner(conversation_id)
-            runner.offer(HoldsFiles(tuple(whole[-MAX_WHOLE_FILES:])))
+            runner.offer(self._held(conversation_id, let_go))
+
+    def _held(self, conversation_id: ConversationId, let_go: Sequence[MessageId]) -> HoldsFiles:
+        whole = self._whole.get(conversation_id, [])
+        return HoldsFiles(tuple(whole[-MAX_WHOLE_FILES:]), tuple(let_go))
 
     def _manifests(self, *, without: Iterable[FileKey] = ()) -> list[Manifest]:
         left_out = set(without)
@@ -218,7 +234,7 @@ class Files:
         fetching = sum(blob.state is wanted for blob in self._book.blobs.values())
         for key in self._pictures.take(fetching=fetching):
             blob = self._book.blobs.get(key)
-            if blob is not None and blob.state is TransferState.OFFERED:
+            if blob is not None and blob.is_new:
                 await self._set(blob, TransferState.WANTED)
 
     async def _forget(self, key: FileKey) -> None:
@@ -235,12 +251,11 @@ class Files:
             await self._disk.remove([blob.stored.transfer.manifest], kept)
 
     def _not_whole(self, blob: Blob) -> None:
-        """Claim it no more; what others noted stays."""
         conversation_id, message_id = blob.key
         whole = self._whole.get(conversation_id, [])
         if message_id in whole:
             whole.remove(message_id)
-            self._claim(conversation_id)
+            self._claim(conversation_id, (message_id,))
 
     # --- commands -------------------------------------------------------------------------------
 
@@ -265,7 +280,7 @@ class Files:
         said = replace(usable_caption(caption, mentions), reply_to=reply_to, forwarded=forwarded)
         body = usable_attachment(name, media_type, said, width=width, height=height)
         place = Path(path)
-        size = await asyncio.to_thread(_size_of, place)
+        size = await asyncio.to_thread(size_of, place)
         check_size(size)
         if self._disk is None:
             raise InputError(InputFlaw.FILE_TOO_LARGE, given=size, limit=MAX_FILE_BYTES)
@@ -331,8 +346,38 @@ class Files:
             return
         async with self._turn:
             await self._end(blob)
-            await self._change(blob, TransferState.OFFERED, None)
-            await self._remove_chunks(blob)
+            await self._remove(blob)
+
+    async def _remove(self, blob: Blob) -> None:
+        await self._change(blob, TransferState.OFFERED, None, note=LET_GO)
+        await self._remove_chunks(blob)
+
+    async def let_go(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], *, unasked: bool
+    ) -> Sequence[MessageId]:
+        runner = self._conversations.runner(conversation_id)
+        disk, shelf = await self._usable_disk(), self._shelf
+        if shelf is None:
+            return ()
+        found = (self._book.blobs.get((conversation_id, each)) for each in message_ids)
+        blobs = [each for each in found if each is not None and each.may_go]
+        files = [await all_names(disk, each.stored.transfer.manifest) for each in blobs]
+        with shelf.withholding([name for names in files for name in names]):
+            if not unasked:
+                held = await held_by_a_peer(self._network, files)
+                blobs = [blob for blob, is_held in zip(blobs, held, strict=True) if is_held]
+            going = [blob.key[1] for blob in blobs]
+            self._whole[conversation_id] = [
+                each for each in self._whole.get(conversation_id, []) if each not in going
+            ]
+            if going:
+                # Signed and durable before anything is removed.
+                await runner.do(self._held(conversation_id, going))
+            for blob in blobs:
+                async with self._turn:
+                    await self._end(blob)
+                    await self._remove(blob)
+        return going
 
     async def shared(
         self,
@@ -438,14 +483,16 @@ class Files:
             await self._end(blob)
             await self._change(blob, state, problem)
 
-    async def _change(self, blob: Blob, state: TransferState, problem: FileProblem | None) -> None:
-        fault = "" if problem is None else problem.fault
+    async def _change(
+        self, blob: Blob, state: TransferState, problem: FileProblem | None, note: str = ""
+    ) -> None:
+        fault = note if problem is None else problem.fault
         conversation_id, message_id = blob.key
         write = PutTransfer(
             conversation_id=conversation_id, message_id=message_id, state=state, fault=fault
         )
         await self._storage.run(self._store.apply, [write])
-        blob.become(state, problem)
+        blob.become(state, problem, note)
         if state is not TransferState.COMPLETE:
             self._not_whole(blob)
         self._begin(blob)
@@ -474,7 +521,7 @@ class Files:
         blob.transfer = transfer
         blob.rate = Rate()
         self._running[blob.key] = self._tasks.spawn(self._transfer(blob, transfer))
-        self._begun.set()
+        self._progress.begin()
 
     async def _transfer(self, blob: Blob, transfer: Transfer) -> None:
         try:
@@ -539,53 +586,7 @@ class Files:
         if view is not None:
             self._publish(MessageChanged(message=view))
 
-    async def _tell_progress(self) -> None:
-        told: Mapping[FileKey, int] = {}
-        while True:
-            if not self._running:
-                self._begun.clear()
-                await self._begun.wait()
-            await asyncio.sleep(TOLD_EVERY_S)
-            try:
-                told = await self._tell_what_changed(told)
-            except StorageError:
-                _LOGGER.warning("how far a file is could not be told; it is told again")
-
-    async def _tell_what_changed(self, told: Mapping[FileKey, int]) -> Mapping[FileKey, int]:
-        """``told``: how many bytes of each running transfer were told of; return the new ones."""
-        done: dict[FileKey, int] = {}
-        for key in list(self._running):
-            blob = self._book.blobs.get(key)
-            if blob is None or blob.transfer is None:
-                continue
-            done[key] = blob.transfer.done_bytes
-            if blob.shown != (blob.file_state(), blob.file_problem()):
-                await self._tell(blob)
-            elif told.get(key) != done[key]:
-                await self._tell_how_far(blob)
-        return done
-
-    async def _tell_how_far(self, blob: Blob) -> None:
-        if blob.base is None:
-            view = await self._view(blob)
-            blob.base = None if view is None else view.file
-        if blob.base is not None:
-            conversation_id, message_id = blob.key
-            file = self._book.view(blob, blob.base)
-            self._publish(
-                FileProgressed(conversation_id=conversation_id, message_id=message_id, file=file)
-            )
-
 
 def _is_of_others(row: StoredMessage | None) -> bool:
     """Also what the user forwarded: somebody else may have made it."""
     return row is None or not row.record.is_own or row.record.forwarded
-
-
-def _size_of(path: Path) -> int:
-    """Raises StorageError with ``FILE_NOT_READ``."""
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise StorageError(reason, StorageFault.FILE_NOT_READ, reason) from error

@@ -35,7 +35,14 @@ from engine.core.invite import (
     group_id_of,
 )
 from engine.core.membership.members import Membership, by_joining
-from engine.core.ports import ProfileStore, PutGroup, PutMember, PutNodeAddress, StoreWrite
+from engine.core.ports import (
+    ProfileStore,
+    PutGroup,
+    PutMember,
+    PutNodeAddress,
+    SaveValue,
+    StoreWrite,
+)
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
 from engine.core.sds.log_table import LogTable
@@ -46,6 +53,7 @@ from engine.crypto.links import encode_invite
 from engine.crypto.sealed import content_topic_of
 from engine.session.group.saved import SavedGroup
 from engine.session.group.session import GroupSession
+from engine.session.group.whole_files import let_go_key
 
 SMALL_GROUP = 16
 _INSTANCE_DOMAIN = "causerie/1/instance"
@@ -133,6 +141,7 @@ class GroupFactory:
             PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=now_ms))
         ]
         writes += [PutMember(member=r) for r in records.values() if r is not None]
+        writes.append(SaveValue(key=let_go_key(group.conversation_id), value=""))
         return (*writes, *more), join
 
     def invite_link(self, group: GroupRecord, node_addresses: Sequence[str]) -> str:
@@ -171,6 +180,7 @@ class GroupFactory:
             state=self.store.channel_state(conversation_id, log=log, held_since=held_since),
             own_sequence=self._own_sequence(group),
             own_name=lambda: self.profile.name,
+            let_go=self.store.value(let_go_key(conversation_id)) or "",
         )
         return GroupSession(
             seed,

@@ -17,3 +17,5 @@ class SavedGroup(Struct, frozen=True, kw_only=True):
     own_sequence: OwnSequence
     own_name: Callable[[], str]
     """Our current name; the group learns it."""
+    let_go: str = ""
+    """What ``WholeFiles`` saved."""

@@ -142,7 +142,7 @@ class GroupSession:
         self._wire = GroupWire(seed.group, seed.identity, entropy.random_bytes)
         self._people = GroupPeople(seed, counters)
         self._files = WholeFiles(
-            seed.group.conversation_id, self.has_logged, self.membership.member_ids
+            seed.group.conversation_id, self.has_logged, self.membership.member_ids, seed.let_go
         )
         self._typing = TypingBoard()
         self._heard: dict[ParticipantId, UnixMs] = {}
@@ -204,7 +204,7 @@ class GroupSession:
             case DeadlineReached():
                 self._advance(builder, now_ms=now_ms)
             case HoldsFiles():
-                if self._files.hold(input_.message_ids, now_ms):
+                if self._files.hold(input_.message_ids, input_.let_go, builder, now_ms):
                     self._feed(ClaimChanged(), builder, now_ms=now_ms)
             case CopiesAccepted():
                 for message_id in input_.message_ids:
@@ -497,11 +497,13 @@ class GroupSession:
             wanted=wanted,
         )
         transition = self._step(received, builder, now_ms=now_ms)
-        if claim is not None and message.sender_id != self._identity.participant_id:
-            self._files.hear(message.sender_id, claim, builder)
         is_others = message.sender_id != self._identity.participant_id
         if is_others and not verified.stored and repaired_by is None:
             self._heard[message.sender_id] = now_ms
+        if claim is not None and is_others:
+            self._files.hear(message.sender_id, claim, builder)
+        elif claim is not None:
+            self._files.heard_own(claim)
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             self._hear_echo(received, opened.signed_ms, builder, now_ms=now_ms)
         self._translate(transition, builder, now_ms=now_ms, received=verified)

@@ -173,7 +173,7 @@ class PairFactory:
             kept=kept,
             declined_ms=UnixMs(int(declined_ms)) if declined_ms else None,
             before_block=ContactState(before_block) if before_block else None,
-            files_held=tuple(map(MessageId, files_held.splitlines())),
+            files_held=files_held,
         )
         return PairSession(
             seed,

@@ -7,7 +7,7 @@ from msgspec import Struct
 from engine.core.agreement import Agreement
 from engine.core.contacts import ContactState
 from engine.core.content import NOBODY
-from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import InstanceId, ParticipantId, UnixMs
 from engine.core.mvds.vocabulary import MvdsId
 from engine.core.records import ContactRecord, MemberRecord
 from engine.crypto.identity import Identity
@@ -58,7 +58,7 @@ class SavedPair(Struct, frozen=True, kw_only=True):
     kept: KeptAgreement
     declined_ms: UnixMs | None = None
     before_block: ContactState | None = None
-    files_held: tuple[MessageId, ...] = ()
+    files_held: str = ""
     """What we said that we have as a whole."""
 
     def agreement(self) -> Agreement:

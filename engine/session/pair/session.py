@@ -218,7 +218,7 @@ class PairSession:
             case ProfileChanged():
                 self._tell_profile(builder, now_ms=now_ms)
             case HoldsFiles():
-                self._hold_files(input_.message_ids, builder, now_ms=now_ms)
+                self._hold_files(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
                 pass  # Missing messages have no id here, so there is nothing to look up.
             case EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded():
@@ -262,12 +262,12 @@ class PairSession:
             update = ProfileUpdate(name=own.name, picture=own.picture)
             self._channel.say(update, builder, now_ms=now_ms)
 
-    def _hold_files(
-        self, message_ids: Sequence[MessageId], builder: TransitionBuilder, *, now_ms: UnixMs
-    ) -> None:
-        """Tell of files that are here as a whole; those that are gone were told of for good."""
+    def _hold_files(self, held: HoldsFiles, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Tell of files that are here as a whole, and of those that are gone."""
         if self._contact.is_accepted:
-            claim = self._files.news(message_ids, builder)
+            for gone in self._files.gone(held.let_go, builder, now_ms):
+                self._channel.say(gone, builder, now_ms=now_ms, shown=False)
+            claim = self._files.news(held.message_ids, builder, now_ms)
             if claim is not None:
                 self._channel.say(claim, builder, now_ms=now_ms, shown=False)
 

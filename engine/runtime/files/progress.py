@@ -1,0 +1,76 @@
+"""Tells how far the files are that are on their way, at most four times a second for each."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from engine.core.errors import StorageError
+from engine.events import EngineEvent, MessageView
+from engine.file_views import FileProgressed
+from engine.runtime.files.book import Blob, FileBook, FileKey
+
+TOLD_EVERY_S: Final = 0.25
+
+_LOGGER = logging.getLogger(__name__)
+
+
+class Progress:
+    """``running``: what is on its way; ``tell``: that the state of a file changed."""
+
+    def __init__(
+        self,
+        book: FileBook,
+        running: Mapping[FileKey, object],
+        *,
+        tell: Callable[[Blob], Awaitable[None]],
+        view: Callable[[Blob], Awaitable[MessageView | None]],
+        publish: Callable[[EngineEvent], None],
+    ) -> None:
+        self._book = book
+        self._running = running
+        self._tell = tell
+        self._view = view
+        self._publish = publish
+        self._begun = asyncio.Event()
+
+    def begin(self) -> None:
+        """Something is on its way now."""
+        self._begun.set()
+
+    async def run(self) -> None:
+        told: Mapping[FileKey, int] = {}
+        while True:
+            if not self._running:
+                self._begun.clear()
+                await self._begun.wait()
+            await asyncio.sleep(TOLD_EVERY_S)
+            try:
+                told = await self._tell_what_changed(told)
+            except StorageError:
+                _LOGGER.warning("how far a file is could not be told; it is told again")
+
+    async def _tell_what_changed(self, told: Mapping[FileKey, int]) -> Mapping[FileKey, int]:
+        """``told``: how many bytes of each running transfer were told of; return the new ones."""
+        done: dict[FileKey, int] = {}
+        for key in list(self._running):
+            blob = self._book.blobs.get(key)
+            if blob is None or blob.transfer is None:
+                continue
+            done[key] = blob.transfer.done_bytes
+            if blob.shown != (blob.file_state(), blob.file_problem()):
+                await self._tell(blob)
+            elif told.get(key) != done[key]:
+                await self._tell_how_far(blob)
+        return done
+
+    async def _tell_how_far(self, blob: Blob) -> None:
+        if blob.base is None:
+            view = await self._view(blob)
+            blob.base = None if view is None else view.file
+        if blob.base is not None:
+            conversation_id, message_id = blob.key
+            file = self._book.view(blob, blob.base)
+            self._publish(
+                FileProgressed(conversation_id=conversation_id, message_id=message_id, file=file)
+            )
