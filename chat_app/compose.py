@@ -19,6 +19,7 @@ from chat_app.effective_network import discovers, listen_host, proxy_of
 from chat_app.network_control import NetworkControl
 from chat_app.settings import NetworkSettings, Settings
 from engine.core.entropy import Entropy
+from engine.core.errors import StorageError
 from engine.core.faults import FaultPlan, FaultSpec
 from engine.core.ids import UnixMs
 from engine.core.mvds.config import Mode, MvdsConfig
@@ -41,7 +42,7 @@ from engine.persistence.backup import forget_backup_leftovers
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.database import open_database
 from engine.persistence.earlier_profile import keep_aside
-from engine.persistence.errors import DatabaseFromBeforeError, DatabaseUnreadableError
+from engine.persistence.errors import DatabaseFromBeforeError
 from engine.persistence.file_damage import (
     explained,
     require_readable_log,
@@ -194,7 +195,7 @@ def open_store(
     except DatabaseFromBeforeError:
         keep_aside(directory, key.key, day=time.strftime("%Y-%m-%d"))
         store = SqliteProfileStore.open(directory.database, key.key)
-    except DatabaseUnreadableError as error:
+    except StorageError as error:
         raise explained(directory.database, key.key, error) from error
     tend_key_header(directory, key, force_key_file=force_key_file)
     return OpenedStore(store=store, key_storage=key.place.value)

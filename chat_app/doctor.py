@@ -47,7 +47,6 @@ from engine.persistence.page_trees import page_owners
 from engine.persistence.profile_directory import ProfileDirectory
 from engine.persistence.salvage import kept_damaged
 from engine.persistence.sqlite_store import SqliteProfileStore
-from engine.persistence.storage_thread import DAMAGE
 from engine.runtime.clock_watch import JUDGED_KEY, read_judged
 from engine.runtime.engine import PORT_KEY
 from engine.runtime.own_clock import OFFSET_KEY, read_offset
@@ -129,8 +128,6 @@ def _database(
     try:
         _read(directory, key.key, findings, settings.network.cluster)
     except StorageError as error:
-        if error.fault not in DAMAGE:
-            raise
         explanation = explained(directory.database, key.key, error)
         if explanation.fault is not StorageFault.DAMAGED:
             raise

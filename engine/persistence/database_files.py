@@ -2,8 +2,13 @@
 
 The main file, the write-ahead log and its index are SQLite's.  Beside them lie copies of the pages
 that list the tables (``page_trees``): nothing can be read without the first.
+
+A page that the disk cannot read, a bad sector, is one whose bytes fit no key: it is treated like
+any other damaged page.
 """
 
+import errno
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +25,9 @@ from engine.persistence.wal_frames import (
     read_log,
 )
 
+UNREADABLE: Final = b"\xff" * PAGE_BYTES
+"""In the place of a page that cannot be read; it fits no key."""
+_BAD_SECTOR: Final = frozenset({errno.EIO, getattr(errno, "ENODATA", errno.EIO)})
 _PAGES_ASKED: Final = 64
 """So many of the first pages are tried, where the first is damaged."""
 _KEPT: Final = struct.Struct(f">I{PAGE_BYTES}s")
@@ -46,17 +54,20 @@ class DatabaseFiles(Struct, frozen=True):
 
     def page(self, number: int) -> bytes:
         """Raises OSError."""
-        with self.path.open("rb") as file:
-            file.seek((number - 1) * PAGE_BYTES)
-            return file.read(PAGE_BYTES)
+        with self.path.open("rb", buffering=0) as file:
+            return _page_at(file.fileno(), number)
 
     def pages(self) -> Iterator[tuple[int, bytes]]:
         """Number and content; the last may be cut off.  Raises OSError."""
-        with self.path.open("rb") as file:
-            number = 0
-            while page := file.read(PAGE_BYTES):
-                number += 1
+        with self.path.open("rb", buffering=0) as file:
+            number = 1
+            while page := _page_at(file.fileno(), number):
                 yield number, page
+                number += 1
+
+    def has_bad_sector(self) -> bool:
+        """Whether the disk cannot read some page of the main file.  Raises OSError."""
+        return any(page == UNREADABLE for _, page in self.pages())
 
     def size(self) -> int:
         """Bytes of the main file; 0 if there is none.  Raises OSError."""
@@ -64,6 +75,17 @@ class DatabaseFiles(Struct, frozen=True):
             return self.path.stat().st_size
         except FileNotFoundError:
             return 0
+
+
+def _page_at(descriptor: int, number: int) -> bytes:
+    """Raises OSError, but not if the disk cannot read it."""
+    try:
+        os.lseek(descriptor, (number - 1) * PAGE_BYTES, os.SEEK_SET)
+        return os.read(descriptor, PAGE_BYTES)
+    except OSError as error:
+        if error.errno not in _BAD_SECTOR:
+            raise
+        return UNREADABLE
 
 
 def find_cipher(files: DatabaseFiles, key: bytes) -> PageCipher | None:

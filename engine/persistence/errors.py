@@ -6,7 +6,7 @@ sqlite3.Error`` catches, so the translation lives in one place.  A text names pa
 never contains a key, a statement or a message.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Final, TypeAlias
@@ -161,12 +161,14 @@ def storage_error(action: str, error: dbapi2.Error) -> StorageError:
 
 
 @contextmanager
-def translated(action: str) -> Generator[None]:
-    """Turn the driver's errors in a block into ``StorageError``."""
+def translated(
+    action: str, explain: Callable[[StorageError], StorageError] = lambda error: error
+) -> Generator[None]:
+    """Turn the driver's errors in a block into ``StorageError``; ``explain`` may know more."""
     try:
         yield
     except dbapi2.Error as error:
-        raise storage_error(action, error) from error
+        raise explain(storage_error(action, error)) from error
     except (OverflowError, UnicodeEncodeError):
         # Raised by the driver before SQLite sees the value: an integer over 64 bits, a lone
         # surrogate.  The cause is suppressed, because its text would quote the value.

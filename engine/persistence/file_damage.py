@@ -83,7 +83,12 @@ def require_readable_log(path: Path, key: bytes) -> None:
 
 
 def explained(path: Path, key: bytes, error: StorageError) -> StorageError:
-    """The same error, or what the pages tell: that the key is right, and the first page damaged."""
+    """The same error, or what the pages tell: that the key is right, and the first page damaged.
+
+    Or that the disk cannot read some of them, which SQLite does not tell from other failures.
+    """
+    if error.fault is StorageFault.DISK_ERROR:
+        return bad_sector(path) or error
     if error.fault is not StorageFault.NOT_DECRYPTED:
         return error
     try:
@@ -95,6 +100,19 @@ def explained(path: Path, key: bytes, error: StorageError) -> StorageError:
     return DatabaseUnreadableError(
         f"The database {path} is damaged: its key is right, but its first page or the list of its "
         "tables is not. Nothing was removed.",
+        StorageFault.DAMAGED,
+    )
+
+
+def bad_sector(path: Path) -> DatabaseUnreadableError | None:
+    """What to say if the disk cannot read a page of the database, after it reported an error."""
+    try:
+        if not DatabaseFiles(path).has_bad_sector():
+            return None
+    except OSError:
+        return None
+    return DatabaseUnreadableError(
+        f"The database {path} is damaged: the disk cannot read a part of it. Nothing was removed.",
         StorageFault.DAMAGED,
     )
 

@@ -17,6 +17,7 @@ from engine.core.errors import StorageFault
 from engine.persistence.cipher_pages import PAGE_BYTES, PageCipher
 from engine.persistence.connection import create_private
 from engine.persistence.database_files import (
+    UNREADABLE,
     DatabaseFiles,
     find_cipher,
     first_pages,
@@ -32,7 +33,6 @@ MAX_TRIED: Final = 100
 _ASKED_AFTER_PAGES: Final = 1_000
 _MOST_MORE_PAGES: Final = 1 << 20
 """So many a file may have lost at its end: what it says of its size could be anything."""
-_UNREADABLE: Final = b"\xff" * PAGE_BYTES
 _EMPTY: Final = bytes(PAGE_BYTES)
 
 
@@ -170,9 +170,11 @@ class _Copy:
         if number in self._list_of_tables:
             self._done.replaced.append(number)
             return self._list_of_tables[number]
+        if page == UNREADABLE:
+            return self._given_up(number)
         if page == _EMPTY:
             self._done.blank.append(number)
-            return _UNREADABLE
+            return UNREADABLE
         if self._tried < MAX_TRIED:
             self._tried += 1
             self._go_on()
@@ -187,7 +189,7 @@ class _Copy:
             self._done.replaced.append(number)
             return self._list_of_tables[number]
         self._done.unreadable.append(number)
-        return _UNREADABLE
+        return UNREADABLE
 
 
 def _up_to_last_commit(frames: list[Frame]) -> list[Frame]:

@@ -92,6 +92,7 @@ from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.connection import transaction
 from engine.persistence.database import memory_database, open_database, open_readonly
 from engine.persistence.errors import DatabaseUnreadableError, translated
+from engine.persistence.file_damage import explained
 from engine.persistence.inspection_store import SqliteInspection
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
@@ -122,6 +123,7 @@ class SqliteProfileStore:
             open_database(path, key, progress),
             partial(open_database, path, key),
             partial(open_readonly, path, key),
+            partial(explained, path, key),
         )
 
     @classmethod
@@ -134,9 +136,10 @@ class SqliteProfileStore:
         connection: sqlite3.Connection,
         reopen: Callable[[], sqlite3.Connection] | None = None,
         read_beside: Callable[[], sqlite3.Connection] | None = None,
+        explain: Callable[[StorageError], StorageError] = lambda error: error,
     ) -> None:
         """``reopen``: opens the same database again; ``read_beside``: for reading only."""
-        self._reopen = reopen
+        self._reopen, self._explain = reopen, explain
         self._connection = connection
         self._pending = PendingRows(connection)
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
@@ -146,12 +149,9 @@ class SqliteProfileStore:
 
     @contextmanager
     def _doing(self, action: str) -> Generator[None]:
-        """Turn the driver's errors into StorageError, and go on with a connection that works.
-
-        Once SQLCipher has met a damaged page, the connection reads no other page either.
-        """
+        """Turn the driver's errors into StorageError; after damage a connection reads no page."""
         try:
-            with translated(action):
+            with translated(action, self._explain):
                 yield
         except DatabaseUnreadableError:
             if self._reopen is not None and not self._connection.in_transaction:
