@@ -365,6 +365,14 @@ async def about_messages(window: MainWindow) -> None:
     window.side.close()
 
 
+async def delivery_pictures(window: MainWindow) -> None:
+    window.pane.header.views.choose(1)
+    await asyncio.sleep(1)
+    await picture(window, Appearance.LIGHT, "delivery-light.png")
+    await picture(window, Appearance.DARK, "delivery-dark.png")
+    window.delivery.show_chat()
+
+
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
     window.looks.choose(appearance)
     await asyncio.sleep(0.6)
@@ -576,6 +584,7 @@ async def draw() -> int:
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
         await about_messages(window)
+        await delivery_pictures(window)
         await file_pictures(window)
         await history_pictures(window, cast, tide)
         await people_pictures(window, cast)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QSizePolicy, QWidget
 
 from ui.controls import literal
@@ -11,6 +11,7 @@ from ui.theme import Radius, current_theme, theme_changed
 
 _HEIGHT = 34
 _TRACK = 3
+_INSET = 14
 
 
 class _Segment(QAbstractButton):
@@ -25,10 +26,16 @@ class _Segment(QAbstractButton):
         theme_changed.connect(self._dress)
         self._dress()
 
+    def sizeHint(self) -> QSize:
+        theme = current_theme()
+        words = QFontMetricsF(theme.type.small.strong()).horizontalAdvance(self._words)
+        return QSize(int(words) + 2 * theme.metrics.gap(_INSET), self.height())
+
     def _dress(self) -> None:
         theme = current_theme()
         line = int(theme.type.small.line_height) + 2 * theme.metrics.gap(6)
         self.setFixedHeight(max(theme.metrics.scaled(_HEIGHT) - 2 * _TRACK, line))
+        self.updateGeometry()
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

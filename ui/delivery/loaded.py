@@ -13,6 +13,8 @@ from engine.delivery_views import DeliveryMark, DeliveryMessage, DeliveryPage
 
 MOST_LOADED: Final = 10_000
 ABSENT: Final = frozenset({DeliveryMark.MISSING, DeliveryMark.LOST})
+_OUT_OF_TURN: Final = ABSENT | {DeliveryMark.WAITING, DeliveryMark.LATE}
+"""Their time says nothing of that of the messages before them."""
 _Place = tuple[int, str, bool]
 
 
@@ -89,10 +91,10 @@ class LoadedMessages:
         begin = len(self.messages)
         for at in range(len(self.messages) - 1, -1, -1):
             message = self.messages[at]
-            if message.received_ms is None or message.mark is DeliveryMark.LATE:
+            if message.received_ms is None:
                 continue
-            if message.received_ms < since_ms and message.mark is not DeliveryMark.WAITING:
-                if message.mark in ABSENT:
+            if message.received_ms < since_ms:
+                if message.mark in _OUT_OF_TURN:
                     continue
                 break
             begin = at

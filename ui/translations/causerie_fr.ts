@@ -168,6 +168,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n given up</source>
+        <comment>%n given up</comment>
+        <translation>
+            <numerusform>%n abandonné</numerusform>
+            <numerusform>%n abandonnés</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n groups lost their key: what was said can be read, but nothing comes or goes. Leave them, and join them by a new invitation.</source>
         <comment>%n group lost its key: what was said can be read, but nothing comes or goes. Leave it, and join it by a new invitation.</comment>
         <translation>
@@ -189,6 +197,14 @@
         <translation>
             <numerusform>%n plus grand fichier est à vous et reste&#x202f;; de celui-ci, {alone} n’est connu chez personne d’autre.</numerusform>
             <numerusform>%n plus grands fichiers sont à vous et restent&#x202f;; pour {alone} d’entre eux, personne d’autre ne dit les avoir.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n maybe hold it</source>
+        <comment>%n maybe holds it</comment>
+        <translation>
+            <numerusform>%n l’a peut-être</numerusform>
+            <numerusform>%n l’ont peut-être</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -670,6 +686,14 @@
     <message>
         <source>2/MVDS</source>
         <translation>2/MVDS</translation>
+    </message>
+    <message>
+        <source>20 min</source>
+        <translation>20 min</translation>
+    </message>
+    <message>
+        <source>5 min</source>
+        <translation>5 min</translation>
     </message>
     <message numerus="yes">
         <source>; what wait behind is shown below after a minute</source>
@@ -1224,6 +1248,10 @@
         <translation>En plus de ceux que nomment les invitations.</translation>
     </message>
     <message>
+        <source>Between two people nothing names anything, so there are no edges.</source>
+        <translation>Entre deux personnes, rien ne nomme rien : il n’y a donc pas d’arêtes.</translation>
+    </message>
+    <message>
         <source>Between …</source>
         <translation>Entre …</translation>
     </message>
@@ -1326,6 +1354,18 @@
     <message>
         <source>Causal order</source>
         <translation>Ordre causal</translation>
+    </message>
+    <message>
+        <source>Causal order as a table</source>
+        <translation>L’ordre causal en tableau</translation>
+    </message>
+    <message numerus="yes">
+        <source>Causal order of %n messages</source>
+        <comment>Causal order of %n message</comment>
+        <translation>
+            <numerusform>Ordre causal de %n message</numerusform>
+            <numerusform>Ordre causal de %n messages</numerusform>
+        </translation>
     </message>
     <message>
         <source>Causerie could not start</source>
@@ -1848,6 +1888,10 @@
         <translation>Brouillon&#xa0;: </translation>
     </message>
     <message>
+        <source>Drawing (SVG)…</source>
+        <translation>Dessin (SVG)…</translation>
+    </message>
+    <message>
         <source>Drop here to send to {name}</source>
         <translation>Déposez ici pour envoyer à {name}</translation>
     </message>
@@ -2272,12 +2316,24 @@
         <translation>Groupes en commun</translation>
     </message>
     <message>
+        <source>Held by</source>
+        <translation>Détenu par</translation>
+    </message>
+    <message>
         <source>Held by all</source>
         <translation>Détenu par tous</translation>
     </message>
     <message>
         <source>Held by all; when is not recorded</source>
         <translation>Détenu par tous&#x202f;; depuis quand n’a pas été enregistré</translation>
+    </message>
+    <message>
+        <source>Held by everyone</source>
+        <translation>Détenus par tous</translation>
+    </message>
+    <message>
+        <source>Held by {held} of {of}</source>
+        <translation>Détenu par {held} sur {of}</translation>
     </message>
     <message>
         <source>Held by {number} of {all} others, maybe {maybe} more.</source>
@@ -2476,6 +2532,10 @@
         <translation>Il revient de lui-même</translation>
     </message>
     <message>
+        <source>It goes on</source>
+        <translation>Reprise</translation>
+    </message>
+    <message>
         <source>It goes out as a message of yours that says it is forwarded: {text}</source>
         <translation>Il part comme un message de vous, marqué comme transféré&#xa0;: {text}</translation>
     </message>
@@ -2526,6 +2586,10 @@
     <message>
         <source>It leaves Causerie and opens in another program, which tells that site your network address.</source>
         <translation>Elle sort de Causerie et s’ouvre dans un autre programme, qui révèle votre adresse réseau à ce site.</translation>
+    </message>
+    <message>
+        <source>It names</source>
+        <translation>Il nomme</translation>
     </message>
     <message numerus="yes">
         <source>It names %n messages</source>
@@ -2658,6 +2722,10 @@
     <message>
         <source>Label in your list</source>
         <translation>Étiquette dans votre liste</translation>
+    </message>
+    <message>
+        <source>Lamport timestamp</source>
+        <translation>Horodatage de Lamport</translation>
     </message>
     <message>
         <source>Language</source>
@@ -3028,6 +3096,10 @@
         <translation>Millisecondes.</translation>
     </message>
     <message>
+        <source>Missing</source>
+        <translation>Manquants</translation>
+    </message>
+    <message>
         <source>Missing: others have it, this device does not. It is being asked for.</source>
         <translation>Manquant&#xa0;: d’autres l’ont, cet appareil non. Il est en train de le demander.</translation>
     </message>
@@ -3236,6 +3308,10 @@
         <translation>Aucun message trouvé.</translation>
     </message>
     <message>
+        <source>No messages in this time.</source>
+        <translation>Aucun message pendant ce temps.</translation>
+    </message>
+    <message>
         <source>No messages yet</source>
         <translation>Pas encore de messages</translation>
     </message>
@@ -3406,6 +3482,10 @@
     <message>
         <source>Not verified any more</source>
         <translation>Ne plus considérer comme vérifié</translation>
+    </message>
+    <message>
+        <source>Not yet here</source>
+        <translation>Pas encore ici</translation>
     </message>
     <message>
         <source>Not yet: {names} and {number} more.</source>
@@ -3712,6 +3792,10 @@
         <translation>Pause</translation>
     </message>
     <message>
+        <source>Paused</source>
+        <translation>En pause</translation>
+    </message>
+    <message>
         <source>Paused · {size}</source>
         <translation>En pause · {size}</translation>
     </message>
@@ -3786,6 +3870,10 @@
     <message>
         <source>Pick one on the left, or start another.</source>
         <translation>Prenez-en une à gauche, ou commencez-en une autre.</translation>
+    </message>
+    <message>
+        <source>Picture (PNG)…</source>
+        <translation>Image (PNG)…</translation>
     </message>
     <message>
         <source>Picture after</source>
@@ -4088,6 +4176,10 @@
         <translation>Enregistrer sous…</translation>
     </message>
     <message>
+        <source>Saved as {name}</source>
+        <translation>Enregistré sous {name}</translation>
+    </message>
+    <message>
         <source>Saved in {path}. It holds no messages.</source>
         <translation>Enregistré dans {path}. Il ne contient aucun message.</translation>
     </message>
@@ -4184,6 +4276,14 @@
         <translation>Envoyez une invitation à quelqu’un, ou faites scanner son code.</translation>
     </message>
     <message>
+        <source>Sender</source>
+        <translation>Expéditeur</translation>
+    </message>
+    <message>
+        <source>Sender not known</source>
+        <translation>Expéditeur inconnu</translation>
+    </message>
+    <message>
         <source>Sent</source>
         <translation>Envoyé</translation>
     </message>
@@ -4278,6 +4378,14 @@
     <message>
         <source>Show all</source>
         <translation>Tout afficher</translation>
+    </message>
+    <message>
+        <source>Show as graph</source>
+        <translation>Afficher en graphe</translation>
+    </message>
+    <message>
+        <source>Show as table</source>
+        <translation>Afficher en tableau</translation>
     </message>
     <message>
         <source>Show fewer</source>
@@ -4408,6 +4516,10 @@
         <translation>Démarrer&#xa0;: {name}</translation>
     </message>
     <message>
+        <source>State</source>
+        <translation>État</translation>
+    </message>
+    <message>
         <source>Status</source>
         <translation>État</translation>
     </message>
@@ -4514,6 +4626,10 @@
     <message>
         <source>TOY-CHAT</source>
         <translation>TOY-CHAT</translation>
+    </message>
+    <message>
+        <source>Table (CSV)…</source>
+        <translation>Tableau (CSV)…</translation>
     </message>
     <message>
         <source>Take out of the archive</source>
@@ -4762,6 +4878,10 @@
             <numerusform>Le message le plus récent</numerusform>
             <numerusform>Les %n messages les plus récents</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>The newest {number} messages are shown.</source>
+        <translation>Les {number} messages les plus récents sont affichés.</translation>
     </message>
     <message>
         <source>The oldest goes first.</source>
@@ -5486,6 +5606,10 @@
     <message>
         <source>Type the profile&apos;s name to go on: {name}</source>
         <translation>Pour continuer, tapez le nom du profil&#xa0;: {name}</translation>
+    </message>
+    <message>
+        <source>Typical time to a member</source>
+        <translation>Délai typique jusqu’à un membre</translation>
     </message>
     <message>
         <source>Unblock</source>
@@ -6624,6 +6748,10 @@
         <translation>détenu en entier par {number} sur {others}</translation>
     </message>
     <message>
+        <source>held aside</source>
+        <translation>mis de côté</translation>
+    </message>
+    <message>
         <source>here</source>
         <translation>ici</translation>
     </message>
@@ -6856,12 +6984,20 @@
         <translation>rejoindre le groupe</translation>
     </message>
     <message>
+        <source>known here</source>
+        <translation>connus ici</translation>
+    </message>
+    <message>
         <source>label the channel</source>
         <translation>étiqueter le canal</translation>
     </message>
     <message>
         <source>last asked {time}</source>
         <translation>dernière requête&#xa0;: {time}</translation>
+    </message>
+    <message>
+        <source>late by {time}</source>
+        <translation>en retard de {time}</translation>
     </message>
     <message>
         <source>leave the channel</source>
@@ -6900,6 +7036,10 @@
         <translation>voir qui envoie plus que d’ordinaire</translation>
     </message>
     <message>
+        <source>lost</source>
+        <translation>perdu</translation>
+    </message>
+    <message>
         <source>make a backup</source>
         <translation>faire une sauvegarde</translation>
     </message>
@@ -6934,6 +7074,10 @@
     <message>
         <source>mentions you</source>
         <translation>vous mentionne</translation>
+    </message>
+    <message>
+        <source>message</source>
+        <translation>message</translation>
     </message>
     <message>
         <source>messages can be received but not sent</source>
@@ -7040,6 +7184,10 @@
         <translation>personne n’est encore connecté</translation>
     </message>
     <message>
+        <source>nobody is proved here</source>
+        <translation>personne n’est prouvé ici</translation>
+    </message>
+    <message>
         <source>nobody took it</source>
         <translation>personne ne l’a pris</translation>
     </message>
@@ -7070,6 +7218,10 @@
     <message>
         <source>not kept any more</source>
         <translation>n’est plus gardé</translation>
+    </message>
+    <message>
+        <source>not known</source>
+        <translation>inconnu</translation>
     </message>
     <message>
         <source>not measured yet</source>
@@ -7112,6 +7264,14 @@
         <translation>rien pour l’instant</translation>
     </message>
     <message>
+        <source>nothing to measure yet</source>
+        <translation>rien à mesurer encore</translation>
+    </message>
+    <message>
+        <source>now in their place</source>
+        <translation>maintenant à leur place</translation>
+    </message>
+    <message>
         <source>number {first}</source>
         <translation>numéro {first}</translation>
     </message>
@@ -7138,6 +7298,10 @@
     <message>
         <source>only asks</source>
         <translation>demande seulement</translation>
+    </message>
+    <message>
+        <source>only here</source>
+        <translation>seulement ici</translation>
     </message>
     <message>
         <source>only here so far</source>
@@ -7440,6 +7604,10 @@
         <translation>depuis {time}</translation>
     </message>
     <message>
+        <source>slowest 5 %: {time}</source>
+        <translation>5 % les plus lents : {time}</translation>
+    </message>
+    <message>
         <source>somebody</source>
         <translation>quelqu’un</translation>
     </message>
@@ -7510,6 +7678,10 @@
     <message>
         <source>the host refused the proxy&apos;s connection</source>
         <translation>l’hôte a refusé la connexion du proxy</translation>
+    </message>
+    <message>
+        <source>the longest for {time}</source>
+        <translation>le plus ancien depuis {time}</translation>
     </message>
     <message>
         <source>the nearest are drawn</source>
@@ -7868,6 +8040,14 @@
         <translation>{group}&#xa0;: {words}</translation>
     </message>
     <message>
+        <source>{held} of {all}</source>
+        <translation>{held} sur {all}</translation>
+    </message>
+    <message>
+        <source>{held}, maybe {maybe}</source>
+        <translation>{held}, peut-être {maybe}</translation>
+    </message>
+    <message>
         <source>{hours} h {minutes} min</source>
         <translation>{hours}&#xa0;h {minutes}&#xa0;min</translation>
     </message>
@@ -8106,6 +8286,10 @@
             <numerusform>{name}, {other} et %n autre le disent</numerusform>
             <numerusform>{name}, {other} et %n autres le disent</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>{name}, {time}</source>
+        <translation>{name}, {time}</translation>
     </message>
     <message>
         <source>{name}, {word}. Your profile</source>

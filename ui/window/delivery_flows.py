@@ -5,11 +5,15 @@ again a moment after something happened that may concern it, never more than twi
 parts are read as one looks at them.  Pause keeps what is shown; on the way back all is read anew.
 """
 
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QFileDialog
 
 from engine.api import ChatEngine
-from engine.core.errors import CommandError
+from engine.core.errors import CommandError, StorageError, StorageFault
 from engine.core.ids import ConversationId
 from engine.events import (
     ConversationChanged,
@@ -20,8 +24,12 @@ from engine.events import (
     TimelineChanged,
 )
 from ui.bridge import EngineBridge
+from ui.delivery.export import write_file
 from ui.delivery.loaded import LoadedMessages
 from ui.delivery.page import DeliveryPane
+from ui.file_choice import chosen_path
+from ui.foreign_text import one_line
+from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.pane import ConversationPane
@@ -36,7 +44,7 @@ class DeliveryFlows(QObject):
     """What was read last is on the page."""
     inspect_requested = Signal(str)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts beside which it stands
         self,
         engine: ChatEngine,
         tasks: Tasks,
@@ -44,11 +52,13 @@ class DeliveryFlows(QObject):
         *,
         pane: ConversationPane,
         bridge: EngineBridge,
+        now: Callable[[], datetime],
     ) -> None:
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
         self._pane = pane
+        self._now = now
         self.page: DeliveryPane | None = None
         self.loaded = LoadedMessages()
         self._of: ConversationId | None = None
@@ -97,10 +107,11 @@ class DeliveryFlows(QObject):
             return
         self._of = conversation.conversation_id
         if self.page is None:
-            self.page = DeliveryPane()
+            self.page = DeliveryPane(self._now)
             self.page.message_chosen.connect(self.inspect_requested)
             self.page.older_wanted.connect(self._read_older)
             self.page.paused.connect(self._pause)
+            self.page.graph_card.save_requested.connect(self._save)
             self._pane.show_instead(self.page)
             self.page_made.emit(self.page)
         self.page.show_conversation(conversation)
@@ -110,6 +121,31 @@ class DeliveryFlows(QObject):
         self._is_paused = is_paused
         if not is_paused:
             self._read()
+
+    def _save(self, kind: str) -> None:
+        """``kind``: the ending of the file's name."""
+        if self.page is None:
+            return
+        card = self.page.graph_card
+
+        async def work() -> None:
+            dialog = QFileDialog(self._pane.window(), tr("Save as"))
+            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+            dialog.setDefaultSuffix(kind)
+            dialog.setNameFilter(f"*.{kind}")
+            dialog.selectFile(f"delivery.{kind}")
+            data = card.as_file(kind)
+            path = await chosen_path(dialog)
+            if path is None:
+                return
+            try:
+                await asyncio.to_thread(write_file, path, data)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise StorageError("save", StorageFault.FILE_NOT_WRITTEN, reason) from error
+            announce(self._pane, tr("Saved as {name}").format(name=one_line(path.name, 80)))
+
+        self._tasks.spawn(work, purpose=tr("save the file"), retry=False)
 
     # --- events -----------------------------------------------------------------------------------
 

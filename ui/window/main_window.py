@@ -253,8 +253,9 @@ class MainWindow(QMainWindow):
             bridge=self.bridge,
             now=self._surroundings.now,
         )
+        now = self._surroundings.now
         self.delivery = DeliveryFlows(
-            self._engine, self.tasks, self, pane=self.pane, bridge=self.bridge
+            self._engine, self.tasks, self, pane=self.pane, bridge=self.bridge, now=now
         )
         self.delivery.inspect_requested.connect(self.inspector.show_message)
         self.pages.addWidget(self.body)
@@ -360,8 +361,8 @@ class MainWindow(QMainWindow):
         side.file_open_requested.connect(
             lambda message: self.about.open_file(message, self._surroundings.open_url)
         )
-        self.bridge.message_added.connect(lambda event: side.heard(event.message))
-        self.bridge.message_changed.connect(lambda event: side.heard(event.message))
+        for told in (self.bridge.message_added, self.bridge.message_changed):
+            told.connect(lambda event: side.heard(event.message))
 
     # --- life -------------------------------------------------------------------------------------
 

@@ -1,0 +1,212 @@
+"""The card of the causal graph: a legend, the time, Pause, the table, and what can be saved."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+
+from engine.core.ids import MessageId, ParticipantId
+from engine.delivery_views import DeliveryMark, DeliveryMessage
+from engine.events import ConversationView
+from ui.controls import Button, IconButton, Text
+from ui.delivery.card import DeliveryCard
+from ui.delivery.export import as_png, as_svg, messages_csv
+from ui.delivery.graph import CausalGraphView
+from ui.delivery.loaded import MOST_LOADED, LoadedMessages
+from ui.delivery.painting import draw_mark
+from ui.delivery.table import DeliveryTable
+from ui.menu import Menu
+from ui.regional import grouped
+from ui.segments import Segments
+from ui.speaking import announce
+from ui.theme import current_theme, theme_changed
+from ui.translate import tr
+
+_LEGEND_FROM: Final = 1_080
+_BEAD: Final = 22
+
+
+class LegendBead(QWidget):
+    def __init__(self, mark: DeliveryMark) -> None:
+        super().__init__()
+        self._message = DeliveryMessage(
+            message_id=MessageId(""),
+            mark=mark,
+            sender_id=None,
+            sender_name="",
+            is_own=False,
+            lamport_timestamp=None,
+            position=None,
+        )
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self.updateGeometry)
+
+    def sizeHint(self) -> QSize:
+        side = current_theme().metrics.scaled(_BEAD)
+        return QSize(side, side)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = current_theme(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        centre = QPointF(self.width() / 2, self.height() / 2)
+        draw_mark(painter, self._message, centre, theme.metrics.scaled(5), theme)
+
+
+class Legend(QWidget):
+    def __init__(self) -> None:
+        super().__init__()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(3)
+        for mark, words in (
+            (DeliveryMark.HERE, tr("message")),
+            (DeliveryMark.LATE, tr("arrived late")),
+            (DeliveryMark.WAITING, tr("held aside")),
+            (DeliveryMark.MISSING, tr("missing")),
+            (DeliveryMark.LOST, tr("lost")),
+            (DeliveryMark.ONLY_HERE, tr("only here")),
+            (DeliveryMark.FAILED, tr("not sent")),
+        ):
+            row.addWidget(LegendBead(mark))
+            row.addWidget(Text(words, face="small", colour="ink2"))
+            row.addSpacing(7)
+        row.addStretch(1)
+
+
+class GraphCard(DeliveryCard):
+    message_chosen = Signal(str)
+    older_wanted = Signal()
+    range_chosen = Signal()
+    paused = Signal(bool)
+    save_requested = Signal(str)
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__(tr("Causal order"))
+        self.graph = CausalGraphView(now)
+        self.table = DeliveryTable(now)
+        self.table.hide()
+        self.note = Text("", face="caption", colour="ink2", wrap=True)
+        self.note.hide()
+        self._conversation: ConversationView | None = None
+        self._loaded = LoadedMessages()
+        self._begin = 0
+        self.ranges = Segments(tr("Time"), (tr("5 min"), tr("20 min"), tr("All")))
+        self.ranges.choose(1)
+        self.ranges.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.ranges.chosen.connect(lambda _number: self.range_chosen.emit())
+        self.pause = Button(tr("Pause"), kind="ghost", size="small")
+        self.pause.setCheckable(True)
+        self.pause.toggled.connect(self._pause)
+        self.as_table = Button(tr("Show as table"), kind="ghost", size="small")
+        self.as_table.setCheckable(True)
+        self.as_table.toggled.connect(self._show_table)
+        self.save = IconButton("data", tr("Save as"), side=30)
+        self.save.setMenu(self._save_menu())
+        for button in (self.graph.chosen, self.table.chosen):
+            button.connect(self.message_chosen)
+        self.graph.older_wanted.connect(self.older_wanted)
+        self.legend = Legend()
+        self._second = QHBoxLayout()
+        self._second.setContentsMargins(0, 0, 0, 0)
+        self.head.addWidget(self.legend, 1)
+        self.head.addStretch(1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(4)
+        for widget in (self.ranges, self.pause, self.as_table, self.save):
+            buttons.addWidget(widget)
+        self._buttons = buttons
+        self.head.addLayout(buttons)
+        self.body.addLayout(self._second)
+        self.body.addWidget(self.note)
+        self.body.addWidget(self.graph)
+        self.body.addWidget(self.table)
+
+    def _save_menu(self) -> Menu:
+        menu = Menu(self)
+        menu.setAccessibleName(tr("Save as"))
+        for words, kind in (
+            (tr("Picture (PNG)…"), "png"),
+            (tr("Drawing (SVG)…"), "svg"),
+            (tr("Table (CSV)…"), "csv"),
+        ):
+            action = menu.addAction(words)
+            action.triggered.connect(partial(self._save, kind))
+        return menu
+
+    def _save(self, kind: str, _checked: bool = False) -> None:
+        self.save_requested.emit(kind)
+
+    def _pause(self, is_paused: bool) -> None:
+        self.pause.rename(tr("Go on") if is_paused else tr("Pause"))
+        announce(self.pause, tr("Paused") if is_paused else tr("It goes on"))
+        self.paused.emit(is_paused)
+
+    def _show_table(self, wanted: bool) -> None:
+        self.as_table.rename(tr("Show as graph") if wanted else tr("Show as table"))
+        self.table.setVisible(wanted)
+        self.graph.setVisible(not wanted)
+        self._fill_table()
+
+    def _fill_table(self) -> None:
+        if self.as_table.isChecked():
+            self.table.show_messages(self._loaded.messages[self._begin :])
+
+    def set_room(self, width: int) -> None:
+        """The legend has a row of its own where the buttons leave it no room; it may go."""
+        factor = current_theme().metrics.factor
+        beside = width >= _LEGEND_FROM * factor
+        wanted = self.head if beside else self._second
+        if wanted.indexOf(self.legend) < 0:
+            (self._second if beside else self.head).removeWidget(self.legend)
+            if beside:
+                self.head.insertWidget(1, self.legend, 1)
+            else:
+                self._second.addWidget(self.legend)
+        self.legend.setVisible(width >= self.legend.sizeHint().width() + 40)
+
+    def show_loaded(
+        self,
+        loaded: LoadedMessages,
+        changed: int,
+        conversation: ConversationView | None,
+        *,
+        begin: int,
+    ) -> None:
+        self._loaded, self._conversation, self._begin = loaded, conversation, begin
+        self.graph.show_loaded(loaded, changed, conversation, begin=begin)
+        words = _note(loaded, begin)
+        self.note.setText(words)
+        self.note.setVisible(bool(words))
+        self._fill_table()
+
+    def take_focus(self) -> None:
+        shown = self.table if self.as_table.isChecked() else self.graph
+        shown.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def as_file(self, kind: str) -> bytes:
+        """What is shown, as "png", "svg" or "csv"; the table has all of the chosen time."""
+        conversation = self._conversation
+        if kind == "csv":
+            members = () if conversation is None else conversation.members
+            names: dict[ParticipantId, str] = {each.participant_id: each.name for each in members}
+            return messages_csv(self._loaded.messages[self._begin :], names)
+        size = self.graph.size()
+        if kind == "png":
+            return as_png(size, self.graph.paint_on)
+        title = "" if conversation is None else conversation.name
+        return as_svg(size, self.graph.paint_on, title=title)
+
+
+def _note(loaded: LoadedMessages, begin: int) -> str:
+    if begin >= len(loaded.messages):
+        return tr("No messages in this time.") if loaded.page is not None else ""
+    page = loaded.page
+    if page is not None and page.is_pair:
+        return tr("Between two people nothing names anything, so there are no edges.")
+    if loaded.is_full:
+        return tr("The newest {number} messages are shown.").format(number=grouped(MOST_LOADED))
+    return ""
