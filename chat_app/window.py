@@ -23,8 +23,9 @@ from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject
 
 from chat_app.backing_up import WINDOW_FILE, WindowBackups, source_of
+from chat_app.bug_report import BugReports
 from chat_app.carrying_over import CarryingOver
-from chat_app.compose import Overrides, build_engine
+from chat_app.compose import Overrides, build_engine, unix_now_ms
 from chat_app.delivery_recording import RecordOptions, delivery_directory, make_recorder
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
@@ -349,6 +350,14 @@ async def _run(
                         partial(source_of, paths, opened.key),
                         delivery_directory(paths),
                         began_s=began_s,
+                    ),
+                    report=BugReports(
+                        engine,
+                        delivery_directory(paths) if recorder is None else recorder.directory,
+                        lambda: kept.settings,
+                        version=importlib.metadata.version("causerie"),
+                        records=recorder is not None,
+                        now_ms=unix_now_ms,
                     ),
                     profile_name=paths.name,
                     erase=erase_asked.set,

@@ -592,6 +592,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n recorded events of the last hour.</source>
+        <comment>%n recorded event of the last hour.</comment>
+        <translation>
+            <numerusform>%n événement enregistré dans la dernière heure.</numerusform>
+            <numerusform>%n événements enregistrés dans la dernière heure.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n requests to talk for which there was no room; they come again.</source>
         <comment>%n request to talk for which there was no room; they come again.</comment>
         <translation>
@@ -1818,6 +1826,10 @@
     <message>
         <source>Delivered.</source>
         <translation>Remis.</translation>
+    </message>
+    <message>
+        <source>Deliveries are not recorded now, so the report says little of messages.</source>
+        <translation>Les livraisons ne sont pas enregistrées en ce moment, le rapport dit donc peu des messages.</translation>
     </message>
     <message>
         <source>Delivery</source>
@@ -3628,6 +3640,10 @@
         <translation>Une chaque jour…</translation>
     </message>
     <message>
+        <source>One file for whoever looks into it: what was recorded of deliveries in the last hour, counters, versions and settings. It holds no text, no names, no keys and no addresses. Nothing is sent anywhere; read it below before you hand it on.</source>
+        <translation>Un seul fichier pour qui s’y penche&#xa0;: ce qui a été enregistré des livraisons de la dernière heure, compteurs, versions et réglages. Il ne contient ni textes, ni noms, ni clés, ni adresses. Rien n’est envoyé nulle part&#x202f;; lisez-le ci-dessous avant de le transmettre.</translation>
+    </message>
+    <message>
         <source>One is being made in {folder}: {percent} %</source>
         <translation>Une sauvegarde est en cours dans {folder}&#xa0;: {percent}&#xa0;%</translation>
     </message>
@@ -3996,6 +4012,10 @@
         <translation>Noter les remises&#x202f;?</translation>
     </message>
     <message>
+        <source>Record deliveries…</source>
+        <translation>Enregistrer les livraisons…</translation>
+    </message>
+    <message>
         <source>Recorded deliveries</source>
         <translation>Livraisons enregistrées</translation>
     </message>
@@ -4090,6 +4110,14 @@
     <message>
         <source>Reply to {name}</source>
         <translation>Répondre à {name}</translation>
+    </message>
+    <message>
+        <source>Report a problem</source>
+        <translation>Signaler un problème</translation>
+    </message>
+    <message>
+        <source>Report a problem…</source>
+        <translation>Signaler un problème…</translation>
     </message>
     <message>
         <source>Request withdrawn</source>
@@ -4194,6 +4222,14 @@
     <message>
         <source>Saved on this device. It waits for the network and survives a restart.</source>
         <translation>Enregistré sur cet appareil. Il attend le réseau et survit à un redémarrage.</translation>
+    </message>
+    <message>
+        <source>Saved: {file}</source>
+        <translation>Enregistré&#xa0;: {file}</translation>
+    </message>
+    <message>
+        <source>Save…</source>
+        <translation>Enregistrer…</translation>
     </message>
     <message>
         <source>Score</source>
@@ -5872,6 +5908,10 @@
         <translation>Ce qui est signalé au bureau, et ce que devient la fenêtre quand vous la fermez.</translation>
     </message>
     <message>
+        <source>What the report holds</source>
+        <translation>Contenu du rapport</translation>
+    </message>
+    <message>
         <source>What the search knew of your messages was damaged. It is made again; no message is lost.</source>
         <translation>Ce que la recherche savait de vos messages était endommagé. Cela est refait&#x202f;; aucun message n’est perdu.</translation>
     </message>
@@ -7444,6 +7484,10 @@
         <translation>renommer la personne</translation>
     </message>
     <message>
+        <source>report a problem</source>
+        <translation>signaler un problème</translation>
+    </message>
+    <message>
         <source>restore a backup</source>
         <translation>restaurer une sauvegarde</translation>
     </message>
@@ -7458,6 +7502,10 @@
     <message>
         <source>save the file</source>
         <translation>enregistrer le fichier</translation>
+    </message>
+    <message>
+        <source>save the report</source>
+        <translation>enregistrer le rapport</translation>
     </message>
     <message>
         <source>save your profile</source>

@@ -49,6 +49,8 @@ class Commands(QObject):
             icon_name="help",
         )
         menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)
+        if context.report is not None:
+            menu.add(tr("Report a problem…"), (), self._report)
         menu.add(tr("Quit"), ("Ctrl+Q",), window.quit, icon_name="quit")
         for words, keys, step in (
             (tr("Larger"), ("Ctrl++", "Ctrl+="), 1),
@@ -120,6 +122,11 @@ class Commands(QObject):
     def open_channel(self) -> None:
         if self._has_identity():
             self._window.channels.open_channel()
+
+    def _report(self) -> None:
+        settings = self._window.settings
+        record = partial(settings.open, "recording") if settings.is_offered else None
+        self._window.data.report_problem(record)
 
     def _search_list(self) -> None:
         window = self._window

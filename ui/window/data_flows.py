@@ -59,6 +59,28 @@ class DataFlows(QObject):
 
         self._one.start(tr("show where the space goes"), flow)
 
+    def report_problem(self, record: Callable[[], None] | None) -> None:
+        """``record``: leads to where recording is switched on; None: it cannot be."""
+        port = self._context.report
+        if port is None:
+            return
+        from ui.dialogs.report import ReportProblem  # noqa: PLC0415 - seldom wanted
+
+        async def flow() -> None:
+            report, context = await port.make(), self._context
+            await self._one.ask(
+                ReportProblem(
+                    port,
+                    report,
+                    choose_folder=context.choose_folder,
+                    record=record,
+                    tasks=self._tasks,
+                    parent=self._one.window,
+                )
+            )
+
+        self._one.start(tr("report a problem"), flow)
+
     async def _let_go(self, takes: ConversationTakes, unasked: bool) -> int:
         """Of the files of others those that another member holds; how many stay."""
         ids = takes.message_ids

@@ -14,6 +14,7 @@ from ui.backup_port import BackupPort, DailyPort
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.lock_port import PassphrasePort
+from ui.report_port import ReportPort
 from ui.screen import GrabScreens, grab_screens
 from ui.settings_port import SettingsPort
 from ui.space_port import SpacePort
@@ -50,6 +51,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: the window has no passphrase, and is not locked."""
     space: SpacePort | None = None
     """None: the window does not offer to show where the space goes."""
+    report: ReportPort | None = None
+    """None: the window does not offer to report a problem."""
     profile_name: str = ""
     erase: Callable[[], None] | None = None
     """Called before the window closes for the profile to be erased; None: that is not offered."""
