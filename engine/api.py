@@ -43,6 +43,7 @@ from engine.events import (
 from engine.fault_views import HasFaults
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.inspection_views import Figures, MessageInspection
+from engine.live_views import DeliveryWatch, PairDelivery
 from engine.network_views import NetworkView
 
 MAX_TEXT_BYTES = content.MAX_TEXT_BYTES
@@ -498,18 +499,12 @@ class Search(Protocol):
 
 
 class Inspection(Protocol):
-    """What is known of messages and their delivery.  ``engine.runtime.inspection`` implements it.
-
-    Nothing is read unless it is asked for.
-    """
+    """What is known of messages and their delivery, read only when it is asked for."""
 
     async def message(
         self, conversation_id: ConversationId, message_id: MessageId
     ) -> MessageInspection:
-        """All that this device knows of a message, which need not be here.
-
-        Raises CommandError if it knows nothing of it.
-        """
+        """All that is known here of a message.  Raises CommandError if that is nothing."""
 
     async def delivery(
         self,
@@ -520,9 +515,14 @@ class Inspection(Protocol):
     ) -> DeliveryPage:
         """A part of the log with what is known of the delivery of each of its messages.
 
-        The newest messages, or those before a place, at most ``delivery_views.MOST_IN_PAGE``.
-        Raises CommandError if there is no such conversation.
+        The newest, or those before a place.  Raises CommandError if there is no conversation.
         """
+
+    def watch(self, conversation_id: ConversationId) -> DeliveryWatch:
+        """Begin to count what passes in a conversation.  Close it, or counting goes on."""
+
+    async def pair(self, conversation_id: ConversationId) -> PairDelivery:
+        """What MVDS still has to do between two people, the first 200 records."""
 
     async def figures(self) -> Figures:
         """How delivery goes in the most recent conversations, from their newest messages."""

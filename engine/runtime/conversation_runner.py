@@ -37,7 +37,7 @@ from engine.core.ports import (
 )
 from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReached, StoreChanged
 from engine.core.sds.log_table import LogTable
-from engine.core.sds.vocabulary import AskStore, SendPurpose
+from engine.core.sds.vocabulary import AskStore, Buffers, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationView,
@@ -309,6 +309,15 @@ class ConversationRunner:
     def forks(self) -> tuple[ForkView, ...]:
         return self._publisher.forks(self._session) if self._session else ()
 
+    def buffers(self) -> Buffers | int | None:
+        """As ``Session.buffers``; None until the session is loaded."""
+        return self._session.buffers() if self._session else None
+
+    @property
+    def queued(self) -> tuple[int, int]:
+        """What waits to be handed to the network, and what waits to be handled."""
+        return self._outgoing.waiting, len(self._jobs)
+
     def claimed_by(self, message_id: MessageId) -> frozenset[ParticipantId]:
         return self._session.claimed_by(message_id) if self._session else frozenset()
 
@@ -389,7 +398,7 @@ class ConversationRunner:
         committing: asyncio.Task[None] | None = None
         while True:
             await self._jobs.wait(self._wait_s(session))
-            batch = CommitBatch(recorded=self._context.recorder is not None)
+            batch = CommitBatch(recorded=self._is_recorded)
             self._handle_batch(session, batch)
             if batch.fed:
                 await self._handle_fed(session, batch)
@@ -491,8 +500,8 @@ class ConversationRunner:
             rows, self._publisher.summary = saved.rows, saved.summary
             is_crowded = saved.is_crowded
             batch.hush(saved.counting)
-        if self._context.recorder is not None:
-            record_batch(self._context.recorder, self.record, batch)
+        if batch.steps:
+            self._tell_steps(batch)
         for send in batch.sends:
             if isinstance(send, AskStore):
                 self._context.ask_store(self.conversation_id, send)
@@ -508,6 +517,18 @@ class ConversationRunner:
         await self._tell(session, batch, rows)
         if is_crowded:
             self._publisher.tell_timeline(session)
+
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether anybody hears which steps the session takes."""
+        context = self._context
+        return context.recorder is not None or bool(context.taps.of(self.conversation_id))
+
+    def _tell_steps(self, batch: CommitBatch) -> None:
+        if self._context.recorder is not None:
+            record_batch(self._context.recorder, self.record, batch)
+        for tap in self._context.taps.of(self.conversation_id):
+            tap.took(batch.steps, clock_offset_ms=self._clock_offset_ms)
 
     async def _tell(
         self, session: Session, batch: CommitBatch, rows: Mapping[MessageId, StoredMessage]

@@ -42,6 +42,10 @@ class Outgoing:
         self._queue = PublishQueue(context.counters, alone=alone)
         self._last_written: asyncio.Future[None] | None = None
 
+    @property
+    def waiting(self) -> int:
+        return self._queue.qsize()
+
     async def enqueue(self, send: Publish | Load) -> None:
         if isinstance(send, LoadRecords | LoadSetAside):
             await self._queue.put(send)  # A load is requested only once.
@@ -114,6 +118,7 @@ class Outgoing:
         self._last_written = receipt.written
         if self._context.recorder is not None:
             record_copy(self._context.recorder, self._record(), publish, receipt)
+        self._context.taps.handed_over(self._record().conversation_id, publish)
         self._context.copies.handed_over(self._record().conversation_id, publish, receipt)
         if not publish.message_ids:
             return

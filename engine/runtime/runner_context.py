@@ -15,6 +15,7 @@ from engine.persistence.storage_thread import StorageThread
 from engine.runtime.fault_bench import FaultBench
 from engine.runtime.files.book import FileBook
 from engine.runtime.inspection.copies import CopyNotes
+from engine.runtime.inspection.live import Taps
 from engine.runtime.load_order import LoadOrder
 from engine.runtime.own_clock import OwnClock
 from engine.session.transitions import EchoHeard
@@ -34,6 +35,8 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     """Which copies were handed to the network, for whoever looks into a message."""
     faults: FaultBench | None = None
     """Makes the network bad on purpose; None: it cannot be made so."""
+    taps: Taps = field(default_factory=Taps)
+    """What passes in the conversations that somebody watches."""
     load_order: LoadOrder = field(default_factory=LoadOrder)
     stores_reachable: Callable[[], bool] = lambda: False
     """Whether any Store can be asked."""

@@ -12,6 +12,7 @@ from engine.core.ids import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.records import ContactRecord, GroupRecord, MemberRecord, OpenChannelRecord
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
+from engine.core.sds.vocabulary import Buffers
 from engine.core.waku import WakuMessage
 from engine.events import GapView
 from engine.session.inputs import Prechecked, SessionInput
@@ -65,5 +66,8 @@ class Session(Protocol):
 
     def heard(self) -> Mapping[ParticipantId, UnixMs]:
         """When something live came from others; of a group, since the session was loaded."""
+
+    def buffers(self) -> Buffers | int:
+        """What the protocol holds at a moment: the buffers of SDS, or how many records of MVDS."""
 
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

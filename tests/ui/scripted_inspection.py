@@ -29,6 +29,7 @@ from engine.inspection_views import (
     SentBy,
     Whereabouts,
 )
+from engine.live_views import LiveSample, PairDelivery
 
 SENT_MS = UnixMs(1_795_000_000_000)
 
@@ -158,6 +159,24 @@ def part_of(whole: DeliveryPage, before: Position | None, limit: int) -> Deliver
     )
 
 
+class ScriptedWatch:
+    def __init__(self, conversation_id: ConversationId, inspected: "ScriptedInspection") -> None:
+        self.conversation_id = conversation_id
+        self.is_open = True
+        self._inspected = inspected
+
+    async def sample(self) -> LiveSample:
+        said = self._inspected.samples.get(self.conversation_id, [])
+        if not said:
+            return LiveSample(
+                conversation_id=self.conversation_id, at_ms=SENT_MS, since_ms=SENT_MS, placed=0
+            )
+        return said.pop(0) if len(said) > 1 else said[0]
+
+    def close(self) -> None:
+        self.is_open = False
+
+
 class ScriptedInspection:
     def __init__(self, rows: Mapping[ConversationId, Mapping[MessageId, MessageView]]) -> None:
         self._rows = rows
@@ -167,6 +186,10 @@ class ScriptedInspection:
         """Of messages that have no row."""
         self.pages: dict[ConversationId, DeliveryPage] = {}
         self.pages_read: list[tuple[ConversationId, Position | None]] = []
+        self.samples: dict[ConversationId, list[LiveSample]] = {}
+        """What a watch says, one after the other; the last one again and again."""
+        self.records: dict[ConversationId, PairDelivery] = {}
+        self.watches: list[ScriptedWatch] = []
         self.figures_of: Callable[[], Awaitable[Figures]] = _none
 
     async def message(
@@ -193,6 +216,26 @@ class ScriptedInspection:
             raise CommandError(CommandRefusal.NO_CONVERSATION)
         whole = self.pages.get(conversation_id, page_of(conversation_id, ()))
         return part_of(whole, before, limit)
+
+    def watch(self, conversation_id: ConversationId) -> "ScriptedWatch":
+        if conversation_id not in self._rows:
+            raise CommandError(CommandRefusal.NO_CONVERSATION)
+        watch = ScriptedWatch(conversation_id, self)
+        self.watches.append(watch)
+        return watch
+
+    async def pair(self, conversation_id: ConversationId) -> PairDelivery:
+        return self.records.get(
+            conversation_id,
+            PairDelivery(
+                conversation_id=conversation_id,
+                at_ms=SENT_MS,
+                epoch=SENT_MS // 1_000,
+                epoch_ms=1_000,
+                records=(),
+                is_all=True,
+            ),
+        )
 
     async def figures(self) -> Figures:
         return await self.figures_of()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QVBoxLayout, QWidget
 
@@ -51,7 +51,10 @@ class DeliveryPane(QWidget):
         self.holders_card = DeliveryCard(tr("Who holds what"))
         self.live_card = DeliveryCard(tr("Live"))
         self.refusals_card = DeliveryCard(tr("Refusals"))
-        for slot in (self.holders_card, self.live_card, self.refusals_card):
+        self.records_card = DeliveryCard(tr("Records of MVDS"))
+        """Only between two people."""
+        slots = (self.holders_card, self.live_card, self.refusals_card, self.records_card)
+        for slot in slots:
             slot.hide()  # Until something fills it.
         content = QWidget()
         self._column = QVBoxLayout(content)
@@ -63,7 +66,10 @@ class DeliveryPane(QWidget):
         self._pair.setSpacing(_GAP)
         self._pair.addWidget(self.holders_card, 1)
         self._pair.addWidget(self.live_card, 1)
+        for side in (self.holders_card, self.live_card):
+            self._pair.setAlignment(side, Qt.AlignmentFlag.AlignTop)
         self._column.addLayout(self._pair)
+        self._column.addWidget(self.records_card)
         self._column.addWidget(self.refusals_card)
         self._column.addStretch(1)
         self.area = FittedScrollArea(content)

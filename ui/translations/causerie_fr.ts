@@ -216,6 +216,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n members more</source>
+        <comment>%n member more</comment>
+        <translation>
+            <numerusform>%n membre de plus</numerusform>
+            <numerusform>%n membres de plus</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n messages</source>
         <comment>%n message</comment>
         <translation>
@@ -597,6 +605,14 @@
         <translation>
             <numerusform>%n événement enregistré dans la dernière heure.</numerusform>
             <numerusform>%n événements enregistrés dans la dernière heure.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n records are open.</source>
+        <comment>%n record is open.</comment>
+        <translation>
+            <numerusform>%n enregistrement est ouvert.</numerusform>
+            <numerusform>%n enregistrements sont ouverts.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -1184,6 +1200,10 @@
         <translation>Aussitôt</translation>
     </message>
     <message>
+        <source>Attempts</source>
+        <translation>Tentatives</translation>
+    </message>
+    <message>
         <source>Automatic</source>
         <translation>Automatique</translation>
     </message>
@@ -1257,11 +1277,19 @@
     </message>
     <message>
         <source>Between two people nothing names anything, so there are no edges.</source>
-        <translation>Entre deux personnes, rien ne nomme rien : il n’y a donc pas d’arêtes.</translation>
+        <translation>Entre deux personnes, rien ne nomme rien&#xa0;: il n’y a donc pas d’arêtes.</translation>
     </message>
     <message>
         <source>Between …</source>
         <translation>Entre …</translation>
+    </message>
+    <message>
+        <source>Bits set in our Bloom filter.</source>
+        <translation>Bits à 1 dans notre filtre de Bloom.</translation>
+    </message>
+    <message>
+        <source>Bits set in our Bloom filter; wrong once in {number}.</source>
+        <translation>Bits à 1 dans notre filtre de Bloom&#x202f;; il se trompe une fois sur {number}.</translation>
     </message>
     <message>
         <source>Block</source>
@@ -1310,6 +1338,10 @@
     <message>
         <source>By the others&apos; clock</source>
         <translation>À l’heure des autres</translation>
+    </message>
+    <message>
+        <source>Bytes of this conversation&apos;s copies, as far as they could be opened.</source>
+        <translation>Octets des copies de cette conversation, si elles ont pu être ouvertes.</translation>
     </message>
     <message>
         <source>Calendar</source>
@@ -1668,6 +1700,10 @@
         <translation>Copié</translation>
     </message>
     <message>
+        <source>Copies per message</source>
+        <translation>Copies par message</translation>
+    </message>
+    <message>
         <source>Copies sent before this time are not recorded</source>
         <translation>Les copies envoyées avant cette heure n’ont pas été enregistrées</translation>
     </message>
@@ -1714,6 +1750,10 @@
     <message>
         <source>Could not {purpose}: {why}</source>
         <translation>Échec de l’action «&#xa0;{purpose}&#xa0;»&#xa0;: {why}</translation>
+    </message>
+    <message>
+        <source>Counted while this view is open.</source>
+        <translation>Compté tant que cette vue est ouverte.</translation>
     </message>
     <message>
         <source>Create group</source>
@@ -1976,6 +2016,10 @@
         <translation>Saisissez votre phrase secrète</translation>
     </message>
     <message>
+        <source>Epoch</source>
+        <translation>Époque</translation>
+    </message>
+    <message>
         <source>Erase</source>
         <translation>Effacer</translation>
     </message>
@@ -2126,6 +2170,10 @@
     <message>
         <source>Files</source>
         <translation>Fichiers</translation>
+    </message>
+    <message>
+        <source>Filter fill</source>
+        <translation>Remplissage du filtre</translation>
     </message>
     <message>
         <source>Find people on this network</source>
@@ -2348,6 +2396,10 @@
         <translation>Détenu par {held} sur {of}</translation>
     </message>
     <message>
+        <source>Held by {number} of {all}</source>
+        <translation>Détenu par {number} sur {all}</translation>
+    </message>
+    <message>
         <source>Held by {number} of {all} others, maybe {maybe} more.</source>
         <translation>Détenu par {number} des {all} autres, peut-être {maybe} de plus.</translation>
     </message>
@@ -2362,6 +2414,10 @@
     <message>
         <source>Held by {number} of {all}.</source>
         <translation>Détenu par {number} sur {all}.</translation>
+    </message>
+    <message>
+        <source>Held by, of {number}</source>
+        <translation>Détenu par, sur {number}</translation>
     </message>
     <message>
         <source>Held: its time has not come.</source>
@@ -2436,6 +2492,10 @@
         <translation>La place que prennent les conversations et les messages.</translation>
     </message>
     <message>
+        <source>How often each of your messages was handed to the network, on average.</source>
+        <translation>Combien de fois chacun de vos messages a été remis au réseau, en moyenne.</translation>
+    </message>
+    <message>
         <source>How the window looks.</source>
         <translation>L’aspect de la fenêtre.</translation>
     </message>
@@ -2458,6 +2518,14 @@
     <message>
         <source>In a folder with the settings of this profile only.</source>
         <translation>Dans un dossier qui ne contient que les paramètres de ce profil.</translation>
+    </message>
+    <message>
+        <source>In all conversations, since the program was started.</source>
+        <translation>Dans toutes les conversations, depuis le démarrage du programme.</translation>
+    </message>
+    <message>
+        <source>In an open channel nobody is proved to be anybody, so nothing is certain.</source>
+        <translation>Dans un canal ouvert, l’identité de personne n’est prouvée, donc rien n’est certain.</translation>
     </message>
     <message>
         <source>In the place of this profile&apos;s key header is another file, or its beginning is damaged ({detail}). Put the right file back, or restore a backup. Nothing was changed.</source>
@@ -2736,8 +2804,16 @@
         <translation>Étiquette dans votre liste</translation>
     </message>
     <message>
+        <source>Lamport skew</source>
+        <translation>Écart de Lamport</translation>
+    </message>
+    <message>
         <source>Lamport timestamp</source>
         <translation>Horodatage de Lamport</translation>
+    </message>
+    <message>
+        <source>Lamport timestamps of what arrived live, minus this device&apos;s clock. Above zero, somebody&apos;s clock is ahead; below, messages were on their way that long.</source>
+        <translation>Estampilles de Lamport de ce qui est arrivé en direct, moins l’horloge de cet appareil. Au-dessus de zéro, une horloge avance&#x202f;; en dessous, les messages ont mis ce temps en route.</translation>
     </message>
     <message>
         <source>Language</source>
@@ -2884,6 +2960,10 @@
         <translation>En direct</translation>
     </message>
     <message>
+        <source>Live figures, as a table</source>
+        <translation>Chiffres en direct, en tableau</translation>
+    </message>
+    <message>
         <source>Lock</source>
         <translation>Verrouiller</translation>
     </message>
@@ -2930,6 +3010,10 @@
     <message>
         <source>MB</source>
         <translation>Mo</translation>
+    </message>
+    <message>
+        <source>MVDS forgets a message once it is acknowledged. There are no prekeys: messages are sealed for the key of the other&apos;s profile, which does not change.</source>
+        <translation>MVDS oublie un message dès qu’il est acquitté. Il n’y a pas de préclés&#xa0;: les messages sont scellés pour la clé du profil de l’autre, qui ne change pas.</translation>
     </message>
     <message>
         <source>Made on {time}, {size}</source>
@@ -3024,6 +3108,10 @@
         <translation>Maillage</translation>
     </message>
     <message>
+        <source>Message</source>
+        <translation>Message</translation>
+    </message>
+    <message>
         <source>Message above, below</source>
         <translation>Message du dessus, du dessous</translation>
     </message>
@@ -3072,6 +3160,10 @@
         <translation>Format des messages</translation>
     </message>
     <message>
+        <source>Messages asked for among members, and copies sent because of that.</source>
+        <translation>Messages demandés entre membres, et copies envoyées pour cela.</translation>
+    </message>
+    <message>
         <source>Messages carried over</source>
         <translation>Messages repris</translation>
     </message>
@@ -3086,6 +3178,14 @@
     <message>
         <source>Messages go on coming in. Your passphrase shows them.</source>
         <translation>Les messages continuent d’arriver. Votre phrase secrète les montre.</translation>
+    </message>
+    <message>
+        <source>Messages in the buffers of SDS.</source>
+        <translation>Messages dans les tampons de SDS.</translation>
+    </message>
+    <message>
+        <source>Messages per minute</source>
+        <translation>Messages par minute</translation>
     </message>
     <message numerus="yes">
         <source>Messages that arrived refer to them, but this device never received them. Noticed on {moment}.</source>
@@ -3134,6 +3234,10 @@
     <message>
         <source>More choices</source>
         <translation>Plus de choix</translation>
+    </message>
+    <message>
+        <source>More than {number} records are open; these are due first.</source>
+        <translation>Plus de {number} enregistrements sont ouverts&#x202f;; ceux-ci viennent en premier.</translation>
     </message>
     <message>
         <source>Move down</source>
@@ -3230,6 +3334,10 @@
     <message>
         <source>Next area</source>
         <translation>Zone suivante</translation>
+    </message>
+    <message>
+        <source>Next attempt</source>
+        <translation>Prochaine tentative</translation>
     </message>
     <message>
         <source>No Store answered.</source>
@@ -3540,12 +3648,24 @@
         <translation>Il ne manque rien de ce qui pouvait être retrouvé.</translation>
     </message>
     <message>
+        <source>Nothing to do: all is acknowledged.</source>
+        <translation>Rien à faire&#xa0;: tout est acquitté.</translation>
+    </message>
+    <message>
+        <source>Nothing was refused or set aside.</source>
+        <translation>Rien n’a été refusé ni mis de côté.</translation>
+    </message>
+    <message>
         <source>Nothing was removed. A backup is restored into a new profile; this one stays as it is.</source>
         <translation>Rien n’a été supprimé. Une sauvegarde est restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
         <source>Nothing was shared so far.</source>
         <translation>Rien n’a été partagé pour l’instant.</translation>
+    </message>
+    <message>
+        <source>Nothing yet</source>
+        <translation>Rien encore</translation>
     </message>
     <message>
         <source>Notices</source>
@@ -3586,6 +3706,10 @@
     <message>
         <source>Of somebody unknown here</source>
         <translation>De quelqu’un d’inconnu ici</translation>
+    </message>
+    <message>
+        <source>Of your messages, by when they were written. {held} of {all} are held by everyone.</source>
+        <translation>De vos messages, selon l’heure où ils ont été écrits. {held} sur {all} sont détenus par tout le monde.</translation>
     </message>
     <message>
         <source>Off</source>
@@ -3996,6 +4120,10 @@
         <translation>Reçu</translation>
     </message>
     <message>
+        <source>Received per second</source>
+        <translation>Reçu par seconde</translation>
+    </message>
+    <message>
         <source>Received, sent</source>
         <translation>Reçu, envoyé</translation>
     </message>
@@ -4030,6 +4158,14 @@
     <message>
         <source>Records can be compared if all who made them have this key. Whoever has it can find out whose the pseudonyms are: give it to your test group only, for “key” under [delivery] in their settings file.</source>
         <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont cette clé. Quiconque l’a peut découvrir à qui sont les pseudonymes&#xa0;: ne la donnez qu’à votre groupe de test, pour «&#xa0;key&#xa0;» sous [delivery] dans leur fichier de paramètres.</translation>
+    </message>
+    <message>
+        <source>Records of MVDS</source>
+        <translation>Enregistrements de MVDS</translation>
+    </message>
+    <message>
+        <source>Records of MVDS: what is still to be offered, requested or sent.</source>
+        <translation>Enregistrements de MVDS&#xa0;: ce qui reste à proposer, à demander ou à envoyer.</translation>
     </message>
     <message>
         <source>Refusals</source>
@@ -4098,6 +4234,10 @@
     <message>
         <source>Repairing it puts what can be read in its place, keeps the damaged one beside it, and asks others for what is missing.</source>
         <translation>La réparer met à sa place ce qui peut être lu, garde à côté la base endommagée et demande aux autres ce qui manque.</translation>
+    </message>
+    <message>
+        <source>Repairs per minute</source>
+        <translation>Réparations par minute</translation>
     </message>
     <message>
         <source>Reply</source>
@@ -4340,6 +4480,10 @@
         <translation>Envoyé et reçu depuis le démarrage</translation>
     </message>
     <message>
+        <source>Sent per second</source>
+        <translation>Envoyé par seconde</translation>
+    </message>
+    <message>
         <source>Sent with a newer version of Causerie. Update to see it.</source>
         <translation>Envoyé avec une version plus récente de Causerie. Mettez à jour pour le voir.</translation>
     </message>
@@ -4418,6 +4562,10 @@
     <message>
         <source>Show as graph</source>
         <translation>Afficher en graphe</translation>
+    </message>
+    <message>
+        <source>Show as picture</source>
+        <translation>Afficher en image</translation>
     </message>
     <message>
         <source>Show as table</source>
@@ -4718,6 +4866,10 @@
     <message>
         <source>Texts {texts}, files {files}, evidence and index {evidence}.</source>
         <translation>Textes {texts}, fichiers {files}, preuves et index {evidence}.</translation>
+    </message>
+    <message>
+        <source>That got their place here, yours among them.</source>
+        <translation>Ceux qui ont trouvé leur place ici, les vôtres compris.</translation>
     </message>
     <message>
         <source>That is far more than a message can hold ({most} kB). Nothing was pasted; it is still in the clipboard.</source>
@@ -5472,6 +5624,10 @@
         <translation>Ce n’est pas la phrase secrète.</translation>
     </message>
     <message>
+        <source>This is round (epoch) {epoch}; a round takes {length}.</source>
+        <translation>C’est le tour (époque) {epoch}&#x202f;; un tour dure {length}.</translation>
+    </message>
+    <message>
         <source>This is your own contact link. Send it to somebody, or paste the link of another.</source>
         <translation>C’est votre propre lien de contact. Envoyez-le à quelqu’un, ou collez le lien de quelqu’un d’autre.</translation>
     </message>
@@ -5570,6 +5726,14 @@
     <message>
         <source>Time</source>
         <translation>Heure</translation>
+    </message>
+    <message>
+        <source>Time until everyone holds it</source>
+        <translation>Temps jusqu’à ce que tous l’aient</translation>
+    </message>
+    <message>
+        <source>To do</source>
+        <translation>À faire</translation>
     </message>
     <message>
         <source>To service nodes: {done}</source>
@@ -5754,6 +5918,10 @@
     <message>
         <source>View</source>
         <translation>Vue</translation>
+    </message>
+    <message>
+        <source>Waiting</source>
+        <translation>En attente</translation>
     </message>
     <message>
         <source>Waiting for an answer</source>
@@ -6016,6 +6184,10 @@
         <translation>Qui a quoi</translation>
     </message>
     <message>
+        <source>Who holds what, as a table</source>
+        <translation>Qui détient quoi, en tableau</translation>
+    </message>
+    <message>
         <source>Who reacted</source>
         <translation>Qui a réagi</translation>
     </message>
@@ -6094,6 +6266,10 @@
     <message>
         <source>Write to them</source>
         <translation>Lui écrire</translation>
+    </message>
+    <message>
+        <source>Written</source>
+        <translation>Écrit</translation>
     </message>
     <message>
         <source>Written by</source>
@@ -6480,6 +6656,10 @@
         <translation>admin</translation>
     </message>
     <message>
+        <source>again</source>
+        <translation>de nouveau</translation>
+    </message>
+    <message>
         <source>all there is</source>
         <translation>tout ce qu’il y a</translation>
     </message>
@@ -6524,8 +6704,16 @@
         <translation>arrivé en retard</translation>
     </message>
     <message>
+        <source>as soon as somebody can be reached</source>
+        <translation>dès que quelqu’un est joignable</translation>
+    </message>
+    <message>
         <source>ask again</source>
         <translation>redemander</translation>
+    </message>
+    <message>
+        <source>ask for it (REQUEST)</source>
+        <translation>le demander (REQUEST)</translation>
     </message>
     <message>
         <source>ask for the lost messages</source>
@@ -6542,6 +6730,10 @@
     <message>
         <source>asked again at {time}</source>
         <translation>redemandé à {time}</translation>
+    </message>
+    <message>
+        <source>asked for</source>
+        <translation>demandées</translation>
     </message>
     <message>
         <source>asking now</source>
@@ -6586,6 +6778,10 @@
     <message>
         <source>bytes</source>
         <translation>octets</translation>
+    </message>
+    <message>
+        <source>came</source>
+        <translation>arrivées</translation>
     </message>
     <message>
         <source>cancel the file</source>
@@ -6650,6 +6846,10 @@
     <message>
         <source>connected to {number} peers, none passes messages on yet</source>
         <translation>connecté à {number} pairs, aucun ne transmet encore de messages</translation>
+    </message>
+    <message>
+        <source>copies</source>
+        <translation>copies</translation>
     </message>
     <message>
         <source>create the group</source>
@@ -6732,6 +6932,10 @@
         <translation>exporter la conversation</translation>
     </message>
     <message>
+        <source>export the figures</source>
+        <translation>exporter les chiffres</translation>
+    </message>
+    <message>
         <source>fetch earlier messages</source>
         <translation>récupérer des messages antérieurs</translation>
     </message>
@@ -6768,6 +6972,10 @@
         <translation>aller à une date</translation>
     </message>
     <message>
+        <source>half</source>
+        <translation>la moitié</translation>
+    </message>
+    <message>
         <source>has closed the connection</source>
         <translation>a fermé la connexion</translation>
     </message>
@@ -6794,6 +7002,14 @@
     <message>
         <source>here</source>
         <translation>ici</translation>
+    </message>
+    <message>
+        <source>here, waiting</source>
+        <translation>ici, en attente</translation>
+    </message>
+    <message>
+        <source>highest</source>
+        <translation>le plus haut</translation>
     </message>
     <message>
         <source>holds it</source>
@@ -7080,6 +7296,10 @@
         <translation>perdu</translation>
     </message>
     <message>
+        <source>lowest</source>
+        <translation>le plus bas</translation>
+    </message>
+    <message>
         <source>make a backup</source>
         <translation>faire une sauvegarde</translation>
     </message>
@@ -7120,6 +7340,10 @@
         <translation>message</translation>
     </message>
     <message>
+        <source>messages</source>
+        <translation>messages</translation>
+    </message>
+    <message>
         <source>messages can be received but not sent</source>
         <translation>les messages peuvent être reçus mais pas envoyés</translation>
     </message>
@@ -7134,6 +7358,10 @@
     <message>
         <source>missing</source>
         <translation>manquant</translation>
+    </message>
+    <message>
+        <source>missing here</source>
+        <translation>manque ici</translation>
     </message>
     <message>
         <source>missing {since}</source>
@@ -7252,6 +7480,10 @@
         <translation>aucun&#x202f;; celui de Tor est socks5://127.0.0.1:9050</translation>
     </message>
     <message>
+        <source>not held by all</source>
+        <translation>pas chez tous</translation>
+    </message>
+    <message>
         <source>not here</source>
         <translation>pas ici</translation>
     </message>
@@ -7318,6 +7550,10 @@
     <message>
         <source>numbers {first} to {last}</source>
         <translation>numéros {first} à {last}</translation>
+    </message>
+    <message>
+        <source>offer (OFFER)</source>
+        <translation>proposer (OFFER)</translation>
     </message>
     <message>
         <source>offers no {services}</source>
@@ -7484,6 +7720,14 @@
         <translation>renommer la personne</translation>
     </message>
     <message>
+        <source>repairs</source>
+        <translation>réparations</translation>
+    </message>
+    <message>
+        <source>repairs, history</source>
+        <translation>réparations, historique</translation>
+    </message>
+    <message>
         <source>report a problem</source>
         <translation>signaler un problème</translation>
     </message>
@@ -7528,6 +7772,10 @@
         <translation>voir qui a quoi</translation>
     </message>
     <message>
+        <source>send it (MESSAGE)</source>
+        <translation>l’envoyer (MESSAGE)</translation>
+    </message>
+    <message>
         <source>send the message</source>
         <translation>envoyer le message</translation>
     </message>
@@ -7550,6 +7798,14 @@
     <message>
         <source>sent it again for somebody</source>
         <translation>l’a renvoyé pour quelqu’un</translation>
+    </message>
+    <message>
+        <source>sent to others</source>
+        <translation>envoyées à d’autres</translation>
+    </message>
+    <message>
+        <source>set bits</source>
+        <translation>bits à 1</translation>
     </message>
     <message>
         <source>set the clock</source>
@@ -7652,8 +7908,12 @@
         <translation>depuis {time}</translation>
     </message>
     <message>
+        <source>slowest 5 %</source>
+        <translation>les 5&#xa0;% les plus lents</translation>
+    </message>
+    <message>
         <source>slowest 5 %: {time}</source>
-        <translation>5 % les plus lents : {time}</translation>
+        <translation>5&#x202f;% les plus lents&#xa0;: {time}</translation>
     </message>
     <message>
         <source>somebody</source>
@@ -7662,6 +7922,14 @@
     <message>
         <source>somebody unknown</source>
         <translation>un inconnu</translation>
+    </message>
+    <message>
+        <source>state</source>
+        <translation>état</translation>
+    </message>
+    <message>
+        <source>state, refused</source>
+        <translation>état, refusés</translation>
     </message>
     <message>
         <source>stop fetching history</source>
@@ -7892,6 +8160,10 @@
         </translation>
     </message>
     <message>
+        <source>to be acknowledged</source>
+        <translation>à acquitter</translation>
+    </message>
+    <message>
         <source>together</source>
         <translation>ensemble</translation>
     </message>
@@ -7976,6 +8248,10 @@
         <translation>en attente de messages antérieurs</translation>
     </message>
     <message>
+        <source>waits for others</source>
+        <translation>en attend d’autres</translation>
+    </message>
+    <message>
         <source>warning: {text}</source>
         <translation>avertissement&#xa0;: {text}</translation>
     </message>
@@ -7994,6 +8270,10 @@
     <message>
         <source>without an id</source>
         <translation>sans identifiant</translation>
+    </message>
+    <message>
+        <source>wrote it</source>
+        <translation>l’a écrit</translation>
     </message>
     <message>
         <source>yesterday {time}</source>
@@ -8098,6 +8378,10 @@
     <message>
         <source>{hours} h {minutes} min</source>
         <translation>{hours}&#xa0;h {minutes}&#xa0;min</translation>
+    </message>
+    <message>
+        <source>{id} (about the contact)</source>
+        <translation>{id} (au sujet du contact)</translation>
     </message>
     <message numerus="yes">
         <source>{id}, missing since {time}, asked for %n times</source>
@@ -8356,6 +8640,14 @@
         <translation>Interrogés&#xa0;: {nodes}. Rien de ce qui manque ne s’y trouve.</translation>
     </message>
     <message>
+        <source>{number} %</source>
+        <translation>{number}&#xa0;%</translation>
+    </message>
+    <message>
+        <source>{number} B/s</source>
+        <translation>{number}&#xa0;o/s</translation>
+    </message>
+    <message>
         <source>{number} GB</source>
         <translation>{number}&#xa0;Go</translation>
     </message>
@@ -8576,6 +8868,10 @@
         <translation>{size}/s</translation>
     </message>
     <message>
+        <source>{state}, known since {time}</source>
+        <translation>{state}, connu depuis {time}</translation>
+    </message>
+    <message>
         <source>{store} did not answer</source>
         <translation>{store} n’a pas répondu</translation>
     </message>
@@ -8586,6 +8882,10 @@
     <message>
         <source>{time} ago</source>
         <translation>il y a {time}</translation>
+    </message>
+    <message>
+        <source>{time}, in {duration}</source>
+        <translation>{time}, dans {duration}</translation>
     </message>
     <message>
         <source>{time}, shown now</source>

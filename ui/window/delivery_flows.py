@@ -32,6 +32,7 @@ from ui.foreign_text import one_line
 from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
+from ui.window.live_flows import LiveFlows
 from ui.window.pane import ConversationPane
 
 AGAIN_MS = 500
@@ -76,6 +77,8 @@ class DeliveryFlows(QObject):
         bridge.conversation_changed.connect(self._conversation_changed)
         pane.header.delivery_wished.connect(self._wish)
         pane.opened.connect(self._look_anew)
+        self.live = LiveFlows(engine, tasks, pane)
+        self.page_made.connect(self.live.page_made)
 
     # --- opening and closing ----------------------------------------------------------------------
 

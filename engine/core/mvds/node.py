@@ -146,6 +146,11 @@ class MvdsNode:
             live is not None and not live.record.given_up for live in lives
         )
 
+    @property
+    def waiting(self) -> int:
+        """Records in memory: what is still to be offered, requested or sent."""
+        return len(self._records)
+
     def snapshot(self) -> MvdsState:
         """Everything durable that is in memory, for audits and tests; costs O(records)."""
         return MvdsState(

@@ -44,6 +44,7 @@ from engine.core.sds.vocabulary import (
     AppendToLog,
     Broadcast,
     BroadcastRepair,
+    Buffers,
     ChannelState,
     Claim,
     Gap,
@@ -262,6 +263,17 @@ class SdsChannel:
     def forks(self) -> tuple[Fork, ...]:
         """Authors who sent different people different messages, with the proof."""
         return tuple(self._parts.forks.values())
+
+    def buffers(self) -> Buffers:
+        parts = self._parts
+        return Buffers(
+            outgoing=len(parts.outgoing),
+            incoming=len(parts.incoming),
+            held=len(parts.held),
+            missing=len(parts.missing),
+            filter_bytes=parts.filter_bytes(),
+            lamport_timestamp=parts.lamport_timestamp,
+        )
 
     def snapshot(self) -> ChannelState:
         """The durable state as it would be loaded, for audits and tests; costs O(log)."""

@@ -229,6 +229,17 @@ class NewestClaim(Struct, frozen=True):
     lamport_timestamp: int
 
 
+class Buffers(Struct, frozen=True, kw_only=True):
+    """How much a channel holds at a moment, for whoever looks into it."""
+
+    outgoing: int
+    incoming: int
+    held: int
+    missing: int
+    filter_bytes: bytes
+    lamport_timestamp: int
+
+
 class ChannelState(Struct, frozen=True, kw_only=True):
     """All that a channel needs to continue after a restart.  Blooms are recomputed from it."""
 

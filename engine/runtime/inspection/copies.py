@@ -50,6 +50,10 @@ class Copies:
     noted_ms: UnixMs = _NEVER
     """When it was first heard of."""
 
+    @property
+    def total(self) -> int:
+        return len(self.kept) + self.omitted
+
     def add(self, copy: Copy) -> None:
         copy.was_asked_for, self.asked = self.asked, False
         self.kept.append(copy)

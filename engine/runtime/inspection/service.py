@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from engine.core.errors import CommandError, CommandRefusal
+from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
 from engine.core.ports import StoredMessage
 from engine.core.records import ContactRecord
 from engine.delivery_views import MOST_IN_PAGE, DeliveryPage
 from engine.history_views import StoreView
 from engine.inspection_views import Figures, MessageInspection, StoreReturned
+from engine.live_views import PairDelivery
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.inspection.delivery import (
@@ -36,6 +37,7 @@ from engine.runtime.inspection.figures import (
 )
 from engine.runtime.inspection.reading import read_mvds, read_sds
 from engine.runtime.inspection.views import Looking, channel_inspection, pair_inspection
+from engine.runtime.inspection.watch import DeliveryWatch, read_records
 from engine.runtime.maintenance import connection_view
 from engine.runtime.runner_context import RunnerContext
 
@@ -121,6 +123,16 @@ class Inspection:
             claimed=claimed,
             looked_ms=context.clock.steady_ms(),
         )
+
+    def watch(self, conversation_id: ConversationId) -> DeliveryWatch:
+        self._conversations.runner(conversation_id)
+        return DeliveryWatch(self._context, conversation_id, self._conversations.runner)
+
+    async def pair(self, conversation_id: ConversationId) -> PairDelivery:
+        if not self._conversations.runner(conversation_id).is_pair:
+            raise LocalProtocolError("only two people sync by MVDS")
+        now_ms, context = self._context.clock.steady_ms(), self._context
+        return await context.storage.run(read_records, context.store, conversation_id, now_ms)
 
     async def figures(self) -> Figures:
         views = await self._conversations.views()

@@ -60,6 +60,7 @@ from engine.core.sds.vocabulary import (
     AskStore,
     Broadcast,
     BroadcastRepair,
+    Buffers,
     Claim,
     Message,
     MessageDelivered,
@@ -178,10 +179,7 @@ class GroupSession:
         self._aside = ShowingAside(self._channel)
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
-        """Never raises for bytes from outside.
-
-        Raises LocalProtocolError for commands that cannot be done, and for inputs of pairs.
-        """
+        """Never raises for bytes from outside; LocalProtocolError for what a group cannot do."""
         builder = TransitionBuilder()
         self._handle(input_, builder, now_ms=now_ms)
         return builder.finish()
@@ -427,6 +425,9 @@ class GroupSession:
 
     def heard(self) -> Mapping[ParticipantId, UnixMs]:
         return self._heard
+
+    def buffers(self) -> Buffers:
+        return self._channel.buffers()
 
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()

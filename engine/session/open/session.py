@@ -47,6 +47,7 @@ from engine.core.sds.vocabulary import (
     AskStore,
     Broadcast,
     BroadcastRepair,
+    Buffers,
     ChannelState,
     MessageDelivered,
     Send,
@@ -346,6 +347,9 @@ class OpenSession:
     def heard(self) -> Mapping[ParticipantId, UnixMs]:
         """Always empty, for the same reason."""
         return {}
+
+    def buffers(self) -> Buffers:
+        return self._channel.buffers()
 
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return ()

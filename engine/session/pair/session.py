@@ -411,6 +411,9 @@ class PairSession:
         last_ms = self._presence.last_seen_ms
         return {} if last_ms is None else {self._contact.record.participant_id: last_ms}
 
+    def buffers(self) -> int:
+        return self._channel.node.waiting
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 

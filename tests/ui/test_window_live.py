@@ -1,0 +1,113 @@
+"""Live figures in the window: they are counted while the delivery view is open, and not longer."""
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QFileDialog
+
+from engine.events import ConversationRemoved
+from engine.live_views import LiveSample
+from tests.ui.driving import Stage, heard, pair_stage, turn, until
+from tests.ui.driving import play as played
+from tests.ui.scripted_inspection import SENT_MS
+from tests.ui.test_window_delivery import looking, opened
+from ui.window.live_flows import Contents
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def contents(it: Stage) -> Contents:
+    found = it.window.delivery.live.contents
+    assert found is not None
+    return found
+
+
+def test_the_engine_counts_from_opening_the_view_to_closing_it() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group):
+            assert engine.inspected.watches == []
+            sampled = heard(it.window.delivery.live.sampled)
+            await opened(it)
+            await sampled
+            (watch,) = engine.inspected.watches
+            assert watch.is_open
+            shown = contents(it)
+            assert len(shown.holders.matrix.matrix.columns) == 12
+            assert len(shown.live.charts) == 9
+            assert not shown.records.isVisible()
+            assert shown.refusals.words.text() == "Nothing was refused or set aside."
+            it.window.pane.header.views.choose(0)
+            await until(lambda: not watch.is_open)
+            await turn()
+            assert engine.inspected.watches == [watch]
+
+    played(scenario)
+
+
+def test_another_conversation_begins_anew_and_a_removed_one_ends_it() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, group):
+            other = engine.add_group("Sky", ("Luc",))
+            sampled = heard(it.window.delivery.live.sampled)
+            await opened(it)
+            await sampled
+            it.window.pane.header.views.choose(0)
+            again = heard(it.window.delivery.live.sampled)
+            it.window.open_conversation(other)
+            it.window.pane.header.views.choose(1)
+            await again
+            assert [each.conversation_id for each in engine.inspected.watches] == [group, other]
+            assert [each.is_open for each in engine.inspected.watches] == [False, True]
+            del engine.rows[other]
+            engine.tell(ConversationRemoved(conversation_id=other))
+            await until(lambda: not engine.inspected.watches[-1].is_open)
+
+    played(scenario)
+
+
+def test_between_two_there_are_records_and_no_buffers_of_sds() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Maya") as (it, _engine, _pair):
+            sampled = heard(it.window.delivery.live.sampled)
+            await opened(it)
+            await sampled
+            shown = contents(it)
+            assert shown.records.isVisible()
+            assert "Nothing to do" in shown.records.head.text()
+            assert len(shown.live.charts) == 5
+
+    played(scenario)
+
+
+def test_a_table_takes_the_place_of_the_pictures_and_files_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, group):
+            engine.inspected.samples[group] = [
+                LiveSample(conversation_id=group, at_ms=SENT_MS, since_ms=SENT_MS, placed=4)
+            ]
+            sampled = heard(it.window.delivery.live.sampled)
+            await opened(it)
+            await sampled
+            shown = contents(it)
+            shown.holders.buttons.table.click()
+            assert shown.holders.table.isVisible()
+            assert not shown.holders.matrix.isVisible()
+            assert len(shown.holders.table.texts()) == 13
+            shown.live.buttons.table.click()
+            assert len(shown.live.table.texts()) == 41
+
+            place = tmp_path / "live.csv"
+            monkeypatch.setattr(QFileDialog, "open", lambda dialog: answer(dialog, place))
+            saved = heard(it.window.delivery.live.saved)
+            shown.live.buttons.export_wanted.emit("csv")
+            await saved
+            assert place.read_bytes().startswith(b"\xef\xbb\xbffrom_ms")
+
+    played(scenario)
+
+
+def answer(dialog: QFileDialog, place: Path) -> None:
+    dialog.selectFile(str(place))
+    dialog.done(QFileDialog.DialogCode.Accepted.value)

@@ -1,0 +1,44 @@
+"""The buttons of a card: show the same as a table, and export it."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from ui.controls import Button
+from ui.menu import Menu
+from ui.translate import tr
+
+
+class Buttons(QWidget):
+    """Show as table, and export."""
+
+    table_wanted = Signal(bool)
+    export_wanted = Signal(str)
+    """"png", "svg" or "csv"."""
+
+    def __init__(self, kinds: Sequence[str] = ("png", "svg", "csv")) -> None:
+        super().__init__()
+        self.table = Button(tr("Show as table"), kind="ghost", size="small")
+        self.table.setCheckable(True)
+        self.table.toggled.connect(self._toggled)
+        self.export = Button(tr("Export…"), kind="ghost", size="small")
+        menu = Menu(self)
+        for kind in kinds:
+            action = menu.addAction(kind.upper())
+            action.triggered.connect(partial(self._export, kind))
+        self.export.setMenu(menu)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addStretch(1)
+        row.addWidget(self.table)
+        row.addWidget(self.export)
+
+    def _toggled(self, on: bool) -> None:
+        self.table.rename(tr("Show as picture") if on else tr("Show as table"))
+        self.table_wanted.emit(on)
+
+    def _export(self, kind: str, _checked: bool = False) -> None:
+        self.export_wanted.emit(kind)

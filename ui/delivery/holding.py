@@ -1,0 +1,204 @@
+"""Who holds which message, as values: what the matrix paints, the table says and exports write.
+
+A filled cell is proved by a signature, a hollow one is the guess of a filter, and a dot says only
+that there was no sign yet.  Nothing here says that somebody lacks a message: nobody can know that.
+"""
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import Final
+
+from msgspec import Struct
+
+from engine.core.ids import MessageId, ParticipantId
+from engine.delivery_views import DeliveryMark, DeliveryMessage
+from engine.events import MemberView
+from ui.foreign_text import one_line
+from ui.regional import clock_with_seconds
+from ui.times import moment
+from ui.translate import tr
+
+MOST_COLUMNS: Final = 400
+MOST_MEMBERS: Final = 200
+_NAME: Final = 40
+_ABSENT: Final = {DeliveryMark.MISSING, DeliveryMark.LOST}
+
+
+class Cell(Enum):
+    HOLDS = auto()
+    MAYBE = auto()
+    NO_SIGN = auto()
+    WROTE = auto()
+    MISSING_HERE = auto()
+    NOT_SENT = auto()
+
+
+class Holder(Struct, frozen=True, kw_only=True):
+    participant_id: ParticipantId
+    name: str
+    """As it is shown: "You" for us."""
+    known_as: str
+    """For the initial on the avatar."""
+    is_self: bool
+
+
+class Column(Struct, frozen=True, kw_only=True):
+    message: DeliveryMessage
+    cells: tuple[Cell, ...]
+
+    @property
+    def message_id(self) -> MessageId:
+        return self.message.message_id
+
+    @property
+    def held_words(self) -> str:
+        """How many others surely hold it; nothing of one that is not here."""
+        message = self.message
+        return "" if message.mark in _ABSENT or not message.of else str(message.held_by)
+
+
+class Matrix(Struct, frozen=True, kw_only=True):
+    holders: tuple[Holder, ...]
+    columns: tuple[Column, ...]
+    of: int
+    """How many others the newest message is for; 0: not known, as in an open channel."""
+    more_members: int = 0
+
+
+EMPTY: Final = Matrix(holders=(), columns=(), of=0)
+
+
+def matrix_of(messages: Sequence[DeliveryMessage], members: Sequence[MemberView]) -> Matrix:
+    """Of the newest messages; where nobody is known to be a member, of those who wrote or hold."""
+    shown = messages[-MOST_COLUMNS:]
+    holders = _members(members) or _heard_of(shown)
+    kept = holders[:MOST_MEMBERS]
+    columns = tuple(Column(message=message, cells=_cells(message, kept)) for message in shown)
+    known = [message.of for message in shown if message.of]
+    return Matrix(
+        holders=tuple(kept),
+        columns=columns,
+        of=known[-1] if known else 0,
+        more_members=len(holders) - len(kept),
+    )
+
+
+def _members(members: Sequence[MemberView]) -> list[Holder]:
+    """Others first, we last, as in the graph; who left is not asked to hold anything."""
+    here = [member for member in members if not member.has_left]
+    return [
+        Holder(
+            participant_id=member.participant_id,
+            name=tr("You") if member.is_self else one_line(member.name, _NAME),
+            known_as=one_line(member.name, _NAME),
+            is_self=member.is_self,
+        )
+        for member in sorted(here, key=lambda member: member.is_self)
+    ]
+
+
+def _heard_of(messages: Sequence[DeliveryMessage]) -> list[Holder]:
+    found: dict[ParticipantId, Holder] = {}
+    for message in messages:
+        who = message.sender_id
+        if who is not None and who not in found:
+            name = tr("You") if message.is_own else one_line(message.sender_name, _NAME)
+            known_as = one_line(message.sender_name, _NAME)
+            found[who] = Holder(
+                participant_id=who, name=name, known_as=known_as, is_self=message.is_own
+            )
+    return sorted(found.values(), key=lambda holder: holder.is_self)
+
+
+def _cells(message: DeliveryMessage, holders: Sequence[Holder]) -> tuple[Cell, ...]:
+    certain = {mark.participant_id: mark.certain for mark in message.holders}
+    return tuple(_cell(message, holder, certain.get(holder.participant_id)) for holder in holders)
+
+
+def _cell(message: DeliveryMessage, holder: Holder, certain: bool | None) -> Cell:
+    if holder.is_self and message.mark in _ABSENT:
+        return Cell.MISSING_HERE
+    if message.sender_id == holder.participant_id:
+        failed = message.mark is DeliveryMark.FAILED
+        return Cell.NOT_SENT if failed and holder.is_self else Cell.WROTE
+    if holder.is_self:
+        return Cell.HOLDS
+    if certain is None:
+        return Cell.NO_SIGN
+    return Cell.HOLDS if certain else Cell.MAYBE
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def cell_words(cell: Cell) -> str:
+    return {
+        Cell.HOLDS: tr("holds it"),
+        Cell.MAYBE: tr("maybe"),
+        Cell.NO_SIGN: tr("no sign yet"),
+        Cell.WROTE: tr("wrote it"),
+        Cell.MISSING_HERE: tr("missing here"),
+        Cell.NOT_SENT: tr("not sent"),
+    }[cell]
+
+
+def message_words(message: DeliveryMessage) -> str:
+    """`"Maya, 14:03:10, arrived late"`."""
+    sender = tr("You") if message.is_own else one_line(message.sender_name, _NAME)
+    at_ms = message.sent_ms or message.received_ms
+    words = [sender or tr("Somebody")]
+    if at_ms is not None:
+        words.append(clock_with_seconds(moment(at_ms)))
+    mark = mark_words(message.mark)
+    return ", ".join([*words, mark] if mark else words)
+
+
+def mark_words(mark: DeliveryMark) -> str:
+    return {
+        DeliveryMark.MISSING: tr("missing"),
+        DeliveryMark.LOST: tr("given up"),
+        DeliveryMark.WAITING: tr("waits for others"),
+        DeliveryMark.FAILED: tr("not sent"),
+        DeliveryMark.ONLY_HERE: tr("only here"),
+        DeliveryMark.LATE: tr("arrived late"),
+        DeliveryMark.HERE: "",
+    }[mark]
+
+
+def spoken_cell(matrix: Matrix, column: int, row: int) -> str:
+    """`"Jonas: holds it, since 14:03:12. Maya, 14:03:10. Held by 3 of 5"`."""
+    found, holder = matrix.columns[column], matrix.holders[row]
+    words = cell_words(found.cells[row])
+    since = next(
+        (
+            mark.since_ms
+            for mark in found.message.holders
+            if mark.participant_id == holder.participant_id
+        ),
+        None,
+    )
+    if since is not None:
+        words = tr("{state}, known since {time}").format(
+            state=words, time=clock_with_seconds(moment(since))
+        )
+    said = f"{holder.name}: {words}. {message_words(found.message)}"
+    if found.held_words:
+        held = tr("Held by {number} of {all}").format(
+            number=found.message.held_by, all=found.message.of
+        )
+        said = f"{said}. {held}"
+    return said
+
+
+def table_of(matrix: Matrix) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Headings, and a row for each message, the newest first."""
+    headings = (tr("Message"), *(holder.name for holder in matrix.holders), tr("Held by"))
+    rows = [
+        (
+            message_words(column.message),
+            *map(cell_words, column.cells),
+            f"{column.held_words}/{column.message.of}" if column.held_words else "",
+        )
+        for column in reversed(matrix.columns)
+    ]
+    return headings, rows
