@@ -18,7 +18,8 @@ from engine.core.errors import ConfigError
 from engine.core.faults import MAX_DELAY_MS, FaultPlan, FaultSpec
 
 MAX_WAITING_BYTES: Final = 8 * 1024 * 1024
-MAX_WAITING_COPIES: Final = 5_000
+MAX_WAITING_COPIES: Final = 1_500
+"""Fewer than a conversation takes in at once (``INBOX_SIZE``): what was held comes all together."""
 MIN_BYTES_PER_S: Final = 100
 MAX_BYTES_PER_S: Final = 1_000_000_000
 
@@ -219,16 +220,16 @@ class FaultLink(Generic[T]):
         return free_ms - now_ms + delay_ms
 
     def due(self, now_ms: int) -> list[T]:
-        """Copies whose time has come, in that order."""
+        """Copies whose time has come, in that order.  None while nothing comes through."""
         found: list[T] = []
-        while self._waiting and self._waiting[0][0] <= now_ms:
+        while not self._rule.cuts_off and self._waiting and self._waiting[0][0] <= now_ms:
             _, _, size, item = heappop(self._waiting)
             self._room.leave(size)
             found.append(item)
         return found
 
     def next_due_ms(self) -> int | None:
-        return self._waiting[0][0] if self._waiting else None
+        return self._waiting[0][0] if self._waiting and not self._rule.cuts_off else None
 
     def change(self, rule: FaultRule, now_ms: int) -> None:
         """Go by another rule from now on; what a pause held is due at once."""

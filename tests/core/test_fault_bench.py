@@ -168,3 +168,16 @@ def test_the_partition_is_whole_and_lasts_30_seconds() -> None:
 def test_limits_are_kept(bytes_per_s: int) -> None:
     with pytest.raises(ConfigError):
         FaultRule(bytes_per_s=bytes_per_s)
+
+
+@pytest.mark.parametrize("cut_off", [PAUSED, FaultRule(spec=FaultSpec(loss=1.0))])
+def test_what_was_on_its_way_waits_too_while_nothing_comes_through(cut_off: FaultRule) -> None:
+    late = FaultRule(spec=FaultSpec(delay_ms=(500, 500)))
+    link = link_of(late)
+    link.offer(1, 10, now_ms=0)
+    link.change(cut_off, 100)
+    link.offer(2, 10, now_ms=200)
+    assert link.due(10_000) == []
+    assert link.next_due_ms() is None
+    link.change(late, 10_000)
+    assert link.due(10_000) == ([1, 2] if cut_off.paused else [1])

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.core.errors import CommandError, InputError
-from engine.core.fault_bench import FaultRule, Preset
+from engine.core.fault_bench import MAX_WAITING_COPIES, FaultRule, Preset
 from engine.core.faults import FaultSpec
 from engine.core.ids import ConversationId
 from engine.delivery.contract import DELIVERY_EVENT, Kind
@@ -17,6 +17,7 @@ from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.fault_views import FaultsChanged
 from engine.network.memory import MemoryNetwork
 from engine.runtime.engine import Engine
+from engine.runtime.job_queue import INBOX_SIZE
 from tests.runtime.conftest import MakePerson, Person
 from tests.runtime.test_engine_pairs_bad_networks import all_delivered, friends, shows, texts
 
@@ -178,3 +179,7 @@ async def test_what_was_done_on_purpose_stands_in_the_delivery_log(tmp_path: Pat
     lost = [row for row in faults if row[3] == "lost_out" and row[2] == said]
     assert lost
     assert all(row[4] for row in lost)
+
+
+def test_a_conversation_has_room_for_all_that_a_pause_held() -> None:
+    assert MAX_WAITING_COPIES < INBOX_SIZE
