@@ -531,8 +531,14 @@ class DatabaseDamaged(Struct, frozen=True, kw_only=True):
     """A part of the database cannot be read.  Nothing is written over it."""
 
 
+class RecordingStopped(Struct, frozen=True, kw_only=True):
+    """Deliveries are not recorded, since nothing can be written to ``directory``."""
+
+    directory: str
+
+
 NoticeContent: TypeAlias = (
-    ClocksAhead | NotSaved | IndexMadeAgain | SearchMadeAgain | DatabaseDamaged
+    ClocksAhead | NotSaved | IndexMadeAgain | SearchMadeAgain | DatabaseDamaged | RecordingStopped
 )
 
 

@@ -196,17 +196,30 @@ class LogWriter:
             created_ms=self._now_ms(),
             previous_log_id=self._log_id,
         )
+        connection: sqlite3.Connection | None = None
         try:
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        except OSError as error:
+            raise StorageError(f"{self.path}: {_reason(error)}") from error
+        try:
             connection = self._connect()
             with _transaction(connection):
                 create_tables(connection, header)
-        except (sqlite3.Error, OSError) as error:
-            self.close()  # Reopened next time, or replaced if it cannot be read.
+        except sqlite3.Error as error:
+            self._take_back(connection)
             raise StorageError(f"{self.path}: {_reason(error)}") from error
         self._log_id, self._seq = log_id, 0
         self._connection = connection
         return connection
+
+    def _take_back(self, connection: sqlite3.Connection | None) -> None:
+        """A file that could not be begun goes: one for every try would fill the directory."""
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+        for path in _parts(self.path):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=BUSY_MS / 1000, isolation_level=None)

@@ -82,7 +82,9 @@ class Recorder:
         self._lost = 0
         self._told = 0
         self._flushed: list[threading.Event] = []
-        self._is_failing = False
+        self._on_failing: Callable[[bool], None] | None = None
+        self.is_failing = False
+        """The disk refuses rows; each call and each flush tries again."""
 
     @property
     def dropped(self) -> int:
@@ -95,10 +97,16 @@ class Recorder:
 
     # --- called by the loop -------------------------------------------------------------------
 
-    def begin(self, own_id: ParticipantId) -> None:
-        """Start recording; call it once, as soon as the log's owner is known."""
+    def begin(
+        self, own_id: ParticipantId, *, on_failing: Callable[[bool], None] | None = None
+    ) -> None:
+        """Start recording; call it once, as soon as the log's owner is known.
+
+        ``on_failing`` is called on the recorder's thread, with ``is_failing`` when that changes.
+        """
         if self._thread is not None:
             return
+        self._on_failing = on_failing
         settings = self._settings
         owner = Owner(
             participant=self._pseudonyms.participant(own_id),
@@ -283,16 +291,25 @@ class Recorder:
             book.note_first(Kind.GAP, at_ms=self._now_ms(), amount=missing)
         rows = book.take_rows()
         try:
-            if rows and self._append(rows, writer):
-                book.note(Kind.STARTED, at_ms=self._now_ms(), mono_ns=time.monotonic_ns())
-            self._told += missing
-            self._is_failing = False
+            if rows:
+                if self._append(rows, writer):
+                    book.note(Kind.STARTED, at_ms=self._now_ms(), mono_ns=time.monotonic_ns())
+                self._told += missing
+                self._tell_failing(None)
         except StorageError as error:
             self._lost += len(rows.events) - bool(missing)
-            if not self._is_failing:  # Warn once, not ten times a second.
-                logger.warning("deliveries are not recorded", extra={"reason": str(error)})
-            self._is_failing = True
+            self._tell_failing(error)
         self._tell_flushed()
+
+    def _tell_failing(self, error: StorageError | None) -> None:
+        """Once, not ten times a second."""
+        was, self.is_failing = self.is_failing, error is not None
+        if was == self.is_failing:
+            return
+        if error is not None:
+            logger.warning("deliveries are not recorded", extra={"reason": str(error)})
+        if self._on_failing is not None:
+            self._on_failing(self.is_failing)
 
     def _append(self, rows: Rows, writer: LogWriter) -> bool:
         try:

@@ -2,18 +2,28 @@
 
 It does so when recording starts, every 5 minutes, on request, and at the end.  Earlier messages and
 the final order cannot be derived from events alone; those are reported by runners
-(``engine.runtime.recorded_queries``).
+(``engine.runtime.recorded_queries``).  It also tells the user when the recorder cannot write.
 """
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.core.errors import ChatError
+from engine.core.ids import ParticipantId
 from engine.core.records import LoggedMessage
 from engine.delivery.recorder import Recorder
+from engine.events import (
+    EngineEvent,
+    Listener,
+    NoticeCleared,
+    NoticeLevel,
+    NoticeRaised,
+    RecordingStopped,
+)
 from engine.network.transport import TransportRole, TransportStatus
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
@@ -25,7 +35,8 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVERY_MS = 300_000
 LOOK_EVERY_MS = 1_000
-"""How often to check for snapshot requests."""
+"""How often to check for snapshot requests, and whether a disk that refused takes rows again."""
+NOTICE = "recording"
 PAGE = 5_000
 
 logger = logging.getLogger(__name__)
@@ -39,6 +50,27 @@ class ConversationSnapshots:
         self._conversations = conversations
         self._online: bool | None = None
         self._last: Sequence[ConversationRunner] = ()
+
+    def begin(self, own_id: ParticipantId, publish: Callable[[EngineEvent], None]) -> None:
+        """Start recording."""
+        loop = asyncio.get_running_loop()
+
+        def heard(is_failing: bool) -> None:
+            notice = self._notice() if is_failing else NoticeCleared(key=NOTICE)
+            with suppress(RuntimeError):  # The loop has ended, and nobody looks any more.
+                loop.call_soon_threadsafe(publish, notice)
+
+        self._recorder.begin(own_id, on_failing=heard)
+
+    def greet(self, listener: Listener) -> None:
+        """Tell one that came later, such as a window, what stands."""
+        if self._recorder.is_failing:
+            # Once it is whole: a window's parts are not there yet when it begins to listen.
+            asyncio.get_running_loop().call_soon(listener, self._notice())
+
+    def _notice(self) -> NoticeRaised:
+        content = RecordingStopped(directory=str(self._recorder.directory))
+        return NoticeRaised(key=NOTICE, level=NoticeLevel.WARNING, content=content)
 
     def status_changed(self, status: TransportStatus, *, online: bool) -> None:
         changed, self._online = online != self._online, online
@@ -60,6 +92,8 @@ class ConversationSnapshots:
         due_s = loop_s() + SNAPSHOT_EVERY_MS / 1000
         while True:
             await asyncio.sleep(LOOK_EVERY_MS / 1000)
+            if self._recorder.is_failing:
+                await asyncio.to_thread(self._recorder.flush)
             wanted = await asyncio.to_thread(self._recorder.wanted)
             if wanted or loop_s() >= due_s:
                 due_s = loop_s() + SNAPSHOT_EVERY_MS / 1000

@@ -158,8 +158,8 @@ class Engine:
 
     async def _bring_up(self, profile: ProfileRecord) -> None:
         identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
-        if self._parts.recorder is not None:
-            self._parts.recorder.begin(identity.participant_id)
+        if self._recording is not None:
+            self._recording.begin(identity.participant_id, self._publish)
         store, transport = self._store, await self._start_transport(profile)
         history = await self._start_history(store, transport)
         context = RunnerContext(
@@ -249,6 +249,8 @@ class Engine:
     # --- events -------------------------------------------------------------------------------
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
+        if self._recording is not None:
+            self._recording.greet(listener)
         return self._event_bus.subscribe(listener)
 
     def _tell_of_damage(self) -> None:

@@ -1,8 +1,10 @@
 """The recorder never waits and never hides: what is dropped or refused is a row of its own."""
 
 import os
+import resource
 import threading
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 
@@ -120,3 +122,44 @@ def test_before_it_knows_whose_it_is_nothing_is_written(tmp_path: Path) -> None:
     assert recorder.flush()
     assert recorder.close()
     assert find_logs(tmp_path) == []
+
+
+def test_a_full_disk_stops_the_recording_and_it_goes_on_once_there_is_room(tmp_path: Path) -> None:
+    told: SimpleQueue[bool] = SimpleQueue()
+    recorder = _recorder(tmp_path)
+    recorder.begin(ME, on_failing=told.put)
+    _tell(recorder, "kept")
+    assert recorder.flush()
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))  # As if no byte more had room.
+    try:
+        for number in range(5):
+            _tell(recorder, f"lost{number}")
+            assert recorder.flush()
+        assert recorder.is_failing
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    lost = recorder.dropped
+    assert lost == 5
+    assert recorder.flush(), "a flush tries again"
+    assert recorder.close()
+    assert [told.get_nowait(), told.get_nowait(), told.empty()] == [True, False, True]
+    rows = _rows(tmp_path)
+    assert [row[1] for row in rows] == ["started", "rejected", "gap", "stopped"]
+    assert rows[2][2] == lost
+
+
+def test_a_file_that_cannot_be_begun_is_not_left_behind(tmp_path: Path) -> None:
+    recorder = _recorder(tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        recorder.begin(ME)
+        for number in range(3):
+            _tell(recorder, f"lost{number}")
+            assert recorder.flush()
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert recorder.close()
+    assert [row[1] for row in _rows(tmp_path)] == ["gap", "stopped"]

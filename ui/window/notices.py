@@ -20,6 +20,7 @@ from engine.events import (
     NoticeContent,
     NoticeLevel,
     NotSaved,
+    RecordingStopped,
     SearchMadeAgain,
 )
 from ui.controls import Area, Button, ButtonKind, ColourRole, IconButton, Text, colour_of
@@ -74,6 +75,13 @@ def notice_words(content: NoticeContent) -> str:
             return tr(
                 "The database is damaged: a part of it cannot be read. Nothing is written over it."
             )
+        case RecordingStopped(directory=directory):
+            words = tr(
+                "Deliveries are not recorded: nothing can be written to {directory}. Chats go on. "
+                "Make room there, or allow writing; recording then goes on by itself, and the log "
+                "says how much is missing."
+            )
+            return words.format(directory=directory)
         case _:
             assert_never(content)
 
@@ -83,6 +91,13 @@ def repairing(content: NoticeContent, repair: Callable[[], None] | None) -> Acti
     if isinstance(content, DatabaseDamaged) and repair is not None:
         return ((tr("Close and repair…"), repair),)
     return ()
+
+
+def offered(content: NoticeContent, bar: "NoticesBar") -> Actions:
+    """What a notice of the engine's offers."""
+    if isinstance(content, RecordingStopped) and bar.open_recording is not None:
+        return ((tr("Recording settings"), bar.open_recording),)
+    return repairing(content, bar.repair)
 
 
 def _clocks_ahead(content: ClocksAhead) -> str:
@@ -230,6 +245,8 @@ class NoticesBar(QWidget):
         super().__init__()
         self.repair: Callable[[], None] | None = None
         """Closes the window for a damaged database to be mended; None: that is not offered."""
+        self.open_recording: Callable[[], None] | None = None
+        """Leads to the settings of recording; None: there are none."""
         self.setAccessibleName(tr("Notices"))
         self._notices: dict[str, Notice] = {}
         self._layout = QVBoxLayout(self)

@@ -30,7 +30,7 @@ from ui.list.model import ConversationModel
 from ui.settings import UiSettings
 from ui.tasks import Failure, Tasks
 from ui.translate import tr
-from ui.window.notices import Notice, NoticesBar, notice_words, repairing
+from ui.window.notices import Notice, NoticesBar, notice_words, offered
 from ui.window.pane import ConversationPane
 from ui.window.unsent import UnsentTexts
 
@@ -168,7 +168,7 @@ class EventRouter(QObject):
                 key=event.key,
                 level=event.level,
                 text=notice_words(event.content),
-                actions=repairing(event.content, self._shown.notices.repair),
+                actions=offered(event.content, self._shown.notices),
             )
         )
 
