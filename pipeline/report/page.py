@@ -13,6 +13,7 @@ from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from engine.core.message_link import message_link
 from pipeline.metrics.figures import ALL
 from pipeline.report.content import Content, Curve, Row
 
@@ -68,6 +69,7 @@ def _environment() -> Environment:
     environment.filters["amount"] = amount_text
     environment.filters["bytes"] = bytes_text
     environment.filters["anchor"] = anchor
+    environment.filters["message_link"] = message_link
     return environment
 
 

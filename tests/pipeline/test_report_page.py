@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.core.message_link import linked_message
 from pipeline.metrics.compute import Silver
 from pipeline.metrics.figures import NEVER_BUCKET, bucket_end_ms
 from pipeline.report.build import (
@@ -36,6 +37,7 @@ WITNESS = (
     " lamport bigint, mid bigint, message_id string, expected_position bigint,"
     " parent_message_id string"
 )
+MESSAGE = "ab" * 32
 REFUSED = "table string, file string, reason string, log_id string, seq bigint, rows bigint"
 
 
@@ -99,6 +101,7 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
     witnesses = spark.createDataFrame(
         [
             ("c1", "<script>", "missing", 4, None, 17, 99, "</script><b>", 4, None),
+            ("c1", "<script>", "causal", 5, 6, 18, 98, MESSAGE, 5, "causerie:join/x"),
             ("c1", "p9", "missing", 4, None, 17, 99, "of nobody", 4, None),
         ],
         WITNESS,
@@ -116,8 +119,12 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
     text = path.read_text(encoding="utf-8")
     whole = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
     found = _checked(whole)
-    assert all(link.removeprefix("#") in found.ids for link in found.links)
-    assert found.links
+    inside = [link for link in found.links if link.startswith("#")]
+    assert inside
+    assert all(link.removeprefix("#") in found.ids for link in inside)
+    opening = [link for link in found.links if not link.startswith("#")]
+    assert opening == [f"causerie:message/{MESSAGE}"]
+    assert [linked_message(link) for link in opening] == [MESSAGE]
     assert "&lt;/script&gt;&lt;b&gt;" in whole
     assert "of nobody" not in whole
     assert "file.corrupt" in whole

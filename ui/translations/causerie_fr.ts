@@ -1872,6 +1872,10 @@
         <translation>Les livraisons ne sont pas enregistrées en ce moment, le rapport dit donc peu des messages.</translation>
     </message>
     <message>
+        <source>Deliveries are not recorded: nothing can be written to {directory}. Chats go on. Make room there, or allow writing; recording then goes on by itself, and the log says how much is missing.</source>
+        <translation>Les livraisons ne sont pas enregistrées&#xa0;: rien ne peut être écrit dans {directory}. Les conversations continuent. Faites-y de la place ou autorisez l’écriture&#xa0;; les relevés reprennent alors d’eux-mêmes, et le journal dit combien il en manque.</translation>
+    </message>
+    <message>
         <source>Delivery</source>
         <translation>Livraison</translation>
     </message>
@@ -3372,6 +3376,10 @@
         </translation>
     </message>
     <message>
+        <source>No conversation of this profile knows of it. If it belongs to one that you are not in, open the link in a profile that is. If you deleted it, or left its conversation, it is gone from here. If it never came, wait until you are connected and the history was fetched, and open the link again.</source>
+        <translation>Aucune conversation de ce profil ne le connaît. S’il appartient à une conversation dont vous n’êtes pas membre, ouvrez le lien dans un profil qui l’est. Si vous l’avez supprimé, ou avez quitté sa conversation, il n’est plus ici. S’il n’est jamais arrivé, attendez d’être connecté et que l’historique soit récupéré, puis rouvrez le lien.</translation>
+    </message>
+    <message>
         <source>No conversation yet</source>
         <translation>Pas encore de conversation</translation>
     </message>
@@ -4150,6 +4158,10 @@
     <message>
         <source>Recording</source>
         <translation>Relevés</translation>
+    </message>
+    <message>
+        <source>Recording settings</source>
+        <translation>Réglages des relevés</translation>
     </message>
     <message>
         <source>Records can be compared if all who made them have the same key.</source>
@@ -5644,6 +5656,10 @@
         <translation>Ce lien est trop long&#xa0;: un lien d’invitation a au plus {limit} caractères.</translation>
     </message>
     <message>
+        <source>This link leads to no message</source>
+        <translation>Ce lien ne mène à aucun message</translation>
+    </message>
+    <message>
         <source>This link was cut off or changed on its way. Copy the whole link.</source>
         <translation>Ce lien a été coupé ou modifié en chemin. Copiez le lien entier.</translation>
     </message>
@@ -5658,6 +5674,10 @@
     <message>
         <source>This message is not here any more.</source>
         <translation>Ce message n’est plus ici.</translation>
+    </message>
+    <message>
+        <source>This message is not on this device</source>
+        <translation>Ce message n’est pas sur cet appareil</translation>
     </message>
     <message>
         <source>This message is not on this device any more.</source>
@@ -6022,6 +6042,10 @@
     <message>
         <source>What can be read is copied; the damaged database stays as it is. You may stop it: nothing has changed then.</source>
         <translation>Ce qui peut être lu est copié&#x202f;; la base endommagée reste comme elle est. Vous pouvez l’arrêter&#xa0;: rien n’aura changé.</translation>
+    </message>
+    <message>
+        <source>What follows “causerie:message/” is no message&apos;s id: it was changed or cut off. Open the report again, and click the message there.</source>
+        <translation>Ce qui suit «&#xa0;causerie:message/&#xa0;» n’est pas l’identifiant d’un message&#xa0;: il a été modifié ou coupé. Rouvrez le rapport, et cliquez-y sur le message.</translation>
     </message>
     <message>
         <source>What happened</source>
@@ -7606,6 +7630,10 @@
     <message>
         <source>open the file</source>
         <translation>ouvrir le fichier</translation>
+    </message>
+    <message>
+        <source>open the message</source>
+        <translation>ouvrir le message</translation>
     </message>
     <message>
         <source>other topics</source>

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
@@ -12,6 +12,7 @@ from engine.core.ids import ConversationId
 from ui.translate import tr
 from ui.window.fault_notices import FaultNotices
 from ui.window.layout import Mode
+from ui.window.message_links import MessageLinks
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Commands(QObject):
         super().__init__(window)
         self._engine = engine
         self._window = window
+        self._message_links = MessageLinks(engine, window)
 
     def fill_menu(self, context: WindowContext) -> None:
         window = self._window
@@ -38,6 +40,7 @@ class Commands(QObject):
         window.strip.network_requested.connect(self.network)
         if window.settings.is_offered:
             menu.add(tr("Settings"), ("Ctrl+,",), window.settings.open, icon_name="settings")
+            window.notices.open_recording = partial(window.settings.open, "recording")
         window.backups.offer(menu, window.first_start)
         window.lock_flows.offer(menu)
         menu.add_quiet(window.desktop)
@@ -76,6 +79,11 @@ class Commands(QObject):
     def can_meet(self) -> bool:
         """Whether somebody may be shown to whom a link leads: not amid the first two steps."""
         return self._has_identity() and not self._window.first_start.is_asking
+
+    def show_link(self, link: str, open_url: Callable[[QUrl], bool]) -> None:
+        """From another program."""
+        if not self._message_links.show(link):
+            self._window.flows.link(link, open_url)
 
     def _show_link_again(self, *, contact: bool) -> bool:
         """What somebody came with, and may have closed while they pressed Enter at each step."""

@@ -66,7 +66,7 @@ class Flows(QObject):
         self._context = context
         self._now = context.now
         self._confirms_links = confirms_links
-        self._one = one_sheet
+        self.one_sheet = one_sheet
         self._start = one_sheet.start
         self._ask = one_sheet.ask
         self._address_problem = context.store_problem
@@ -74,7 +74,7 @@ class Flows(QObject):
     @property
     def sheet(self) -> Sheet | None:
         """The one that is open."""
-        return self._one.sheet
+        return self.one_sheet.sheet
 
     # --- groups -----------------------------------------------------------------------------------
 
@@ -230,4 +230,4 @@ class Flows(QObject):
             if not is_closed and await self._ask(quit_confirm(waiting, self._window)):
                 self.quit_agreed.emit()
 
-        self._one.start_instead("quit", flow)
+        self.one_sheet.start_instead("quit", flow)

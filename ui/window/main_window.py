@@ -98,7 +98,7 @@ class MainWindow(QMainWindow):
         self.outside_links = OutsideLinks(
             one_sheet,
             is_ready=lambda: self.commands.can_meet() and not self._leaving,
-            show=lambda link: self.flows.link(link, surroundings.open_url),
+            show=lambda link: self.commands.show_link(link, surroundings.open_url),
         )
         self.channels = ChannelFlows(engine, self.tasks, self, one_sheet)
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)

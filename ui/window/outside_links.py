@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from engine.core.contacts import CONTACT_PREFIX
+from engine.core.message_link import MESSAGE_PREFIX
 from ui.window.one_sheet import OneSheet
 
 MAX_WAITING = 4
@@ -33,8 +34,10 @@ class OutsideLinks:
     def show_next(self) -> None:
         """Harmless while it is too early."""
         if self._waiting and self._is_ready() and not self._one_sheet.is_busy:
-            self._shown = self._waiting.popleft()
-            self._show(self._shown)
+            link = self._waiting.popleft()
+            if not link.startswith(MESSAGE_PREFIX):  # What it opens is no step of a first start.
+                self._shown = link
+            self._show(link)
 
     def show_again(self, *, contact: bool) -> bool:
         """The last one that was shown, if it is of this kind; whether there was one."""
