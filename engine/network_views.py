@@ -189,6 +189,7 @@ class NetworkFacts(Struct, frozen=True, kw_only=True):
 
 class NetworkView(Struct, frozen=True, kw_only=True):
     at_ms: UnixMs
+    """By the system's time, as everything here: also while the user says that it is wrong."""
     connection: ConnectionView
     facts: NetworkFacts
     addresses: tuple[str, ...]

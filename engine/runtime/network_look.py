@@ -33,21 +33,21 @@ def network_view(  # noqa: PLR0913 - what knows a part of it
     own_id: ParticipantId,
 ) -> NetworkView:
     """``transport`` and ``history`` are None before there is an identity."""
-    ahead_ms = clock.clock_ms() - clock.steady_ms()
+    at_ms = clock.system_ms()
     return NetworkView(
-        at_ms=clock.clock_ms(),
+        at_ms=at_ms,
         connection=connection,
         facts=NetworkFacts() if transport is None else transport.facts(),
         addresses=() if transport is None else tuple(transport.addresses()),
         stores=() if history is None else tuple(history.stores_past()),
-        people=people_heard(conversations, own_id, ahead_ms=ahead_ms),
+        people=people_heard(conversations, own_id, ahead_ms=at_ms - clock.steady_ms()),
     )
 
 
 def people_heard(
     conversations: Conversations, own_id: ParticipantId, *, ahead_ms: int
 ) -> tuple[PersonHeard, ...]:
-    """``ahead_ms``: how far this device's clock is ahead of the sessions'."""
+    """``ahead_ms``: how far the system's time is ahead of the sessions'."""
     found: dict[ParticipantId, PersonHeard] = {}
     for runner in conversations.runners():
         for one in _heard(runner):

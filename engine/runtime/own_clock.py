@@ -79,6 +79,10 @@ class OwnClock:
         """Steady time for timers: it never goes back."""
         return UnixMs(self._begun_ms + self._counted_ms())
 
+    def system_ms(self) -> UnixMs:
+        """The system's time of day, whatever the user says of it."""
+        return self._system_ms()
+
     def clock_ms(self) -> UnixMs:
         """The time of day that others see."""
         return UnixMs(max(self._look() + self._stored_ms, 0))

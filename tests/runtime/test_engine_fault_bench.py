@@ -123,6 +123,24 @@ async def test_a_skewed_clock_is_noticed_as_a_wrong_one(person: MakePerson) -> N
         alice.engine.faults.skew(25 * 3_600_000)
 
 
+async def test_a_skewed_clock_changes_nothing_of_how_long_ago_something_happened(
+    person: MakePerson,
+) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    await bob.engine.timeline.send_text(await group_of(alice, bob), "hello again")
+    await alice.until(shows("hello again"))
+    right = alice.engine.network()
+    for skew_ms in (-3_600_000, 3_600_000):
+        alice.engine.faults.skew(skew_ms)
+        view = alice.engine.network()
+        # Connections are dated by the system's time.
+        assert view.at_ms - right.at_ms < 3_000_000
+        assert view.at_ms >= right.at_ms
+        (heard,) = view.people
+        assert heard.heard_ms is not None
+        assert 0 <= view.at_ms - heard.heard_ms < 3_000_000
+
+
 async def test_after_a_restart_there_are_no_faults(tmp_path: Path) -> None:
     alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
     group = await alice.engine.groups.create("Tide")

@@ -62,7 +62,7 @@ class HistoryService:
             parts.network,
             parts.store,
             parts.storage,
-            clock_ms=parts.clock.clock_ms,
+            clock=parts.clock,
             publish=parts.publish,
         )
         self._opening = OpeningProcess(parts.opening_command, parts.counters)

@@ -44,6 +44,7 @@ from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.stores.port import FoundStore, StoreNetwork
 from engine.network_views import StorePast, StoreResult
 from engine.persistence.storage_thread import StorageThread
+from engine.runtime.own_clock import OwnClock
 
 SAVE_EVERY_S: Final = 5.0
 TEST_TIMEOUT_S: Final = 20.0
@@ -73,13 +74,15 @@ class StoreRegistry:
         store: ProfileStore,
         storage: StorageThread,
         *,
-        clock_ms: Callable[[], UnixMs],
+        clock: OwnClock,
         publish: Callable[[EngineEvent], None],
     ) -> None:
         self._network = network
         self._store = store
         self._storage = storage
-        self._clock_ms = clock_ms
+        self._clock_ms = clock.clock_ms
+        self._system_ms = clock.system_ms
+        """Dates results, which the network view compares with the system's time."""
         self._publish = publish
         self._records: list[StoreRecord] = []
         self._dirty: set[StoreRef] = set()
@@ -171,7 +174,7 @@ class StoreRegistry:
         self._tests[multiaddr] = view
         store = StoreRef(multiaddr)
         result = StoreResult(
-            at_ms=self._clock_ms(),
+            at_ms=self._system_ms(),
             problem=view.problem,
             is_complete=view.problem is None,
             is_test=True,
@@ -300,7 +303,7 @@ class StoreRegistry:
         statistics, is_complete = note.statistics, note.end is End.COMPLETE
         pages = statistics.pages
         return StoreResult(
-            at_ms=self._clock_ms(),
+            at_ms=self._system_ms(),
             problem=_doubt_of(note) if is_complete else QueryFailed(note.end, note.reason),
             is_complete=is_complete,
             messages=statistics.messages,

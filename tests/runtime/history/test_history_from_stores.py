@@ -19,6 +19,7 @@ from tests.runtime.history.bad_stores import Honest
 from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
 MANY = 500
+HOUR_MS = 3_600_000
 
 
 async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
@@ -36,7 +37,12 @@ async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> 
     (store,) = bob.engine.history.stores()
     assert (store.origin, store.health) == (StoreOrigin.FOUND, StoreHealth.GOOD)
     assert store.messages >= MANY
-    (past_of_store,) = bob.engine.network().stores
+    bob.engine.faults.skew(-HOUR_MS)
+    looked = bob.engine.network()
+    (past_of_store,) = looked.stores
+    ages_ms = [looked.at_ms - result.at_ms for result in past_of_store.results]
+    assert all(0 <= age_ms < HOUR_MS for age_ms in ages_ms), "a wrong clock makes nothing older"
+    bob.engine.faults.skew(0)
     assert past_of_store.store == store
     assert any(result.is_complete and result.messages for result in past_of_store.results)
     newest = (await bob.engine.timeline.latest_page(past.group)).messages[-1]

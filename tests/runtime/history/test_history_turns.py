@@ -78,9 +78,7 @@ def backfill_of(
         clock=clock,
     )
     topic = ContentTopic("/a/1/b/proto")
-    registry = StoreRegistry(
-        network, store, storage, clock_ms=clock.clock_ms, publish=lambda _event: None
-    )
+    registry = StoreRegistry(network, store, storage, clock=clock, publish=lambda _event: None)
     return Backfill(
         INBOX,
         Topics(pubsub_topic=network.pubsub_topic(topic), content_topics=(topic,)),
