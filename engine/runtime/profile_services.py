@@ -127,7 +127,8 @@ def make_profile_services(
         book=context.files,
         settings=begin.files,
         entropy=begin.entropy,
-        online=lambda: begin.online() and not _is_cut_off(context),
+        online=begin.online,
+        is_cut_off=partial(_is_cut_off, context),
         service_nodes=begin.service_nodes,
     )
     people = People(contacts, conversations, context, maintenance)

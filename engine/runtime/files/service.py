@@ -53,6 +53,7 @@ from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.book import LET_GO, Blob, FileBook, FileKey
 from engine.runtime.files.chosen_nodes import ChosenNodes
+from engine.runtime.files.cut_off import CutOffBlobs
 from engine.runtime.files.disk import BlobDisk, FilesSettings, check_size, size_of
 from engine.runtime.files.letting_go import ServedShelf, all_names, held_by_a_peer
 from engine.runtime.files.pictures import Pictures
@@ -82,11 +83,12 @@ class Files:
         settings: FilesSettings | None,
         entropy: Entropy,
         online: Callable[[], bool],
+        is_cut_off: Callable[[], bool],
         service_nodes: Callable[[], Sequence[str]],
     ) -> None:
         """Without ``settings`` there is no room for blobs, and none is sent or fetched.
 
-        ``service_nodes``: those that the user chose.
+        ``is_cut_off``: on purpose, from everybody.  ``service_nodes``: those that the user chose.
         """
         self._store = context.store
         self._storage = context.storage
@@ -95,8 +97,9 @@ class Files:
         self._conversations = conversations
         self._book = book
         self._entropy = entropy
-        self._online = online
-        self._network = context.transport.blobs()
+        self._online = lambda: online() and not is_cut_off()
+        blobs = context.transport.blobs()
+        self._network = None if blobs is None else CutOffBlobs(blobs, is_cut_off)
         self._nodes = ChosenNodes(service_nodes, conversations)
         self._disk = None if settings is None else BlobDisk(settings)
         self._shelf = None if self._disk is None else ServedShelf(self._disk)
