@@ -30,6 +30,7 @@ from engine.persistence.file_tables import (
 from engine.persistence.reaction_counts import REACTION_COUNT_TABLES, count_all
 from engine.persistence.saved_log import INDEX_TABLES
 from engine.persistence.search_tables import SEARCH_TABLES
+from engine.persistence.stored_ids import message_id_of
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
@@ -471,6 +472,25 @@ def count_reactions(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 10")
 
 
+def settle_what_came_back(connection: sqlite3.Connection) -> None:
+    """Own messages in groups that others gave back once were taken for ones that wait to be sent.
+
+    What really waits is in the outgoing buffer; what is in the log without that is with others.
+    The format stays as it is, and so does the version.
+    """
+    saved = connection.execute(
+        "SELECT conversation_key, message_id FROM delivery JOIN channel USING (conversation_key) "
+        "JOIN log_entry USING (conversation_key, message_id) WHERE state = 'saved' "
+        "AND conversation_key NOT IN (SELECT conversation_key FROM open_channel)"
+    ).fetchall()
+    waiting = set(connection.execute("SELECT conversation_key, message_id FROM outgoing"))
+    came_back = [each for each in saved if (each[0], message_id_of(each[1])) not in waiting]
+    connection.executemany(
+        "UPDATE delivery SET state = 'sent' WHERE conversation_key = ? AND message_id = ?",
+        came_back,
+    )
+
+
 def let_files_go(connection: sqlite3.Connection) -> None:
     """A member's statement that it has a file can be taken back, and has its time."""
     for statement in TAKEN_BACK_COLUMNS:
@@ -498,6 +518,7 @@ MIGRATIONS: Final = (
     Migration(add_file_holders),
     Migration(add_search),
     Migration(count_reactions),
+    Migration(settle_what_came_back),
     Migration(let_files_go),
 )
 

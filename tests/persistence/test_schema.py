@@ -10,14 +10,30 @@ import pytest
 from sqlite_utils import Database
 
 from engine.core.errors import StorageError
+from engine.core.ids import DeliveryState, MessageId
 from engine.core.ports import PutGroup
+from engine.core.sds.vocabulary import RemoveOutgoing
 from engine.persistence import schema
 from engine.persistence.database import open_database, open_readonly
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
-from engine.persistence.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION, Migration
+from engine.persistence.schema import (
+    APPLICATION_ID,
+    MIGRATIONS,
+    SCHEMA_VERSION,
+    Migration,
+    settle_what_came_back,
+)
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.old_profile import make_old_database
-from tests.persistence.store_examples import group, own_message_sent
+from tests.persistence.store_examples import (
+    GROUP,
+    channel,
+    delivery,
+    group,
+    logged,
+    own_message_sent,
+    row,
+)
 
 
 def header(connection: sqlite3.Connection) -> tuple[int, int]:
@@ -56,7 +72,7 @@ def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, k
     assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
         "create_first_tables", "add_annotations", "add_open_channels", "keep_indexes", "add_files",
         "add_transfers", "add_file_holders", "add_search", "count_reactions",
-        "let_files_go",
+        "settle_what_came_back", "let_files_go",
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()
@@ -133,6 +149,40 @@ def test_a_migration_that_breaks_off_leaves_the_version_before(
     assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID)
     assert all_rows(connection) == rows
     connection.close()
+
+
+def test_own_messages_that_came_back_once_no_longer_wait_to_be_sent(
+    database_path: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, came_back, failed = (f"message-{each:014d}" for each in range(1, 4))
+    packed = "0f" * 16
+    with monkeypatch.context() as then:
+        before = [each for each in MIGRATIONS if each.function is not settle_what_came_back]
+        then.setattr(schema, "MIGRATIONS", before)
+        store = SqliteProfileStore.open(database_path, key)
+        store.apply([PutGroup(group=group())])
+        for sequence in (1, 2, 3):
+            store.apply(own_message_sent(sequence))
+        store.apply(
+            [
+                channel(RemoveOutgoing(MessageId(came_back)), RemoveOutgoing(MessageId(failed))),
+                delivery(failed, DeliveryState.FAILED),
+                channel(logged(4, packed)),
+                row(4, packed, is_own=True),
+                delivery(packed, DeliveryState.SAVED),
+            ]
+        )
+        assert store.summary(GROUP).waiting_to_send == 3
+        store.close()
+    for _start in range(2):
+        store = SqliteProfileStore.open(database_path, key)
+        assert store.summary(GROUP).waiting_to_send == 1
+        found = [store.message(GROUP, MessageId(each)) for each in (waits, came_back, packed)]
+        assert [each and each.delivery and each.delivery.state for each in found] == [
+            DeliveryState.SAVED, DeliveryState.SENT, DeliveryState.SENT,
+        ]  # fmt: skip
+        assert store.summary(GROUP).failed == 1
+        store.close()
 
 
 @pytest.mark.parametrize("opened", [open_database, open_readonly])
