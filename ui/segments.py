@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QSizePolicy, QWidget
 
 from ui.controls import literal
 from ui.theme import Radius, current_theme, theme_changed
@@ -14,7 +14,7 @@ _TRACK = 3
 _INSET = 14
 
 
-class _Segment(QAbstractButton):
+class _Segment(QRadioButton):
     def __init__(self, words: str) -> None:
         super().__init__()
         self._words = words
@@ -26,10 +26,16 @@ class _Segment(QAbstractButton):
         theme_changed.connect(self._dress)
         self._dress()
 
+    def hitButton(self, pos: QPoint) -> bool:
+        return self.rect().contains(pos)  # There is no dot that one would have to meet.
+
     def sizeHint(self) -> QSize:
         theme = current_theme()
         words = QFontMetricsF(theme.type.small.strong()).horizontalAdvance(self._words)
         return QSize(int(words) + 2 * theme.metrics.gap(_INSET), self.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize()  # Where there is no room, there is no dot to keep room for either.
 
     def _dress(self) -> None:
         theme = current_theme()

@@ -18,6 +18,7 @@ from ui.conversation_words import NO_TEXT, kind_words, sender_words
 from ui.file_words import (
     file_problem_words,
     holders_words,
+    is_picture,
     percent_done,
     seen_with_its_holders,
     state_words,
@@ -417,10 +418,12 @@ def spoken_message(
 
 
 def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
-    """How far a larger file has come, why it does not come, and who has it."""
+    """How large it is; how far a larger one has come, why it does not come, and who has it."""
     file = seen_with_its_holders(message, others).file
-    if file is None or file.state is FileState.INLINE or message.retracted:
+    if file is None or message.retracted:
         return []
+    if file.state is FileState.INLINE:  # It came as surely as a text; a picture is seen or not.
+        return [] if is_picture(file) else [state_words(file)]
     parts = [state_words(file), holders_words(file, others, pair=pair)]
     if file.state is FileState.RUNNING:
         parts.append(tr("{percent} % done").format(percent=percent_done(file)))
