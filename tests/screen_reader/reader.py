@@ -128,18 +128,23 @@ class ScreenReader:
 
     async def read(self, thing: Thing) -> Read:
         """Raises Gone."""
-        low, high = await self._ask(thing, "Accessible", "GetState")
+        (low, high), interfaces, role, name, description = await asyncio.gather(
+            self._ask(thing, "Accessible", "GetState"),
+            self._ask(thing, "Accessible", "GetInterfaces"),
+            self._ask(thing, "Accessible", "GetRoleName"),
+            self._property(thing, "Name"),
+            self._property(thing, "Description"),
+        )
         bits = low | high << 32
-        interfaces = await self._ask(thing, "Accessible", "GetInterfaces")
         text = ""
         if "org.a11y.atspi.Text" in interfaces:
             address = DBusAddress(thing.path, thing.program, "org.a11y.atspi.Text")
             text = str((await self.call(address, "GetText", "ii", 0, -1))[0])
         return Read(
             thing=thing,
-            role=str(await self._ask(thing, "Accessible", "GetRoleName")),
-            name=str(await self._property(thing, "Name")),
-            description=str(await self._property(thing, "Description")),
+            role=str(role),
+            name=str(name),
+            description=str(description),
             states=frozenset(word for bit, word in _STATES.items() if bits >> bit & 1),
             text=text,
         )
@@ -205,12 +210,12 @@ class ScreenReader:
         await until(look)
 
     async def until_shown(self, program: Thing, name: str, role: str) -> Read:
-        """Until such a thing is in view."""
+        """Until such a thing is in view; ``role``: a pattern, too."""
         pattern = re.compile(name)
 
         async def look() -> Read | None:
             async for read in self.tree(program):
-                if read.role == role and pattern.fullmatch(read.name):
+                if re.fullmatch(role, read.role) and pattern.fullmatch(read.name):
                     return read
             return None
 

@@ -11,6 +11,7 @@ from subprocess import Popen
 from typing import Final
 
 import pytest
+from PySide6.QtGui import QImage
 
 from tests.screen_reader.desk import Desk, desk
 from tests.screen_reader.reader import ScreenReader, Thing, screen_reader, until
@@ -235,6 +236,87 @@ async def click_on_notification(alice: Person, bob: Person, server: Notification
     await alice.press_until("Down", f"Bob, low water at ten, {TIME}", "list item")
 
 
+async def a_picture(alice: Person, bob: Person) -> None:
+    """With a file; chosen in a dialog, read as rows on both sides, and looked at."""
+    reader = alice.reader
+    picture = QImage(64, 48, QImage.Format.Format_RGB32)
+    picture.fill(0x2F5B56)
+    path, table = alice.desk.place / "harbour.png", alice.desk.place / "tides.txt"
+    assert picture.save(str(path))
+    table.write_text("high water at noon", encoding="utf-8")
+    await alice.press_until("F6", COMPOSER, "text")
+    await alice.press_until("shift+Tab", "Send a picture or a file", "push button")
+    await alice.press("Return")
+    await reader.until_focus("File name:", "text")
+    await alice.desk.give_keys_to(alice.process)
+    await alice.desk.type(f'"{path}" "{table}"')
+    await alice.press("Return")
+    both = "2 files go out with the message: harbour.*, tides.txt"
+    await reader.until_shown(alice.program, both, "panel")
+    await alice.desk.give_keys_to(alice.process)
+    await alice.listen_through()
+    await alice.press_until("F6", COMPOSER, "text")
+    await alice.press("Return")
+    await reader.until_shown(bob.program, f"Alice, File tides.txt, 18 bytes, {TIME}", "list item")
+    await reader.until_shown(bob.program, f"Alice, Photo, {TIME}", "list item")
+    photo = f"You, Photo, {TIME}, Held by 1 of 1"
+    await reader.until_shown(alice.program, photo, "list item")
+    await alice.press_until("F6", ".+", "list item")
+    await alice.press_until("F6", ".+", "list item")
+    await alice.press_until("Down", photo, "list item")
+    await alice.press("Return")
+    await reader.until_shown(alice.program, f"Photo from You, .*{TIME}", "dialog")
+    await alice.listen_through()
+    await alice.press("Escape")
+    await reader.until_focus(photo, "list item")
+
+
+async def a_request(alice: Person, bob: Person) -> None:
+    """Bob asks by Alice's contact link, and she accepts: both hear where that stands."""
+    reader = alice.reader
+    await alice.press("ctrl+p")
+    await alice.press_until("shift+Tab", "Their link or code", "radio button")
+    await alice.press("Right")
+    link = await reader.until_shown(alice.program, "Your contact link", "text")
+    await alice.listen_through()
+    await alice.press("Escape")
+    await bob.desk.causerie(bob.desk.place / "Bob", link.text)
+    await bob.reader.until_shown(bob.program, "Add a person", "dialog")
+    await bob.desk.give_keys_to(bob.process)
+    await bob.listen_through()
+    await bob.press_until("Tab", "Ask Alice", "push button")
+    await bob.press("Return")
+    await reader.until_shown(bob.program, "Waiting for Alice to accept\\. .*", "panel")
+    await bob.listen_through()
+    await reader.until_shown(alice.program, "Bob, new request, Wants to talk to you.*", "list item")
+    await alice.desk.give_keys_to(alice.process)
+    await alice.press_until("F6", "Bob, new request, Wants to talk to you.*", "list item")
+    await alice.press("Return")
+    await alice.press_until("Tab", "Bob wants to talk to you\\. .*", "panel")
+    await alice.listen_through()
+    await alice.press_until("Tab", "Accept", "push button")
+    await alice.press("Return")
+    await reader.until_focus("Message to Bob", "text")
+    await reader.until_shown(bob.program, "Message to Alice", "text")
+
+
+async def another_language(alice: Person) -> None:
+    """The window is made anew, and is read in French at once."""
+    reader = alice.reader
+    await alice.press("ctrl+comma")
+    await reader.until_focus("Appearance", "list item")
+    await alice.press("Return")
+    await reader.until_focus("As the desktop", "combo box")  # The colours; below is the language.
+    await alice.press_until("Tab", "As the desktop", "combo box")
+    await alice.press("alt+Down", "End", "Return")
+    await reader.until_shown(alice.program, "Apparence", "list item")
+    await alice.desk.give_keys_to(alice.process)
+    await alice.listen_through()
+    await alice.press("Escape")
+    await reader.until_shown(alice.program, "Rechercher.*", "text")
+    await alice.listen_through()
+
+
 async def about_a_message(alice: Person) -> None:
     """Reactions, one of the quick ones and one that is searched for, and what is known of it."""
     reader, message = alice.reader, f"Bob, low water at ten, {TIME}"
@@ -300,5 +382,8 @@ async def test_an_evening_by_keyboard_and_screen_reader(
         await panels(alice)
         await click_on_notification(alice, bob, server)
         await about_a_message(alice)
+        await a_picture(alice, bob)
         await pin_and_archive(alice)
+        await a_request(alice, bob)
         await settings(alice)
+        await another_language(alice)
