@@ -58,14 +58,18 @@ class Person:
                 assert read.name.strip(), f"{read.role} without a name"
 
     async def go_round(self, within: Thing | None = None) -> None:
-        """Tab reaches all that one can use in view, but the rows of lists: arrows lead there.
+        """Tab reaches all that one can use in view.
+
+        Arrows lead to the rows of lists, and from the chosen one of radio buttons to the others.
 
         ``within``: the sheet that lies on the window.
         """
         wanted = {
             read.thing: str(read)
             async for read in self.reader.tree(within or self.program)
-            if {"focusable", "enabled"} <= read.states and read.role != "list item"
+            if {"focusable", "enabled"} <= read.states
+            and read.role != "list item"
+            and (read.role != "radio button" or "checked" in read.states)
         }
         reached: set[Thing] = set()
         for _step in range(_MOST_STEPS):
