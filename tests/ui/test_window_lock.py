@@ -38,7 +38,6 @@ from ui.choice import Choice
 from ui.desktop.port import DesktopNotification, MarkedRead, Opened, Replied
 from ui.dialogs.group import CreateGroup
 from ui.dialogs.passphrase import RemovePassphrase, SetPassphrase
-from ui.dialogs.person import AddPerson
 from ui.window.idle import IdleWatch
 from ui.window.locking import LockPage
 from ui.window.main_window import MainWindow
@@ -207,28 +206,6 @@ def test_a_sheet_a_menu_and_what_was_written_in_them(profile: ProfileDirectory) 
             assert sheet.isAncestorOf(focused)
             sheet.reject()
             await until(lambda: window.flows.sheet is None)
-
-    play(scenario)
-
-
-def test_a_sheet_that_comes_by_itself_and_a_link_from_outside_wait(
-    profile: ProfileDirectory,
-) -> None:
-    async def scenario() -> None:
-        async with at_a_group(port_of(profile)) as (it, _engine, _group):
-            window = it.window
-            window.lock.lock()
-            window.come_to_front("causerie:contact/nonsense")
-            window.come_to_front("causerie:contact/another")
-            await turn()
-            assert window.flows.sheet is None
-            assert window.centralWidget() is page_of(window)
-            await unlock(window)
-            first = await sheet_of(window, AddPerson)
-            first.reject()
-            second = await sheet_of(window, AddPerson)
-            assert second is not first
-            second.reject()
 
     play(scenario)
 

@@ -77,8 +77,10 @@ class Commands(QObject):
         return self._engine.identity() is not None
 
     def can_meet(self) -> bool:
-        """Whether somebody may be shown to whom a link leads: not amid the first two steps."""
-        return self._has_identity() and not self._window.first_start.is_asking
+        """Whether it may be shown to whom a link leads: not amid the first two steps, or locked."""
+        window = self._window
+        is_covered = window.first_start.is_asking or window.lock.is_locked
+        return self._has_identity() and not is_covered
 
     def show_link(self, link: str, open_url: Callable[[QUrl], bool]) -> None:
         """From another program."""

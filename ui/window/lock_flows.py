@@ -21,7 +21,7 @@ class LockFlows(QObject):
         self.lock = lock
         self._tasks = tasks
         self._one = one_sheet
-        one_sheet.uncovered = lock.opened  # Also what a link from outside leads to waits.
+        one_sheet.uncovered = lock.opened  # What was begun before it was locked waits.
         self._notices = notices
 
     def offer(self, menu: WindowMenu) -> None:

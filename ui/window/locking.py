@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ui.window.main_window import MainWindow
 
 _WIDTH: Final = 400
-_EDGE: Final = 24
+_EDGE: Final = 16
 _LOCKED: Final = "locked"
 _QUIT: Final = QKeyCombination(Qt.KeyboardModifier.ControlModifier, Qt.Key.Key_Q)
 _MS_PER_MINUTE: Final = 60_000
@@ -127,6 +127,8 @@ class Lock(QObject):
         self._then: Callable[[], None] | None = None
         self._open = asyncio.Event()
         self._open.set()
+        self._is_over = False
+        window.closed.connect(self._end)
         self.usable = asyncio.Event()
         """Once there is a passphrase."""
         self.ways = KeyWaysView()
@@ -189,8 +191,15 @@ class Lock(QObject):
         else:
             then()
 
-    async def opened(self) -> None:
-        await self._open.wait()
+    async def opened(self) -> bool:
+        """Waits until it is not locked; False if the window ends before that."""
+        while self.is_locked and not self._is_over:
+            await self._open.wait()
+        return not self.is_locked
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._open.set()
 
     # --- locking ----------------------------------------------------------------------------------
 

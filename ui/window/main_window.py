@@ -299,6 +299,7 @@ class MainWindow(QMainWindow):
         self.flows.contact_link_pressed.connect(self.people.show_contact_link)
         self.model.totals_changed.connect(self._show_totals)
         self.lock.changed.connect(self._show_title)
+        self.lock.changed.connect(self.outside_links.show_next)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self._show_connection)
         self.body.mode_changed.connect(self._show_mode)
@@ -444,6 +445,8 @@ class MainWindow(QMainWindow):
         self._leaving = True
         keep_place(self, self._settings)
         self.pane.composer.flush_draft()
+        if self.flows.sheet is not None:  # Also one that a lock covers: nobody answers it any more.
+            self.flows.sheet.reject()
         event.accept()
         self.closed.emit()
 
@@ -467,8 +470,6 @@ class MainWindow(QMainWindow):
         if self._leaving:
             return
         self._leaving = True
-        if self.flows.sheet is not None:
-            self.flows.sheet.reject()
         self.close()
 
     # --- which conversation -----------------------------------------------------------------------

@@ -14,8 +14,9 @@ from ui.tasks import Tasks
 Flow = Callable[[], Coroutine[object, object, None]]
 
 
-async def _at_once() -> None:
+async def _at_once() -> bool:
     """Nothing covers the window."""
+    return True
 
 
 class OneSheet:
@@ -28,8 +29,8 @@ class OneSheet:
         self._next: tuple[str, Flow] | None = None
         self.sheet: Sheet | None = None
         """The one that is open."""
-        self.uncovered: Callable[[], Awaitable[None]] = _at_once
-        """Waited for before a sheet is shown: the window may be locked."""
+        self.uncovered: Callable[[], Awaitable[bool]] = _at_once
+        """Waited for before a sheet is shown: the window may be locked.  False: it ended so."""
         self.when_free: Callable[[], None] = lambda: None
         """Called when another may be asked for."""
 
@@ -76,7 +77,8 @@ class OneSheet:
             self.sheet.reject()
 
     async def ask(self, sheet: Sheet) -> bool:
-        await self.uncovered()
+        if not await self.uncovered():
+            return False
         self.sheet = sheet
         try:
             return await sheet.answered()

@@ -1,8 +1,9 @@
 """``causerie:`` links from other programs: shows what each says, one after another.
 
-They wait while there is nobody yet to join or be met, and while another sheet is open.  A few may
-wait; more are somebody's mistake or malice, and are dropped.  The last one that was shown can be
-shown again: at a first start, where Enter answers each step, it also closes what a link opened.
+They wait while there is nobody yet to join or be met, while the window is locked, and while another
+sheet is open.  A few may wait; more are somebody's mistake or malice, and the oldest are dropped,
+since who opens a link now means the newest.  The last one that was shown can be shown again: at a
+first start, where Enter answers each step, it also closes what a link opened.
 """
 
 from collections import deque
@@ -22,12 +23,12 @@ class OutsideLinks:
         self._one_sheet = one_sheet
         self._is_ready = is_ready
         self._show = show
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
         self._shown = ""
         one_sheet.when_free = self.show_next
 
     def open(self, link: str) -> None:
-        if link and link not in self._waiting and len(self._waiting) < MAX_WAITING:
+        if link and link not in self._waiting:
             self._waiting.append(link)
         self.show_next()
 
