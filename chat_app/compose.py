@@ -41,7 +41,7 @@ from engine.persistence.archive_thread import ThreadedArchive
 from engine.persistence.backup import forget_backup_leftovers
 from engine.persistence.carry_over import Progress, unheard
 from engine.persistence.database import open_database
-from engine.persistence.earlier_profile import keep_aside
+from engine.persistence.earlier_profile import forget_beginning_anew, keep_aside
 from engine.persistence.errors import DatabaseFromBeforeError
 from engine.persistence.file_damage import (
     explained,
@@ -186,19 +186,27 @@ def open_store(
     require_what_was_there(directory)
     key = key or obtain_database_key(directory, force_key_file=force_key_file)
     if not directory.has_database():
-        # All of it is in its file then, and a copy of its list of tables tells that it was there.
-        open_database(directory.database, key.key).close()
+        _begin(directory, key)
+    forget_beginning_anew(directory)
     require_readable_log(directory.database, key.key)
     keep_list_of_tables(directory.database, key.key)
     try:
         store = SqliteProfileStore.open(directory.database, key.key, progress)
     except DatabaseFromBeforeError:
         keep_aside(directory, key.key, day=time.strftime("%Y-%m-%d"))
+        _begin(directory, key)
+        forget_beginning_anew(directory)
         store = SqliteProfileStore.open(directory.database, key.key)
     except StorageError as error:
         raise explained(directory.database, key.key, error) from error
     tend_key_header(directory, key, force_key_file=force_key_file)
     return OpenedStore(store=store, key_storage=key.place.value)
+
+
+def _begin(directory: ProfileDirectory, key: DatabaseKey) -> None:
+    """All of it is in its file then, and a copy of its list of tables tells that it was there."""
+    open_database(directory.database, key.key).close()
+    keep_list_of_tables(directory.database, key.key)
 
 
 def make_transport(  # noqa: PLR0913 - the last two may be left out

@@ -2,7 +2,8 @@
 
 Nothing in it is read or deleted: its database is renamed beside the new one, with the date in its
 name, and opens with the same key as before.  It is first brought into one file, so that the rename
-is atomic and a crash leaves nothing in between.  The caller holds the profile's lock.
+is atomic.  From before the rename until the new database is there a mark tells that none is missed:
+else a start that follows a crash would take it for lost.  The caller holds the profile's lock.
 """
 
 import re
@@ -11,7 +12,11 @@ from typing import Final
 
 from engine.core.errors import StorageError
 from engine.persistence.connection import SIDE_FILES, bring_into_one_file
-from engine.persistence.profile_directory import ProfileDirectory, sync_directory
+from engine.persistence.profile_directory import (
+    ProfileDirectory,
+    sync_directory,
+    write_private_file,
+)
 
 _KEPT: Final = re.compile(r"\.before-(\d{4}-\d{2}-\d{2})(?:-(\d+))?")
 
@@ -25,11 +30,22 @@ def keep_aside(directory: ProfileDirectory, key: bytes, *, day: str) -> None:
     bring_into_one_file(database, key)
     target = _free_name(database, day)
     try:
+        write_private_file(directory.beginning_anew, "")
         database.rename(target)
         sync_directory(directory.path)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise StorageError(f"Cannot keep {database} as {target.name}: {reason}.") from error
+
+
+def forget_beginning_anew(directory: ProfileDirectory) -> None:
+    """Once there is a database: it is missed if it goes.  Raises StorageError."""
+    try:
+        if directory.has_database():
+            directory.beginning_anew.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise StorageError(f"Cannot remove {directory.beginning_anew}: {reason}.") from error
 
 
 def earlier_profile(directory: ProfileDirectory) -> Path | None:

@@ -28,7 +28,7 @@ _OURS: Final = re.compile(
     r"(causerie|archive)\.db([-.](wal|shm|journal|backup|unfinished|before|damaged|salvaged|tables).*)?"
     r"|window\.(json(\.new)?|socket)|settings(\.(from-backup|set-aside-[0-9-]+))?\.toml(\.\d*\.?new)?"
     r"|database\.(key|keys|keys\.copy|secret)\.new|keyring\.account\.new|database\.keys\.before-\d+(\.new)?"
-    r"|node\.(key|port)(\.new)?|\.writable-\d+"
+    r"|node\.(key|port)(\.new)?|causerie\.beginning\.new|\.writable-\d+"
 )
 """Besides the names that ``ProfileDirectory`` has."""
 _CHUNKS: Final = re.compile(r"[0-9a-f]{64}((\.\d+)?\.new)?")

@@ -47,11 +47,14 @@ def require_what_was_there(directory: ProfileDirectory) -> None:
     """Raises StorageError if the database is gone or empty though the profile was used.
 
     A crash at the very first start leaves an empty file, and nothing else of what is looked for.
+    One after an earlier database was kept aside leaves a mark.
     """
     files = DatabaseFiles(directory.database)
     if directory.has_database():
         return
     with _readable(directory.database):
+        if directory.beginning_anew.exists():
+            return
         traces = [
             path
             for path in (files.kept, files.log, directory.archive)

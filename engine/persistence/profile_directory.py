@@ -97,6 +97,11 @@ class ProfileDirectory(Struct, frozen=True):
         return self.path / "causerie.erasing"
 
     @property
+    def beginning_anew(self) -> Path:
+        """The mark of one whose earlier database was kept aside, until the new one is there."""
+        return self.path / "causerie.beginning"
+
+    @property
     def lock_file(self) -> Path:
         return self.path / "profile.lock"
 

@@ -107,11 +107,14 @@ def test_it_is_kept_under_the_days_name_and_a_new_one_begins(old: ProfileDirecto
     assert kept.read_bytes() == before
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["closed", "killed"])
 @pytest.mark.parametrize(("module", "name", "when"), STEPS)
 def test_wherever_a_start_dies_the_next_one_finds_one_whole_profile(
-    tmp_path: Path, module: str, name: str, when: str
+    tmp_path: Path, module: str, name: str, when: str, killed: bool
 ) -> None:
-    directory = old_profile(tmp_path, killed=True)
+    """Also where a later profile left what tells of a database that is gone."""
+    directory = old_profile(tmp_path, killed=killed)
+    directory.archive.write_bytes(b"kept for others")
     died = subprocess.run(
         [sys.executable, "-c", DYING, str(tmp_path), module, name, when],
         cwd=REPOSITORY,
@@ -125,6 +128,9 @@ def test_wherever_a_start_dies_the_next_one_finds_one_whole_profile(
     assert databases(directory) == ["causerie.db", kept.name]
     assert texts(kept, key_of(directory)) == WRITTEN
     assert start(directory) == "new"
+    directory.database.unlink()
+    with pytest.raises(StorageError, match="is gone"):
+        start(directory)
 
 
 def test_none_that_was_kept_before_is_overwritten(tmp_path: Path) -> None:
