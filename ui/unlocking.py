@@ -17,7 +17,7 @@ from ui.translate import tr
 from ui.unlock_form import ForgottenFoot, UnlockForm
 
 _WIDTH = 440
-_EDGE, _GAP = 24, 12
+_EDGE, _GAP = 16, 12
 _FRAME = 40
 _SAID = 72
 """What may be said below the field."""

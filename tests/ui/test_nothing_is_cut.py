@@ -7,17 +7,24 @@ the middle of a letter has no such way out.
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, QPoint
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
 
+from engine.core.ids import MessageId
 from tests.ui.driving import play, stage, turn, until
 from tests.ui.every_sheet import SHEETS, a_lively_engine
+from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.seeing import sheet_of
 from tests.ui.test_languages import built_translations
+from tests.ui.test_window_data import Space, takes
 from ui import app
 from ui.controls import ElidedText, Text
+from ui.dialogs.space import SpaceTaken
 from ui.languages import speak
 from ui.lock_port import KeyWaysView
 from ui.settings import UiSettings
+from ui.space_port import ConversationTakes, FilesHere, ProfileTakes
 from ui.tasks import Tasks
 from ui.window.window_context import WindowContext
 
@@ -44,7 +51,7 @@ class OpenedByNothing:
 
 ADDRESS = "/dns4/store.example.org"
 """An example of what is always longer than its field."""
-SIZES = {"narrow": (420, 720), "wide": (1280, 820)}
+SIZES = {"narrow": (400, 720), "wide": (1280, 820)}
 
 
 @pytest.fixture(params=["en", "fr"])
@@ -177,6 +184,52 @@ def test_what_asks_for_a_passphrase_with_all_its_hints(
 
     play(scenario)
     assert found == []
+
+
+def test_the_questions_before_files_go(language: str) -> None:
+    """Twice: members who hold them may not be connected."""
+    del language
+    found: list[str] = []
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge")
+        port = Space(space_of(takes(group)))
+        stored, around = {"text_percent": "200"}, WindowContext(space=port)
+        async with stage(engine, stored=stored, around=around, size=SIZES["narrow"]) as it:
+            it.window.data.show_space()
+            sheet = await sheet_of(it.window, SpaceTaken)
+            for step in (1, 2):
+                await until(lambda: port.measured == step and bool(sheet.rows))  # noqa: B023
+                row = sheet.rows[0]
+                assert row.button is not None
+                found.extend(f"offer {step}: {each}" for each in cut(sheet))
+                row.button.click()
+                await until(lambda: not row.go.visibleRegion().isEmpty())  # noqa: B023
+                found.extend(f"question {step}: {each}" for each in cut(sheet))
+                engine.blobs.unconfirmed = {MessageId("b")}
+                left = takes(group, fetchable=FilesHere(1, 1_023_000_000))
+                port.found = space_of(replace(left, message_ids=(MessageId("b"),)))
+                row.go.click()
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+    assert found == []
+
+
+def space_of(conversation: ConversationTakes) -> ProfileTakes:
+    return ProfileTakes(
+        conversations=(conversation,),
+        search=1_000_000,
+        lists=5_000,
+        unused=3_000,
+        kept_for_others=3_000_000,
+        records=70_000,
+        logs=9_000,
+        other=999,
+        total=47_584_000,
+    )
 
 
 def is_beyond(part: QWidget) -> bool:

@@ -117,7 +117,7 @@ async def let_all_go(
     assert sheet.problem.text() == "1 file stays: no connected member has it just now."
     second = sheet.rows[0]
     assert second.button is not None
-    assert second.button.text() == "Let 14.3 MB go all the same"
+    assert second.button.text() == "Let 14.3 MB go too"
     port.found = replace(
         port.found, conversations=(takes(group, fetchable=FilesHere(), message_ids=()),)
     )

@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QScrollArea, QVBoxLayout, QWidget
 
 from engine.core.errors import ChatError
 from engine.core.ids import ConversationId
@@ -56,7 +57,7 @@ class SpaceTaken(Sheet):
         self.rows: list[SpaceRow] = []
         self.list = QWidget()
         self._column = QVBoxLayout(self.list)
-        self._column.setContentsMargins(0, 0, 8, 0)
+        self._column.setContentsMargins(0, 0, 2, 0)
         self._column.setSpacing(10)
         self.area = FittedScrollArea(self.list)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -121,7 +122,7 @@ class SpaceTaken(Sheet):
         count, size = takes.fetchable.count, size_words(takes.fetchable.size)
         unasked = takes.conversation_id in self._stayed
         if unasked:
-            offer = tr("Let {size} go all the same")
+            offer = tr("Let {size} go too")
             words = tr(
                 "No connected member has these %n files just now. Members said earlier that they"
                 " have them; if they let them go too, nobody may have them any more.",
@@ -166,10 +167,18 @@ class SpaceTaken(Sheet):
             yield row
 
     def _show_question(self) -> None:
-        """It makes its row higher, so that its buttons may be below what is seen."""
+        """It makes its row higher, so that its buttons may be below what is seen.
+
+        In a small window the sheet is scrolled, too.
+        """
         for row in self.rows:
-            if row.asking is not None and row.asking.isVisible():
-                self.area.ensureWidgetVisible(row.asking)
+            if row.asking is None or not row.asking.isVisible():
+                continue
+            area: QWidget | None = self.area
+            while area is not None:
+                if isinstance(area, QScrollArea):
+                    area.ensureWidgetVisible(row.go)
+                area = area.parentWidget()
 
     # --- letting go -------------------------------------------------------------------------------
 
@@ -241,7 +250,7 @@ class SpaceRow(QWidget):
         super().__init__()
         self.size_bytes = size
         self.button: Button | None = None
-        self.asking: QWidget | None = None
+        self.asking: Asking | None = None
         line = QHBoxLayout()
         line.setSpacing(10)
         self.title = Text(title, face="body", wrap=True)
@@ -262,19 +271,12 @@ class SpaceRow(QWidget):
         self.button.setAccessibleName(f"{self.title.text()}: {words}")
         self.button.clicked.connect(lambda _checked=False: self._ask(True))
         self._column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
-        self.asking = QWidget()
         self.means = Text(means, face="body", wrap=True)
         self.keep = Button(tr("Keep them"), size="small")
         self.go = Button(words, kind="danger", size="small")
         self.keep.clicked.connect(lambda _checked=False: self._ask(False))
         self.go.clicked.connect(lambda _checked=False: run())
-        column, line = QVBoxLayout(self.asking), QHBoxLayout()
-        column.setContentsMargins(0, 4, 0, 4)
-        line.addWidget(self.keep)
-        line.addWidget(self.go)
-        line.addStretch(1)
-        column.addWidget(self.means)
-        column.addLayout(line)
+        self.asking = Asking(self.means, self.keep, self.go)
         self.asking.hide()
         self._column.addWidget(self.asking)
 
@@ -294,3 +296,26 @@ class SpaceRow(QWidget):
             self.button.setEnabled(False)
             self.keep.setEnabled(False)
             self.go.setEnabled(False)
+
+
+class Asking(QWidget):
+    """A question and its answers: one below the other where they have no room side by side."""
+
+    def __init__(self, question: Text, *answers: Button) -> None:
+        super().__init__()
+        self._answers = answers
+        column, self._line = QVBoxLayout(self), QBoxLayout(QBoxLayout.Direction.TopToBottom)
+        column.setContentsMargins(0, 4, 0, 4)
+        for button in answers:
+            self._line.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+        self._line.addStretch(1)
+        column.addWidget(question)
+        column.addLayout(self._line)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        gaps = self._line.spacing() * (len(self._answers) - 1)
+        needed = sum(button.sizeHint().width() for button in self._answers) + gaps
+        across = QBoxLayout.Direction.LeftToRight
+        down = QBoxLayout.Direction.TopToBottom
+        self._line.setDirection(across if needed <= self.width() else down)

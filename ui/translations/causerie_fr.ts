@@ -2921,7 +2921,7 @@
     </message>
     <message>
         <source>Let earlier ones go</source>
-        <translation>Supprimer les précédents</translation>
+        <translation>Supprimer les anciens</translation>
     </message>
     <message>
         <source>Let it be scanned, or send the link over a channel you trust.</source>
@@ -2932,8 +2932,8 @@
         <translation>Libérer {size}</translation>
     </message>
     <message>
-        <source>Let {size} go all the same</source>
-        <translation>Libérer {size} quand même</translation>
+        <source>Let {size} go too</source>
+        <translation>Libérer aussi {size}</translation>
     </message>
     <message>
         <source>Lets peers reach this device directly. 0: the system chooses one.</source>
