@@ -79,7 +79,7 @@ def _reason(connection: ConnectionView) -> str:
         case ConnectionReason.NOT_STARTED:
             words = tr("not started")
         case ConnectionReason.NOBODY_CONNECTED:
-            words = tr("nobody is connected yet")
+            words = tr("nobody is connected")
         case ConnectionReason.ONE_PEER:
             words = tr("connected to one peer: everything depends on it")
         case ConnectionReason.NO_MESH:

@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.core.errors import TransportFault
+from engine.core.fault_bench import Preset
 from engine.core.problems import ConnectionReason, LinkEnded, LinkReason, Unreachable
 from engine.events import ConnectionLevel
 from engine.network_views import LinkEventKind, LinkProblem, NetworkFacts, NetworkView, ScoreView
@@ -48,8 +49,10 @@ def test_the_first_words_tell_ones_own_network_from_that_of_others() -> None:
     assert "came 2 s ago, so your own connection works" in said
     assert "Maya was last heard 12 min ago." in said
     assert "Ann was not heard since the start." in said
-    silent = replace(a_network(), facts=NetworkFacts(peers=(peer(silent_ms=45_000),)))
-    assert "for 45 s: your own connection may be broken" in " ".join(verdict(silent, None))
+    silent = replace(a_network(), facts=NetworkFacts(peers=(peer(silent_ms=13_000),)))
+    assert "for 13 s: your own connection may be broken" in " ".join(verdict(silent, None)), (
+        "it was pinged after 8, and did not answer"
+    )
     lost = " ".join(verdict(offline(a_network(), LinkEventKind.CLOSED), None))
     assert "Waiting for network." in lost
     assert "The last peer was lost 40 s ago: it did not answer any more." in lost
@@ -57,6 +60,33 @@ def test_the_first_words_tell_ones_own_network_from_that_of_others() -> None:
     assert "No peer was connected since the start." in never
     vain = " ".join(verdict(offline(a_network(), LinkEventKind.NOT_REACHED), None))
     assert "192.0.2.8:60000 could not be reached: it does not answer in time." in vain
+    both = (LinkEventKind.NOT_REACHED, LinkEventKind.CLOSED)
+    since = " ".join(verdict(offline(a_network(), *both), None))
+    assert "The last peer was lost 40 s ago: it did not answer any more." in since
+    assert "192.0.2.8:60000 could not be reached" in since
+    assert "Nobody is connected." in since, "not yet: somebody was"
+
+
+def test_faults_made_on_purpose_are_named_before_anything_is_concluded() -> None:
+    assert verdict(a_network(), None, faults=True)[0] == (
+        "Faults are made on purpose on this device: they spoil messages, not what is measured here."
+    )
+
+
+def test_the_sheet_knows_of_the_fault_bench(qapp: QApplication) -> None:
+    async def scenario() -> None:
+        engine = a_lively_engine()
+        engine.network_view = a_network()
+        async with stage(engine) as it:
+            it.window.commands.network()
+            sheet = await opened(it)
+            assert "on purpose" not in sheet.verdict.text()
+            engine.faults.start(None, Preset.PARTITION)
+            sheet.refresh()
+            assert sheet.verdict.text().startswith("Faults are made on purpose")
+
+    del qapp
+    play(scenario)
 
 
 def test_of_the_people_those_of_the_open_conversation_are_told_first() -> None:

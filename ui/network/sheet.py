@@ -126,7 +126,8 @@ class NetworkSheet(Sheet):
 
     def refresh(self) -> None:
         view = self._engine.network()
-        said = " ".join(words.verdict(view, self._here()))
+        faults = self._engine.faults.view().is_on
+        said = " ".join(words.verdict(view, self._here(), faults=faults))
         if self.verdict.text() != said:
             self.verdict.setText(said)
             self.verdict.setAccessibleName(said)

@@ -35,8 +35,8 @@ from ui.times import moment, off_words, spoken_time
 from ui.translate import tr
 from ui.transport_words import transport_words
 
-RECENT_MS: Final = 30_000
-"""Every peer is heard within this time: a silent one is asked for a sign of life, then dropped."""
+RECENT_MS: Final = 12_000
+"""A peer is pinged after eight seconds of silence; one that is well has answered by then."""
 _MOST_NAMED: Final = 3
 _NAME: Final = 40
 _AGENT: Final = 60
@@ -78,9 +78,18 @@ def not_measured() -> str:
 # --- is it mine or theirs -----------------------------------------------------------------------
 
 
-def verdict(view: NetworkView, here: ConversationId | None) -> list[str]:
-    """Sentences, most important first; ``here``: the conversation that is open."""
+def verdict(view: NetworkView, here: ConversationId | None, *, faults: bool = False) -> list[str]:
+    """Sentences, most important first.
+
+    ``here``: the conversation that is open; ``faults``: the fault bench is on.
+    """
     said = [_own_side(view)]
+    if faults:
+        purpose = tr(
+            "Faults are made on purpose on this device:"
+            " they spoil messages, not what is measured here."
+        )
+        said.insert(0, purpose)
     people = _asked_about(view.people, here)
     said.extend(_person_words(one, view.at_ms) for one in people[:_MOST_NAMED])
     return said
@@ -105,16 +114,21 @@ def _own_side(view: NetworkView) -> str:
 
 
 def _last_contact(view: NetworkView) -> str:
-    """Of an unconnected device: since when, and what the last dials said."""
+    """Of an unconnected device: since when, and what the last dial said since."""
+    said: list[str] = []
+    dialled = False
     for event in view.facts.events:
         if event.kind is LinkEventKind.CLOSED:
             ago = off_words(view.at_ms - event.at_ms)
-            why = event_reason(event)
-            return tr("The last peer was lost {time} ago: {why}.").format(time=ago, why=why)
-        if event.kind is LinkEventKind.NOT_REACHED:
+            words = tr("The last peer was lost {time} ago: {why}.")
+            said.insert(0, words.format(time=ago, why=event_reason(event)))
+            break
+        if event.kind is LinkEventKind.NOT_REACHED and not dialled:
+            dialled = True
             where, why = short_address(event.address), event_reason(event)
-            return tr("{address} could not be reached: {why}.").format(address=where, why=why)
-    return tr("No peer was connected since the start.")
+            words = tr("{address} could not be reached: {why}.")
+            said.append(words.format(address=where, why=why))
+    return " ".join(said) or tr("No peer was connected since the start.")
 
 
 def _asked_about(people: Sequence[PersonHeard], here: ConversationId | None) -> list[PersonHeard]:
