@@ -210,6 +210,31 @@ def test_while_it_is_paused_nothing_is_read_and_going_on_reads_all_anew() -> Non
     played(scenario)
 
 
+def test_it_is_read_regularly_since_members_claim_without_an_event_unless_it_is_paused() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group):
+            flows = it.window.delivery
+            assert not flows.regularly.isActive()
+            await opened(it)
+            assert flows.regularly.isActive()
+            read = engine.inspected.pages_read
+            before, shown = len(read), heard(flows.shown)
+            flows.regularly.timeout.emit()
+            await shown
+            assert len(read) > before
+            assert flows.page is not None
+            flows.page.paused.emit(True)
+            await turn()
+            before = len(read)
+            flows.regularly.timeout.emit()
+            await turn()
+            assert len(read) == before
+            it.window.pane.header.views.choose(0)
+            assert not flows.regularly.isActive()
+
+    played(scenario)
+
+
 def test_a_table_says_the_same_to_a_screen_reader() -> None:
     async def scenario() -> None:
         async with looking() as (it, engine, _group):

@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from engine.answers import Arrival
-from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId
+from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId, UnixMs
 from engine.events import (
     ConversationRemoved,
     DeliveryView,
@@ -21,12 +21,14 @@ from engine.events import (
     MessageView,
 )
 from engine.inspection_views import MessageInspection, MvdsView, Whereabouts
-from tests.ui.driving import Key, Stage, heard, stage, turn, until
+from tests.ui.driving import NOW, Key, Stage, heard, stage, turn, until
 from tests.ui.driving import play as played
 from tests.ui.scripted_engine import ScriptedEngine, member
-from tests.ui.scripted_inspection import inspection, link
+from tests.ui.scripted_inspection import SENT_MS, inspection, link
+from tests.ui.scripted_network import a_network, person
 from tests.ui.seeing import choose, seen_words
 from ui.controls import Pill, Text
+from ui.inspector.life import time_to_the_second
 from ui.inspector.panel import InspectorPanel
 from ui.inspector.parts import StepRow
 from ui.languages import speak
@@ -102,6 +104,63 @@ def test_it_tells_the_life_the_holders_the_fields_and_the_size() -> None:
                 "164 bytes",
             ):
                 assert expected in said, expected
+
+    played(scenario)
+
+
+def test_of_a_member_without_a_sign_it_says_when_it_was_last_heard() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, _own):
+            heard_ms = UnixMs(SENT_MS + 42_000)
+            tomas = replace(person("Tomas", None), heard_ms=heard_ms)
+            engine.network_view = a_network(tomas, person("Jonas", None))
+            panel = await opened(it)
+            assert f"last heard {time_to_the_second(heard_ms, NOW)}" in words(panel)
+            assert "not heard since" not in words(panel), "of Jonas a filter is known"
+            engine.network_view = a_network(person("Tomas", None))
+            shown = heard(it.window.inspector.shown)
+            it.window.inspector.regularly.timeout.emit()
+            await shown
+            assert "not heard since the start" in words(panel)
+
+    played(scenario)
+
+
+def test_it_is_read_regularly_while_it_is_open_since_claims_come_without_an_event() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, own):
+            assert not it.window.inspector.regularly.isActive()
+            await opened(it)
+            assert it.window.inspector.regularly.isActive()
+            shown = heard(it.window.inspector.shown)
+            it.window.inspector.regularly.timeout.emit()
+            await shown
+            assert engine.inspected.asked == [own.message_id] * 2
+            it.window.inspector.close()
+            assert not it.window.inspector.regularly.isActive()
+
+    played(scenario)
+
+
+def test_of_a_late_message_it_says_how_long_after_it_was_signed_it_came() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, _own):
+
+            def late(found: MessageInspection) -> MessageInspection:
+                assert found.message is not None
+                assert found.sds is not None
+                return replace(
+                    found,
+                    is_own=False,
+                    arrival=Arrival.LIVE,
+                    message=replace(found.message, late=True),
+                    saved_ms=UnixMs(SENT_MS + 30_000),
+                    sds=replace(found.sds, signed_ms=SENT_MS),
+                )
+
+            engine.inspected.change = late
+            said = words(await opened(it))
+            assert "Came directly, late: 30 s after it was signed" in said
 
     played(scenario)
 
@@ -345,7 +404,7 @@ def test_a_screen_reader_finds_steps_and_fields_as_words() -> None:
             assert "Saved on this device" in names
             assert "lamport_timestamp: 4171" in names
             assert any(name.startswith("Held by 1 of 3") for name in names)
-            assert panel.accessibleName() == "Delivery"
+            assert panel.accessibleName() == "Delivery of a message"
 
     played(scenario)
 

@@ -96,7 +96,7 @@ class HolderRow(QWidget):
         texts = QVBoxLayout()
         texts.setSpacing(0)
         texts.addWidget(ElidedText(name, face="label", strong=True))
-        if holder.source is not None:
+        if sign or holder.source is not None:
             texts.addWidget(ElidedText(words, face="caption", colour="ink2"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)

@@ -15,10 +15,11 @@ from engine.core.ids import UnixMs
 from engine.inspection_views import CopyView, MessageInspection, Occasion, SentBy, Whereabouts
 from ui.foreign_text import breaking, one_line
 from ui.regional import clock_with_seconds
-from ui.times import moment, short_date
+from ui.times import moment, off_words, short_date
 from ui.translate import tr
 
 _NAME = 40
+_SOON_MS = 1_000
 _NAME_RUN = 16
 """More of a name without a space does not fit beside a time."""
 
@@ -44,8 +45,17 @@ class Step(Struct, frozen=True, kw_only=True):
 
 def precise_time(at_ms: int, today: datetime) -> str:
     """With seconds and thousandths, and the day unless it is today."""
+    return _time_and_day(at_ms, today, f".{at_ms % 1000:03}")
+
+
+def time_to_the_second(at_ms: int, today: datetime) -> str:
+    """With seconds, and the day unless it is today."""
+    return _time_and_day(at_ms, today, "")
+
+
+def _time_and_day(at_ms: int, today: datetime, thousandths: str) -> str:
     at = moment(at_ms).astimezone(today.tzinfo)
-    time = f"{clock_with_seconds(at)}.{at_ms % 1000:03}"
+    time = f"{clock_with_seconds(at)}{thousandths}"
     if at.date() == today.date():
         return time
     return tr("{date}, {time}").format(date=short_date(at.date(), today.date()), time=time)
@@ -85,7 +95,14 @@ def _signed(group_key: int | None) -> str:
 
 def _came(found: MessageInspection, *, is_late: bool) -> str:
     words = _arrival_words(found)
-    return tr("{came}, late").format(came=words) if is_late else words
+    if not is_late:
+        return words
+    signed_ms = None if found.sds is None else found.sds.signed_ms
+    way_ms = (found.saved_ms or 0) - signed_ms if signed_ms is not None else 0
+    if way_ms < _SOON_MS:
+        return tr("{came}, late").format(came=words)
+    late = tr("{came}, late: {time} after it was signed")
+    return late.format(came=words, time=off_words(way_ms))
 
 
 def _arrival_words(found: MessageInspection) -> str:

@@ -4,7 +4,7 @@ Only rows whose words have changed are built anew, so that a busy conversation c
 keys stay where they are.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.answers import HolderView
-from engine.core.ids import HolderSource
+from engine.core.ids import HolderSource, ParticipantId, UnixMs
 from engine.inspection_views import (
     LinkView,
     MessageInspection,
@@ -29,7 +29,13 @@ from ui.glyphs import pair_delivery_words
 from ui.history_words import short_address
 from ui.inspector.fields import not_recorded, part_fields, raw_fields
 from ui.inspector.json_copy import as_json
-from ui.inspector.life import is_here, life_of, precise_time, waiting_words
+from ui.inspector.life import (
+    is_here,
+    life_of,
+    precise_time,
+    time_to_the_second,
+    waiting_words,
+)
 from ui.inspector.parts import (
     SHOWN_LINKS,
     CausalGraph,
@@ -52,7 +58,7 @@ class InspectorPanel(SidePanel):
     """To the message itself, in the conversation."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
-        super().__init__(tr("Delivery"))
+        super().__init__(tr("Delivery of a message"))
         self._now = now
         self.found: MessageInspection | None = None
         self.copy_button = IconButton("copy", tr("Copy as JSON, without the text"))
@@ -96,12 +102,15 @@ class InspectorPanel(SidePanel):
         self.body.addWidget(self.sizes)
         self.body.addStretch(1)
 
-    def show_message(self, found: MessageInspection) -> None:
+    def show_message(
+        self, found: MessageInspection, heard: Mapping[ParticipantId, UnixMs | None]
+    ) -> None:
+        """``heard``: when something live last came from whom, as far as that is known."""
         before, self.found = self.found, found
         self.excerpt.setText(_excerpt(found))
         self.go.setVisible(found.message is not None)
         self.copy_button.setEnabled(True)
-        self._show_holders(found)
+        self._show_holders(found, heard)
         self._show_life(found)
         self._show_waiting(found)
         self.stores.setText(_store_words(found, self._now()))
@@ -118,7 +127,9 @@ class InspectorPanel(SidePanel):
 
     # --- sections ---------------------------------------------------------------------------------
 
-    def _show_holders(self, found: MessageInspection) -> None:
+    def _show_holders(
+        self, found: MessageInspection, heard: Mapping[ParticipantId, UnixMs | None]
+    ) -> None:
         holders = sorted(
             found.holders,
             key=lambda each: (each.source is None, not each.certain, each.since_ms or 0),
@@ -129,7 +140,8 @@ class InspectorPanel(SidePanel):
         self.holders.setVisible(bool(holders))
         rows: list[tuple[Hashable, Callable[[], QWidget]]] = []
         for each in holders[:MOST_HOLDERS]:
-            sign, is_open = _sign(each, found), found.is_open
+            is_open = found.is_open
+            sign = _sign(each, found) or _silence(each, found, heard, self._now())
             make = partial(HolderRow, each, self._now(), is_open=is_open, sign=sign)
             rows.append(((each, sign, is_open), make))
         if len(holders) > MOST_HOLDERS:
@@ -199,6 +211,22 @@ def _sign(holder: HolderView, found: MessageInspection) -> str:
         if link.sender_id == holder.participant_id:
             return tr("names it in {id}").format(id=short_id(link.message_id))
     return ""
+
+
+def _silence(
+    holder: HolderView,
+    found: MessageInspection,
+    heard: Mapping[ParticipantId, UnixMs | None],
+    today: datetime,
+) -> str:
+    """Of a member that gave no sign of having it: since when nothing came from it at all."""
+    who = holder.participant_id
+    if holder.source is not None or found.is_open or who not in heard:
+        return ""
+    at_ms = heard[who]
+    if at_ms is None:
+        return tr("not heard since the start")
+    return tr("last heard {time}").format(time=time_to_the_second(at_ms, today))
 
 
 def _linked(found: MessageInspection) -> object:

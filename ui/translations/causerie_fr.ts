@@ -1880,6 +1880,10 @@
         <translation>Livraison</translation>
     </message>
     <message>
+        <source>Delivery of a message</source>
+        <translation>Livraison d’un message</translation>
+    </message>
+    <message>
         <source>Delivery view</source>
         <translation>Vue de la livraison</translation>
     </message>
@@ -2106,6 +2110,10 @@
     <message>
         <source>Fault bench</source>
         <translation>Banc de pannes</translation>
+    </message>
+    <message>
+        <source>Faults are made on purpose on this device: they spoil messages, not what is measured here.</source>
+        <translation>Des pannes volontaires sont en cours sur cet appareil&#xa0;: elles touchent les messages, pas ce qui est mesuré ici.</translation>
     </message>
     <message>
         <source>Faults on purpose</source>
@@ -7276,6 +7284,10 @@
         <translation>dernière requête&#xa0;: {time}</translation>
     </message>
     <message>
+        <source>last heard {time}</source>
+        <translation>dernier signe&#xa0;: {time}</translation>
+    </message>
+    <message>
         <source>late by {time}</source>
         <translation>en retard de {time}</translation>
     </message>
@@ -7472,8 +7484,8 @@
         <translation>aucun signe pour l’instant</translation>
     </message>
     <message>
-        <source>nobody is connected yet</source>
-        <translation>personne n’est encore connecté</translation>
+        <source>nobody is connected</source>
+        <translation>personne n’est connecté</translation>
     </message>
     <message>
         <source>nobody is proved here</source>
@@ -7502,6 +7514,10 @@
     <message>
         <source>none; Tor&apos;s is socks5://127.0.0.1:9050</source>
         <translation>aucun&#x202f;; celui de Tor est socks5://127.0.0.1:9050</translation>
+    </message>
+    <message>
+        <source>not heard since the start</source>
+        <translation>aucun signe depuis le démarrage</translation>
     </message>
     <message>
         <source>not held by all</source>
@@ -8330,6 +8346,10 @@
     <message>
         <source>{came}, late</source>
         <translation>{came}, en retard</translation>
+    </message>
+    <message>
+        <source>{came}, late: {time} after it was signed</source>
+        <translation>{came}, en retard&#xa0;: {time} après sa signature</translation>
     </message>
     <message>
         <source>{chance} it is wrong</source>

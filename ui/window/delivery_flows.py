@@ -2,7 +2,8 @@
 
 While it is closed there is no page and nothing is read.  While it is open, its newest part is read
 again a moment after something happened that may concern it, never more than twice a second; older
-parts are read as one looks at them.  Pause keeps what is shown; on the way back all is read anew.
+parts are read as one looks at them.  Members say that they hold a message without any event, so it
+is read every few seconds as well.  Pause keeps what is shown; on the way back all is read anew.
 """
 
 import asyncio
@@ -36,6 +37,7 @@ from ui.window.live_flows import LiveFlows
 from ui.window.pane import ConversationPane
 
 AGAIN_MS = 500
+EVERY_MS = 5_000
 
 
 class DeliveryFlows(QObject):
@@ -70,6 +72,9 @@ class DeliveryFlows(QObject):
         self._soon.setSingleShot(True)
         self._soon.setInterval(AGAIN_MS)
         self._soon.timeout.connect(self._read)
+        self.regularly = QTimer(self)
+        self.regularly.setInterval(EVERY_MS)
+        self.regularly.timeout.connect(self._read_regularly)
         bridge.message_added.connect(self._heard_message)
         bridge.message_changed.connect(self._heard_message)
         for signal in (bridge.message_removed, bridge.timeline_changed, bridge.gap_updated):
@@ -101,6 +106,7 @@ class DeliveryFlows(QObject):
         """The view was opened or closed, or it is another conversation's from now on."""
         conversation = self._pane.conversation
         self._soon.stop()
+        self.regularly.stop()
         self.loaded = LoadedMessages()
         self._of = None
         if conversation is None or not self._is_wished:
@@ -118,11 +124,14 @@ class DeliveryFlows(QObject):
             self._pane.show_instead(self.page)
             self.page_made.emit(self.page)
         self.page.show_conversation(conversation)
+        self.regularly.start()
         self._read()
 
     def _pause(self, is_paused: bool) -> None:
         self._is_paused = is_paused
-        if not is_paused:
+        if is_paused:
+            self._soon.stop()
+        else:
             self._read()
 
     def _save(self, kind: str) -> None:
@@ -169,6 +178,10 @@ class DeliveryFlows(QObject):
             self._soon.start()
 
     # --- reading ----------------------------------------------------------------------------------
+
+    def _read_regularly(self) -> None:
+        if not self._is_paused:
+            self._read()
 
     def _read(self) -> None:
         of = self._of

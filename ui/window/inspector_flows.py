@@ -2,7 +2,8 @@
 
 It follows the message that is clicked or that the keys are about.  While it is closed nothing is
 read; while it is open, the message is read again a moment after something happened that may concern
-it, never more than twice a second.
+it, never more than twice a second.  Members say that they hold a message without any event, so it
+is read every few seconds as well.
 """
 
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from ui.window.pane import ConversationPane
 from ui.window.side_flows import SideFlows
 
 AGAIN_MS = 500
+EVERY_MS = 5_000
 
 
 class InspectorFlows(QObject):
@@ -65,6 +67,9 @@ class InspectorFlows(QObject):
         self._soon.setSingleShot(True)
         self._soon.setInterval(AGAIN_MS)
         self._soon.timeout.connect(self._read)
+        self.regularly = QTimer(self)
+        self.regularly.setInterval(EVERY_MS)
+        self.regularly.timeout.connect(self._read)
         bridge.message_added.connect(self._heard_message)
         bridge.message_changed.connect(self._heard_message)
         for signal in (bridge.message_removed, bridge.timeline_changed, bridge.gap_updated):
@@ -113,6 +118,7 @@ class InspectorFlows(QObject):
         panel.link_chosen.connect(self._follow_link)
         panel.go_requested.connect(self._go)
         self._dock.show_side(panel)
+        self.regularly.start()
         panel.take_focus()
 
     def close(self) -> None:
@@ -135,6 +141,7 @@ class InspectorFlows(QObject):
     def _leave(self) -> None:
         self._about = None
         self._soon.stop()
+        self.regularly.stop()
 
     # --- following --------------------------------------------------------------------------------
 
@@ -200,5 +207,6 @@ class InspectorFlows(QObject):
         if found is None:
             panel.show_gone()
         else:
-            panel.show_message(found)
+            people = self._engine.network().people
+            panel.show_message(found, {one.participant_id: one.heard_ms for one in people})
         self.shown.emit()
