@@ -99,9 +99,11 @@ def test_one_that_nobody_here_knows_is_said_to_be_elsewhere() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
         tide = engine.add_group("Tide Gauge")
-        async with stage(engine, opening=tide) as it:
+        async with stage(engine, opening=tide, size=(360, 640)) as it:
             it.window.outside_links.open(message_link("ab" * 32))
             sheet = await sheet_of(it.window, LeadsNowhere)
+            await until(lambda: sheet.width() <= 360)
+            assert sheet.minimumSizeHint().width() <= 360, "the id breaks in a narrow window"
             assert "in a profile that is" in words_of(sheet)
             await dismissed(it, sheet)
             assert it.window.pane.is_open(tide)

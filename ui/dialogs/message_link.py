@@ -4,10 +4,10 @@ from PySide6.QtWidgets import QWidget
 
 from ui.controls import Text
 from ui.dialogs.sheet import Sheet
-from ui.foreign_text import one_line
+from ui.foreign_text import breaking, one_line
 from ui.translate import tr
 
-_LONGEST = 200
+_LONGEST, _LONGEST_RUN = 200, 16
 
 
 class LeadsNowhere(Sheet):
@@ -28,5 +28,6 @@ class LeadsNowhere(Sheet):
                 "Open the report again, and click the message there."
             )
         super().__init__(title, words, parent=parent)
-        self.body.addWidget(Text(one_line(link, _LONGEST), face="code", colour="ink2", wrap=True))
+        shown = breaking(one_line(link, _LONGEST), _LONGEST_RUN)
+        self.body.addWidget(Text(shown, face="code", colour="ink2", wrap=True))
         self.add_close()
