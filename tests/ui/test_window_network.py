@@ -177,6 +177,20 @@ def test_keys_and_screen_readers_reach_each_peer_and_its_reasons(qapp: QApplicat
     play(scenario)
 
 
+def test_peers_can_be_told_apart_in_a_narrow_window_with_large_letters(qapp: QApplication) -> None:
+    async def scenario() -> None:
+        engine = a_lively_engine()
+        engine.network_view = a_network()
+        async with stage(engine, stored={"text_percent": "200"}, size=(420, 720)) as it:
+            it.window.commands.network()
+            peers = (await opened(it)).peers
+            needed = peers.fontMetrics().horizontalAdvance("…" + PEERS[0][-8:])
+            assert peers.columnWidth(0) > needed
+
+    del qapp
+    play(scenario)
+
+
 def test_a_refresh_leaves_the_chosen_peer_chosen_and_survives_its_end(qapp: QApplication) -> None:
     async def scenario() -> None:
         engine = a_lively_engine()

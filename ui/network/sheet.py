@@ -30,6 +30,7 @@ from ui.translate import tr
 EVERY_MS: Final = 1_000
 _WIDTH: Final = 860
 _NARROW: Final = 640
+_NARROWEST: Final = 300
 _MOST_EVENTS: Final = 100
 _MOST_PEOPLE: Final = 64
 """Those who were heard last."""
@@ -95,6 +96,7 @@ class NetworkSheet(Sheet):
         )
         self.peers = FactTable(tr("Connected peers"), columns, wide=0)
         self.peers.leave_out((1, 2, 5, 6, 7), below=_NARROW)
+        self.peers.leave_out((3,), below=_NARROWEST)
         self.peers.chosen.connect(self._show_details)
         self.no_peers = self._note(tr("No peer is connected."))
         self.details = FieldTable()

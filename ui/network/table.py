@@ -32,8 +32,8 @@ class FactTable(QTableWidget):
         super().__init__(0, len(columns))
         self._rows: tuple[Row, ...] = ()
         self._wide = wide
-        self._optional: tuple[int, ...] = ()
-        self._narrow_below = 0
+        self._needed: dict[int, int] = {}
+        """How wide the table must be for each column that is left out at times."""
         self.setAccessibleName(name)
         self.setHorizontalHeaderLabels(list(columns))
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -65,7 +65,7 @@ class FactTable(QTableWidget):
 
     def leave_out(self, columns: Sequence[int], *, below: int) -> None:
         """Where there is no room, what else is said of the chosen row has these."""
-        self._optional, self._narrow_below = tuple(columns), below
+        self._needed |= dict.fromkeys(columns, below)
         self._fit_columns()
 
     def show_rows(self, rows: Sequence[Row]) -> None:
@@ -116,8 +116,8 @@ class FactTable(QTableWidget):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        narrow = self.width() < current_theme().metrics.scaled(self._narrow_below)
-        for column in self._optional:
+        for column, below in self._needed.items():
+            narrow = self.width() < current_theme().metrics.scaled(below)
             if self.isColumnHidden(column) is not narrow:
                 self.setColumnHidden(column, narrow)
 
