@@ -6,6 +6,7 @@ import io
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from PySide6.QtCore import Qt, QXmlStreamReader
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
@@ -24,14 +25,16 @@ from engine.live_views import (
     TrafficKind,
 )
 from tests.ui.test_window_delivery import message
+from ui.delivery.buttons import Buttons
 from ui.delivery.chart import ChartWidget, nice_top
+from ui.delivery.export import csv_of
 from ui.delivery.figures import Chart, charts_of, skew_words, span_words
 from ui.delivery.holders_content import exported as matrix_file
-from ui.delivery.holding import Cell, matrix_of, spoken_cell, table_of
+from ui.delivery.holding import MOST_MEMBERS, Cell, matrix_of, spoken_cell, table_of
 from ui.delivery.live_content import exported, live_table
 from ui.delivery.matrix import HoldersMatrix
-from ui.delivery.picture_export import csv_of
 from ui.delivery.series import BUCKET_MS, BUCKETS, LiveHistory
+from ui.delivery.table import FigureTable, MadeRows
 from ui.delivery.words_content import RecordsContent, rounds_words
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -200,6 +203,72 @@ def test_cells_say_what_is_known_and_no_more() -> None:
     headings, rows = table_of(matrix)
     assert headings[0] == "Message"
     assert rows[-1][1:] == ("holds it", "no sign yet", "wrote it", "1/2")
+
+
+def test_only_columns_in_which_something_changed_are_made_anew() -> None:
+    messages = [message(number) for number in range(1, 6)]
+    before = matrix_of(messages, people())
+    changed = message(3, holders=(mark("Luc", certain=True),), held_by=1)
+    read_again = [message(1), message(2), changed, message(4), message(5), message(6)]
+    after = matrix_of(read_again, people(), before)
+    assert after == matrix_of(read_again, people())
+    taken_over = [each in map(id, before.columns) for each in map(id, after.columns)]
+    assert taken_over == [True, True, False, True, True, False]
+    without_luc = [each for each in people() if each.name != "Luc"]
+    assert matrix_of(read_again, without_luc, after) == matrix_of(read_again, without_luc)
+
+
+def test_in_a_crowd_we_are_still_among_those_that_are_shown() -> None:
+    ines, maya = people()[:2]
+    crowd = [
+        replace(maya, participant_id=ParticipantId(f"p{number}"), name=f"P {number}")
+        for number in range(MOST_MEMBERS + 50)
+    ]
+    matrix = matrix_of([message(1, sender="Ines")], [ines, *crowd])
+    assert (len(matrix.holders), matrix.more_members) == (MOST_MEMBERS, 51)
+    assert matrix.holders[-1].is_self
+    assert matrix.columns[0].cells[-1] is Cell.WROTE
+
+
+def test_buttons_go_on_in_the_next_line_and_none_is_cut() -> None:
+    buttons = Buttons()
+    row = buttons.layout()
+    assert row is not None
+    needed = row.heightForWidth(1_000)
+    assert row.heightForWidth(buttons.table.sizeHint().width() + 10) > 2 * needed - 1
+    for width in (1_000, buttons.table.sizeHint().width()):
+        buttons.setFixedSize(width, row.heightForWidth(width))
+        buttons.show()
+        row.activate()
+        for button in (buttons.table, buttons.export):
+            assert button.width() >= button.sizeHint().width()
+            assert buttons.rect().contains(button.geometry())
+        assert not buttons.table.geometry().intersects(buttons.export.geometry())
+
+
+def test_a_row_is_found_again_by_its_message_and_its_words_are_made_when_they_are_seen() -> None:
+    made: list[int] = []
+
+    def words(number: int) -> tuple[str, ...]:
+        made.append(number)
+        return (str(number),)
+
+    def show(first: int, last: int) -> None:
+        numbers = range(first, last)
+        ids = [MessageId(f"m{number}") for number in numbers]
+        table.show_rows(("Number",), MadeRows(numbers, words), ids)
+
+    table = FigureTable("Numbers")
+    show(0, 5_000)
+    table.show()
+    table.setCurrentIndex(table.model().index(10, 0))
+    show(5, 5_005)
+    assert table.currentIndex().row() == 5
+    show(4, 5_005)
+    assert table.currentIndex().row() == 6
+    show(100, 200)
+    assert not table.currentIndex().isValid() or table.currentIndex().row() != 6
+    assert len(set(made)) < 500
 
 
 def test_the_arrow_keys_go_through_the_matrix_and_enter_looks_into_the_message() -> None:

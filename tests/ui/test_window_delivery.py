@@ -20,6 +20,7 @@ from tests.ui.driving import Key, Stage, heard, stage, turn, until
 from tests.ui.driving import play as played
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.scripted_inspection import SENT_MS, page_of, part_of
+from ui.delivery.export import MARGIN
 from ui.delivery.graph_card import GraphCard
 from ui.delivery.loaded import LoadedMessages
 
@@ -273,7 +274,9 @@ def test_names_of_strangers_stay_harmless_in_words_and_files() -> None:
             assert rows[-1]["causal_history"] == "m-00011"
             drawing = ET.fromstring(card.as_file("svg"))  # noqa: S314 - our own
             assert "\u202e" not in "".join(drawing.itertext())
-            assert QImage.fromData(card.as_file("png")).width() == 2 * card.graph.width()
+            assert QImage.fromData(card.as_file("png")).width() == 2 * (
+                card.graph.width() + 2 * MARGIN
+            )
 
     played(scenario)
 

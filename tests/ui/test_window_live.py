@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QFileDialog
 
+from engine.core.ids import UnixMs
 from engine.events import ConversationRemoved
 from engine.live_views import LiveSample
 from tests.ui.driving import Stage, heard, pair_stage, turn, until
@@ -40,6 +41,37 @@ def test_the_engine_counts_from_opening_the_view_to_closing_it() -> None:
             await until(lambda: not watch.is_open)
             await turn()
             assert engine.inspected.watches == [watch]
+
+    played(scenario)
+
+
+def test_what_changed_comes_in_frames_of_its_own_until_all_is_shown() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, group):
+            engine.inspected.samples[group] = [
+                LiveSample(conversation_id=group, at_ms=SENT_MS, since_ms=SENT_MS, placed=4),
+                LiveSample(
+                    conversation_id=group,
+                    at_ms=UnixMs(SENT_MS + 31_000),
+                    since_ms=SENT_MS,
+                    placed=9,
+                ),
+            ]
+            sampled = heard(it.window.delivery.live.sampled)
+            await opened(it)
+            await sampled
+            shown = contents(it).live
+            before = [each.chart for each in shown.charts]
+            await heard(it.window.delivery.live.sampled)
+            changed = [
+                each.chart is not old for each, old in zip(shown.charts, before, strict=True)
+            ]
+            assert sum(changed) == 2, "time went on, so all of them have to change"
+            await until(
+                lambda: all(
+                    each.chart is not old for each, old in zip(shown.charts, before, strict=True)
+                )
+            )
 
     played(scenario)
 

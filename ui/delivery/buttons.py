@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from ui.controls import Button
+from ui.delivery.wrapping import WrappingRow
 from ui.menu import Menu
 from ui.translate import tr
 
@@ -29,10 +30,8 @@ class Buttons(QWidget):
             action = menu.addAction(kind.upper())
             action.triggered.connect(partial(self._export, kind))
         self.export.setMenu(menu)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addStretch(1)
+        row = WrappingRow()
+        self.setLayout(row)
         row.addWidget(self.table)
         row.addWidget(self.export)
 

@@ -70,11 +70,14 @@ class Extent:
 
 
 class ChartPainter:
-    """Draws a chart into a box."""
+    """Draws a chart into a box; what it measures is kept until the theme changes."""
 
     def __init__(self, chart: Chart, *, wide: bool) -> None:
         self._chart = chart
         self._wide = wide
+        self._extent = Extent(chart)
+        self._axis = self._axis_width()
+        self._legends: dict[float, list[list[tuple[Row, float]]]] = {}
 
     def height(self, width: float) -> float:
         theme = current_theme()
@@ -88,13 +91,13 @@ class ChartPainter:
         legend = len(self._legend_lines(box.width())) * theme.type.micro.line_height
         top = box.top() + theme.type.small.line_height + legend + 6
         bottom = box.bottom() - theme.type.micro.line_height - 3
-        return QRectF(box.left(), top, box.width() - self._axis_width(), bottom - top)
+        return QRectF(box.left(), top, box.width() - self._axis, bottom - top)
 
     def paint(self, painter: QPainter, box: QRectF, chosen: int | None = None) -> None:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         self._paint_head(painter, box, chosen)
         plot = self.plot(box)
-        extent = Extent(self._chart)
+        extent = self._extent
         self._paint_axes(painter, box, plot, extent)
         if not self._chart.has_any:
             self._paint_nothing(painter, plot)
@@ -145,6 +148,12 @@ class ChartPainter:
 
     def _legend_lines(self, width: float) -> list[list[tuple[Row, float]]]:
         """Each row's name with its width, in as many lines as they need; none of one row."""
+        known = self._legends.get(width)
+        if known is None:
+            known = self._legends[width] = self._made_legend(width)
+        return known
+
+    def _made_legend(self, width: float) -> list[list[tuple[Row, float]]]:
         rows = self._chart.rows
         if len(rows) < 2:  # noqa: PLR2004 - the title says what one row is
             return []
@@ -163,7 +172,7 @@ class ChartPainter:
 
     def _axis_width(self) -> float:
         metrics = QFontMetricsF(current_theme().type.micro.font)
-        extent = Extent(self._chart)
+        extent = self._extent
         return 6 + max(
             metrics.horizontalAdvance(self._chart.words(value))
             for value in (extent.top, extent.bottom)
@@ -269,6 +278,7 @@ class ChartWidget(QWidget):
     def __init__(self, *, wide: bool = False) -> None:
         super().__init__()
         self._chart: Chart | None = None
+        self._painter: ChartPainter | None = None
         self._wide = wide
         self._chosen: int | None = None
         """A column, counted from the newest, so that it stays while time goes on."""
@@ -277,7 +287,7 @@ class ChartWidget(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        theme_changed.connect(self.updateGeometry)
+        theme_changed.connect(self._dress)
 
     @property
     def chart(self) -> Chart | None:
@@ -295,12 +305,19 @@ class ChartWidget(QWidget):
             return
         legend_changed = self._chart is None or len(self._chart.rows) != len(chart.rows)
         self._chart = chart
-        set_tip(self, chart.note)
-        self.setAccessibleDescription(chart.note)
+        self._painter = ChartPainter(chart, wide=self._wide)
+        if chart.note != self.accessibleDescription():
+            set_tip(self, chart.note)
+            self.setAccessibleDescription(chart.note)
         self._say()
         if legend_changed:
             self.updateGeometry()
         self.update()
+
+    def _dress(self) -> None:
+        if self._chart is not None:
+            self._painter = ChartPainter(self._chart, wide=self._wide)
+        self.updateGeometry()
 
     def _say(self) -> None:
         chart, chosen = self._chart, self.chosen
@@ -327,9 +344,9 @@ class ChartWidget(QWidget):
         return True
 
     def heightForWidth(self, width: int) -> int:
-        if self._chart is None:
+        if self._painter is None:
             return int(current_theme().metrics.scaled(_WIDE_PLOT if self._wide else _PLOT))
-        return int(ChartPainter(self._chart, wide=self._wide).height(width - 4) + 4.5)
+        return int(self._painter.height(width - 4) + 4.5)
 
     def sizeHint(self) -> QSize:
         width = current_theme().metrics.scaled(_LEAST_WIDTH)
@@ -342,11 +359,11 @@ class ChartWidget(QWidget):
         return QRectF(self.rect()).adjusted(2, 2, -2, -2)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._chart is None:
+        if self._painter is None:
             return
         painter = QPainter(self)
         mirror_widget(painter, self)
-        ChartPainter(self._chart, wide=self._wide).paint(painter, self._box(), self.chosen)
+        self._painter.paint(painter, self._box(), self.chosen)
         if self.hasFocus():
             theme = current_theme()
             painter.setPen(QPen(theme.focus, theme.focus_width))
@@ -377,9 +394,9 @@ class ChartWidget(QWidget):
         self._choose(None)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._chart is None:
+        if self._chart is None or self._painter is None:
             return
-        plot = ChartPainter(self._chart, wide=self._wide).plot(self._box())
+        plot = self._painter.plot(self._box())
         x = mirrored_point(event.position(), self).x()
         inside = plot.left() <= x < plot.right()
         step = plot.width() / max(len(self._chart.starts_ms), 1)

@@ -1,112 +1,91 @@
-"""Writes what a delivery view shows to a file: a picture (PNG), a drawing (SVG) or a table (CSV).
+"""What a card of the delivery view shows, as a file: picture (PNG), drawing (SVG), table (CSV).
 
-Names and ids are strangers' text: an SVG's are escaped by Qt, which writes it, and a cell of a CSV
-that a spreadsheet would take for a formula gets an apostrophe in front.
+Names and ids are strangers' text: what XML cannot hold is left out and Qt escapes the rest, and a
+cell of a CSV that a spreadsheet would take for a formula begins with an apostrophe.
 """
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QBuffer, QIODevice, QRect, QSize
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSizeF
+from PySide6.QtGui import QImage, QImageWriter, QPainter
 from PySide6.QtSvg import QSvgGenerator
 
-from engine.core.ids import ParticipantId
-from engine.delivery_views import DeliveryMessage
-from ui.delivery.words import names_of_holders, utc
 from ui.foreign_text import one_line
 from ui.theme import current_theme
 
-PICTURE_SCALE: Final = 2
+Paint = Callable[[QPainter, QRectF], None]
+"""Draws into a box; everything that is to be seen is drawn at once."""
+
+MARGIN: Final = 16
+_SCALE: Final = 2
+_MOST_SIDE: Final = 16_000
+"""Of a picture, in pixels: larger ones are opened by nothing."""
+_MOST_CELL: Final = 10_000
+_NOT_XML: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_COLUMNS: Final = (
-    "message_id",
-    "state",
-    "sender_id",
-    "sender_name",
-    "is_own",
-    "lamport_timestamp",
-    "received_utc",
-    "sent_utc",
-    "late_by_ms",
-    "held_by",
-    "of",
-    "certain_holders",
-    "possible_holders",
-    "causal_history",
-)
-Paint = Callable[[QPainter], None]
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
 
 
-def as_png(size: QSize, paint: Paint) -> bytes:
-    image = QImage(size * PICTURE_SCALE, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(PICTURE_SCALE)
+def png_of(size: QSizeF, paint: Paint) -> bytes:
+    width, height = size.width() + 2 * MARGIN, size.height() + 2 * MARGIN
+    scale = min(_SCALE, _MOST_SIDE / max(width, height))
+    image = QImage(
+        max(int(width * scale), 1), max(int(height * scale), 1), QImage.Format.Format_RGB32
+    )
     image.fill(current_theme().surface)
     painter = QPainter(image)
-    paint(painter)
+    painter.scale(scale, scale)
+    paint(painter, QRectF(MARGIN, MARGIN, size.width(), size.height()))
     painter.end()
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    image.save(buffer, "PNG")  # type: ignore[call-overload]
+    QImageWriter(buffer, QByteArray(b"png")).write(image)
     return bytes(buffer.data().data())
 
 
-def as_svg(size: QSize, paint: Paint, *, title: str) -> bytes:
+def svg_of(size: QSizeF, title: str, paint: Paint) -> bytes:
+    box = QRectF(0, 0, size.width() + 2 * MARGIN, size.height() + 2 * MARGIN)
     buffer = QBuffer()
+    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
     generator = QSvgGenerator()
     generator.setOutputDevice(buffer)
-    generator.setSize(size)
-    generator.setViewBox(QRect(0, 0, size.width(), size.height()))
-    generator.setTitle(one_line(title))
+    generator.setSize(box.size().toSize())
+    generator.setViewBox(box)
+    generator.setTitle(_safe(one_line(title)))
     painter = QPainter(generator)
-    painter.fillRect(QRect(0, 0, size.width(), size.height()), current_theme().surface)
-    paint(painter)
+    painter.fillRect(box, current_theme().surface)
+    paint(painter, QRectF(MARGIN, MARGIN, size.width(), size.height()))
     painter.end()
     return bytes(buffer.data().data())
 
 
-def as_csv(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """UTF-8 with a mark by which spreadsheets know it."""
+def csv_of(headings: Sequence[str], rows: Iterable[Sequence[str | int | None]]) -> bytes:
+    """UTF-8 with a byte order mark, by which spreadsheets know it; None is an empty cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(titles)
-    writer.writerows([_cell(each) for each in row] for row in rows)
-    return out.getvalue().encode("utf-8-sig")
-
-
-def _cell(value: object) -> object:
-    if not isinstance(value, str):
-        return "" if value is None else value
-    text = one_line(value, limit=10_000)
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def messages_csv(messages: Iterable[DeliveryMessage], names: Mapping[ParticipantId, str]) -> bytes:
-    return as_csv(_COLUMNS, (_row(each, names) for each in messages))
-
-
-def _row(each: DeliveryMessage, names: Mapping[ParticipantId, str]) -> tuple[object, ...]:
-    return (
-        each.message_id,
-        each.mark.value,
-        each.sender_id,
-        each.sender_name,
-        int(each.is_own),
-        each.lamport_timestamp,
-        utc(each.received_ms),
-        utc(each.sent_ms),
-        each.late_by_ms,
-        each.held_by,
-        each.of,
-        names_of_holders(each, names, certain=True),
-        names_of_holders(each, names, certain=False),
-        " ".join(each.names),
-    )
+    writer.writerow(map(_cell, headings))
+    writer.writerows(map(_cell, row) for row in rows)
+    return out.getvalue().encode("utf-8-sig", "replace")
 
 
 def write_file(path: Path, data: bytes) -> None:
     """Raises OSError."""
     path.write_bytes(data)
+
+
+def _cell(value: str | int | None) -> str | int:
+    if not isinstance(value, str):
+        return "" if value is None else value
+    text = _safe(one_line(value, _MOST_CELL))
+    is_formula = text.startswith(_FORMULA) and _NUMBER.fullmatch(text) is None
+    return f"'{text}" if is_formula else text
+
+
+def _safe(text: str) -> str:
+    """Without what no XML document may contain."""
+    return _NOT_XML.sub("", text)

@@ -5,20 +5,22 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from engine.core.ids import MessageId, ParticipantId
 from engine.delivery_views import DeliveryMark, DeliveryMessage
 from engine.events import ConversationView
 from ui.controls import Button, IconButton, Text
 from ui.delivery.card import DeliveryCard
-from ui.delivery.export import as_png, as_svg, messages_csv
+from ui.delivery.export import png_of, svg_of
 from ui.delivery.graph import CausalGraphView
+from ui.delivery.graph_rows import headings, messages_csv, row_of
 from ui.delivery.loaded import MOST_LOADED, LoadedMessages
 from ui.delivery.painting import draw_mark
-from ui.delivery.table import DeliveryTable
+from ui.delivery.table import FigureTable, MadeRows
+from ui.delivery.wrapping import WrappingRow
 from ui.menu import Menu
 from ui.regional import grouped
 from ui.segments import Segments
@@ -28,6 +30,8 @@ from ui.translate import tr
 
 _LEGEND_FROM: Final = 1_080
 _BEAD: Final = 22
+_AROUND: Final = 100
+"""Edges and gaps of the card and the page."""
 
 
 class LegendBead(QWidget):
@@ -87,7 +91,8 @@ class GraphCard(DeliveryCard):
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(tr("Causal order"))
         self.graph = CausalGraphView(now)
-        self.table = DeliveryTable(now)
+        self._now = now
+        self.table = FigureTable(tr("Causal order as a table"))
         self.table.hide()
         self.note = Text("", face="caption", colour="ink2", wrap=True)
         self.note.hide()
@@ -106,20 +111,18 @@ class GraphCard(DeliveryCard):
         self.as_table.toggled.connect(self._show_table)
         self.save = IconButton("data", tr("Save as"), side=30)
         self.save.setMenu(self._save_menu())
-        for button in (self.graph.chosen, self.table.chosen):
-            button.connect(self.message_chosen)
+        for chosen in (self.graph.chosen, self.table.message_chosen):
+            chosen.connect(self.message_chosen)
         self.graph.older_wanted.connect(self.older_wanted)
         self.legend = Legend()
         self._second = QHBoxLayout()
         self._second.setContentsMargins(0, 0, 0, 0)
-        self.head.addWidget(self.legend, 1)
-        self.head.addStretch(1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(4)
+        self.head.addWidget(self.legend)
+        buttons = WrappingRow()
         for widget in (self.ranges, self.pause, self.as_table, self.save):
             buttons.addWidget(widget)
         self._buttons = buttons
-        self.head.addLayout(buttons)
+        self.head.addLayout(buttons, 1)
         self.body.addLayout(self._second)
         self.body.addWidget(self.note)
         self.body.addWidget(self.graph)
@@ -153,17 +156,27 @@ class GraphCard(DeliveryCard):
 
     def _fill_table(self) -> None:
         if self.as_table.isChecked():
-            self.table.show_messages(self._loaded.messages[self._begin :])
+            shown, now = self._loaded.messages[self._begin :], self._now()
+            rows = MadeRows(shown, lambda message: row_of(message, now))
+            self.table.show_rows(headings(), rows, [each.message_id for each in shown])
 
     def set_room(self, width: int) -> None:
-        """The legend has a row of its own where the buttons leave it no room; it may go."""
+        """The legend has a row of its own where the buttons leave it no room; it may go.
+
+        And so have the buttons, where the title leaves them none.
+        """
         factor = current_theme().metrics.factor
+        room = width - self.title.sizeHint().width() - _AROUND
+        directions = QBoxLayout.Direction
+        one_line = room >= self._buttons.line_width
+        self.head.setDirection(directions.LeftToRight if one_line else directions.TopToBottom)
+        self.head.setSpacing(12 if one_line else 0)
         beside = width >= _LEGEND_FROM * factor
         wanted = self.head if beside else self._second
         if wanted.indexOf(self.legend) < 0:
             (self._second if beside else self.head).removeWidget(self.legend)
             if beside:
-                self.head.insertWidget(1, self.legend, 1)
+                self.head.insertWidget(1, self.legend)
             else:
                 self._second.addWidget(self.legend)
         self.legend.setVisible(width >= self.legend.sizeHint().width() + 40)
@@ -194,11 +207,15 @@ class GraphCard(DeliveryCard):
             members = () if conversation is None else conversation.members
             names: dict[ParticipantId, str] = {each.participant_id: each.name for each in members}
             return messages_csv(self._loaded.messages[self._begin :], names)
-        size = self.graph.size()
+        size = QSizeF(self.graph.size())
         if kind == "png":
-            return as_png(size, self.graph.paint_on)
+            return png_of(size, self._paint_graph)
         title = "" if conversation is None else conversation.name
-        return as_svg(size, self.graph.paint_on, title=title)
+        return svg_of(size, title, self._paint_graph)
+
+    def _paint_graph(self, painter: QPainter, box: QRectF) -> None:
+        painter.translate(box.topLeft())
+        self.graph.paint_on(painter)
 
 
 def _note(loaded: LoadedMessages, begin: int) -> str:

@@ -2,24 +2,26 @@
 
 from typing import Final
 
-from PySide6.QtCore import QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.events import ConversationView
 from ui.controls import Text
 from ui.delivery.buttons import Buttons
-from ui.delivery.figure_table import FigureTable
+from ui.delivery.export import csv_of, png_of, svg_of
 from ui.delivery.holding import Cell, Matrix, cell_words, matrix_of, table_of
 from ui.delivery.loaded import LoadedMessages
 from ui.delivery.matrix import HoldersMatrix, MatrixPainter, paint_cell
-from ui.delivery.picture_export import csv_of, png_of, svg_of
+from ui.delivery.table import FigureTable
 from ui.mirrored import draw_text, mirror_widget
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
 _LEGEND: Final = (Cell.HOLDS, Cell.MAYBE, Cell.NO_SIGN, Cell.MISSING_HERE)
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_AFTER_MS: Final = 40
+"""What changed is shown in a frame of its own, after that of the graph."""
 
 
 class HoldersContent(QWidget):
@@ -29,10 +31,17 @@ class HoldersContent(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self._loaded: LoadedMessages | None = None
+        self._conversation: ConversationView | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_AFTER_MS)
+        self._soon.timeout.connect(self._show)
         self.legend = CellLegend()
         self.matrix = HoldersMatrix()
         self.matrix.message_chosen.connect(self.message_chosen)
         self.table = FigureTable(tr("Who holds what, as a table"))
+        self.table.message_chosen.connect(self.message_chosen)
         self.table.hide()
         self.more = Text(face="caption", colour="ink3", wrap=True)
         self.more.hide()
@@ -47,7 +56,19 @@ class HoldersContent(QWidget):
         column.addStretch(1)
 
     def show_loaded(self, loaded: LoadedMessages, conversation: ConversationView) -> None:
-        matrix = matrix_of(loaded.messages, conversation.members)
+        """At once if it is another conversation's."""
+        is_new = loaded is not self._loaded
+        self._loaded, self._conversation = loaded, conversation
+        if is_new:
+            self._show()
+        elif not self._soon.isActive():
+            self._soon.start()
+
+    def _show(self) -> None:
+        loaded, conversation = self._loaded, self._conversation
+        if loaded is None or conversation is None:
+            return
+        matrix = matrix_of(loaded.messages, conversation.members, self.matrix.matrix)
         self.matrix.show_matrix(matrix)
         page = loaded.page
         words = ""
@@ -67,7 +88,9 @@ class HoldersContent(QWidget):
 
     def _fill_table(self) -> None:
         if self.buttons.table.isChecked():
-            self.table.show_rows(*table_of(self.matrix.matrix))
+            matrix = self.matrix.matrix
+            ids = [column.message_id for column in reversed(matrix.columns)]
+            self.table.show_rows(*table_of(matrix), ids)
 
     def _export(self, kind: str) -> None:
         self.export_ready.emit(kind, exported(self.matrix.matrix, kind))

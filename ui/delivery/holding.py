@@ -4,7 +4,7 @@ A filled cell is proved by a signature, a hollow one is the guess of a filter, a
 that there was no sign yet.  Nothing here says that somebody lacks a message: nobody can know that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum, auto
 from typing import Final
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 from engine.core.ids import MessageId, ParticipantId
 from engine.delivery_views import DeliveryMark, DeliveryMessage
 from engine.events import MemberView
+from ui.delivery.table import MadeRows
 from ui.foreign_text import one_line
 from ui.regional import clock_with_seconds
 from ui.times import moment
@@ -68,15 +69,31 @@ class Matrix(Struct, frozen=True, kw_only=True):
 EMPTY: Final = Matrix(holders=(), columns=(), of=0)
 
 
-def matrix_of(messages: Sequence[DeliveryMessage], members: Sequence[MemberView]) -> Matrix:
-    """Of the newest messages; where nobody is known to be a member, of those who wrote or hold."""
+def matrix_of(
+    messages: Sequence[DeliveryMessage], members: Sequence[MemberView], before: Matrix = EMPTY
+) -> Matrix:
+    """Of the newest messages; where nobody is known to be a member, of those who wrote or hold.
+
+    Columns of ``before`` in which nothing changed are taken over.
+    """
     shown = messages[-MOST_COLUMNS:]
     holders = _members(members) or _heard_of(shown)
-    kept = holders[:MOST_MEMBERS]
-    columns = tuple(Column(message=message, cells=_cells(message, kept)) for message in shown)
+    kept = tuple(holders)
+    if len(kept) > MOST_MEMBERS:
+        kept = (*kept[: MOST_MEMBERS - 1], kept[-1])  # We are among them.
+    known_columns = (
+        {each.message_id: each for each in before.columns} if kept == before.holders else {}
+    )
+    rows = {holder.participant_id: row for row, holder in enumerate(kept)}
+    columns = tuple(
+        column
+        if (column := known_columns.get(message.message_id)) and column.message == message
+        else Column(message=message, cells=_cells(message, kept, rows))
+        for message in shown
+    )
     known = [message.of for message in shown if message.of]
     return Matrix(
-        holders=tuple(kept),
+        holders=kept,
         columns=columns,
         of=known[-1] if known else 0,
         more_members=len(holders) - len(kept),
@@ -110,22 +127,24 @@ def _heard_of(messages: Sequence[DeliveryMessage]) -> list[Holder]:
     return sorted(found.values(), key=lambda holder: holder.is_self)
 
 
-def _cells(message: DeliveryMessage, holders: Sequence[Holder]) -> tuple[Cell, ...]:
-    certain = {mark.participant_id: mark.certain for mark in message.holders}
-    return tuple(_cell(message, holder, certain.get(holder.participant_id)) for holder in holders)
-
-
-def _cell(message: DeliveryMessage, holder: Holder, certain: bool | None) -> Cell:
-    if holder.is_self and message.mark in _ABSENT:
-        return Cell.MISSING_HERE
-    if message.sender_id == holder.participant_id:
-        failed = message.mark is DeliveryMark.FAILED
-        return Cell.NOT_SENT if failed and holder.is_self else Cell.WROTE
-    if holder.is_self:
-        return Cell.HOLDS
-    if certain is None:
-        return Cell.NO_SIGN
-    return Cell.HOLDS if certain else Cell.MAYBE
+def _cells(
+    message: DeliveryMessage, holders: Sequence[Holder], rows: Mapping[ParticipantId, int]
+) -> tuple[Cell, ...]:
+    """Later words win: who holds it, then who wrote it, and then what we ourselves know."""
+    cells = [Cell.NO_SIGN] * len(holders)
+    for mark in message.holders:
+        row = rows.get(mark.participant_id)
+        if row is not None:
+            cells[row] = Cell.HOLDS if mark.certain else Cell.MAYBE
+    wrote = None if message.sender_id is None else rows.get(message.sender_id)
+    if holders and holders[-1].is_self:
+        cells[-1] = Cell.HOLDS
+    if wrote is not None:
+        failed = message.mark is DeliveryMark.FAILED and holders[wrote].is_self
+        cells[wrote] = Cell.NOT_SENT if failed else Cell.WROTE
+    if holders and holders[-1].is_self and message.mark in _ABSENT:
+        cells[-1] = Cell.MISSING_HERE
+    return tuple(cells)
 
 
 # --- words ----------------------------------------------------------------------------------------
@@ -190,15 +209,15 @@ def spoken_cell(matrix: Matrix, column: int, row: int) -> str:
     return said
 
 
-def table_of(matrix: Matrix) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def table_of(matrix: Matrix) -> tuple[tuple[str, ...], Sequence[Sequence[str]]]:
     """Headings, and a row for each message, the newest first."""
     headings = (tr("Message"), *(holder.name for holder in matrix.holders), tr("Held by"))
-    rows = [
-        (
-            message_words(column.message),
-            *map(cell_words, column.cells),
-            f"{column.held_words}/{column.message.of}" if column.held_words else "",
-        )
-        for column in reversed(matrix.columns)
-    ]
-    return headings, rows
+    return headings, MadeRows(matrix.columns[::-1], _words_of)
+
+
+def _words_of(column: Column) -> tuple[str, ...]:
+    return (
+        message_words(column.message),
+        *map(cell_words, column.cells),
+        f"{column.held_words}/{column.message.of}" if column.held_words else "",
+    )

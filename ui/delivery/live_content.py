@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QRectF, QSizeF, Qt, Signal
+from PySide6.QtCore import QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
 from ui.controls import Text
 from ui.delivery.buttons import Buttons
 from ui.delivery.chart import ChartPainter, ChartWidget
-from ui.delivery.figure_table import FigureTable
+from ui.delivery.export import csv_of, png_of, svg_of
 from ui.delivery.figures import Chart
-from ui.delivery.picture_export import csv_of, png_of, svg_of
+from ui.delivery.table import FigureTable
 from ui.regional import clock_with_seconds
 from ui.theme import current_theme
 from ui.times import moment
@@ -21,6 +21,9 @@ from ui.translate import tr
 _CHART_WIDTH: Final = 180
 _PICTURE_WIDTH: Final = 520.0
 _BETWEEN: Final = 16
+_AT_ONCE: Final = 2
+_NEXT_MS: Final = 40
+"""Charts that are painted in one frame, and the time until the next: no frame takes long."""
 
 
 class LiveContent(QWidget):
@@ -31,6 +34,11 @@ class LiveContent(QWidget):
         super().__init__()
         self.charts: list[ChartWidget] = []
         self._shown: tuple[Chart, ...] = ()
+        self._waiting: list[int] = []
+        """The places of charts that are not on the screen as they are by now."""
+        self._next = QTimer(self)
+        self._next.setInterval(_NEXT_MS)
+        self._next.timeout.connect(self._show_next)
         self._across = 0
         self._pictures = QWidget()
         self._grid = QGridLayout(self._pictures)
@@ -53,12 +61,25 @@ class LiveContent(QWidget):
         column.addStretch(1)
 
     def show_charts(self, charts: tuple[Chart, ...]) -> None:
-        if [each.key for each in charts] != [each.key for each in self._shown]:
+        """New ones are there at once, what changed in others comes one after the other."""
+        is_new = [each.key for each in charts] != [each.key for each in self._shown]
+        if is_new:
             self._make(len(charts))
         self._shown = charts
-        for widget, chart in zip(self.charts, charts, strict=True):
-            widget.show_chart(chart)
+        self._waiting = [
+            place for place, chart in enumerate(charts) if chart != self.charts[place].chart
+        ]
+        self._show_next(len(charts) if is_new else _AT_ONCE)
         self._fill_table()
+
+    def _show_next(self, number: int = _AT_ONCE) -> None:
+        for place in self._waiting[:number]:
+            self.charts[place].show_chart(self._shown[place])
+        del self._waiting[:number]
+        if not self._waiting:
+            self._next.stop()
+        elif not self._next.isActive():
+            self._next.start()
 
     def _make(self, number: int) -> None:
         for widget in self.charts:

@@ -5,7 +5,7 @@ they stand close, a bead becomes a point, and edges are left out.  Colours are n
 mark has a shape of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -277,22 +277,35 @@ def draw_mark(
         painter.drawPoint(centre + QPointF(0, half))
 
 
+def _free(lane: Sequence[int]) -> Iterable[tuple[int, int | None, int | None]]:
+    """Each bead of a lane with those before and behind it, beside which its words have room."""
+    return zip(lane, (None, *lane[:-1]), (*lane[1:], None), strict=True)
+
+
 def _draw_late(
     painter: QPainter, layout: GraphLayout, sight: Sight, theme: Theme, seen: Iterable[int]
 ) -> None:
     font = theme.type.micro.strong()
     metrics = QFontMetricsF(font)
     painter.setFont(font)
+    beads: dict[int, list[int]] = {}
     for at in seen:
+        beads.setdefault(layout.lane(at), []).append(at)
+    for at, free_from, free_to in (each for lane in beads.values() for each in _free(lane)):
         message = layout.messages[at]
         if message.mark is not DeliveryMark.LATE or message.late_by_ms is None:
             continue
         words = mark_words(message)
         centre = _centre(layout, sight, theme, at)
         width = metrics.horizontalAdvance(words) + 14
-        box = QRectF(
-            centre.x() + 14, centre.y() - metrics.height() - 5, width, metrics.height() + 3
-        )
+        right = sight.width if free_to is None else sight.x(layout.columns[free_to]) - 14
+        left = sight.names if free_from is None else sight.x(layout.columns[free_from]) + 14 + width
+        x = centre.x() + 14
+        if x + width > right:
+            x = centre.x() - 14 - width
+            if x < left or free_to is not None:
+                continue  # Its ring says it, and by how much is said of the one that is chosen.
+        box = QRectF(x, centre.y() - metrics.height() - 5, width, metrics.height() + 3)
         painter.setPen(QPen(theme.lateLine, 1) if theme.is_high_contrast else Qt.PenStyle.NoPen)
         painter.setBrush(theme.lateBg)
         painter.drawRoundedRect(box, 7, 7)

@@ -9,11 +9,13 @@ from engine.delivery_views import DeliveryMark, DeliveryMessage, DeliveryPage
 from ui.controls import Card, ElidedText, Text
 from ui.delivery.loaded import ABSENT
 from ui.regional import decimal, grouped
-from ui.theme import current_theme
 from ui.times import off_words
 from ui.translate import tr
 
-_BESIDE_FROM: Final = 620
+_BESIDE: Final = QBoxLayout.Direction.LeftToRight
+_BELOW: Final = QBoxLayout.Direction.TopToBottom
+_AROUND: Final = 32
+"""The page's edges."""
 _NONE: Final = "\N{EN DASH}"
 _SECOND_MS, _SECONDS_SAID = 1_000, 60
 
@@ -31,7 +33,7 @@ class Tile(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(16, 8, 12, 8)
         column.setSpacing(0)
-        column.addWidget(Text(title, face="small", colour="ink2"))
+        column.addWidget(ElidedText(title, face="small", colour="ink2"))
         column.addLayout(row)
 
     def say(self, value: str, more: str) -> None:
@@ -50,16 +52,22 @@ class Tiles(Card):
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(0)
-        first, second = QHBoxLayout(), QHBoxLayout()
-        for row, tiles in ((first, (self.held, self.time)), (second, (self.missing, self.late))):
+        self._all = (self.held, self.time, self.missing, self.late)
+        self._halves = QBoxLayout(_BESIDE), QBoxLayout(_BESIDE)
+        for half, tiles in zip(self._halves, (self._all[:2], self._all[2:]), strict=True):
             for tile in tiles:
-                row.addWidget(tile, 1)
-            self._rows.addLayout(row, 1)
+                half.addWidget(tile, 1)
+            self._rows.addLayout(half, 1)
+        self._room = 0
 
     def set_room(self, width: int) -> None:
-        wide = width >= _BESIDE_FROM * current_theme().metrics.factor
-        directions = QBoxLayout.Direction
-        self._rows.setDirection(directions.LeftToRight if wide else directions.TopToBottom)
+        """Four beside each other, or two, or one, so that nothing is cut."""
+        self._room = width
+        needed = max(tile.sizeHint().width() for tile in self._all)
+        fit = (width - _AROUND) // max(needed, 1)
+        self._rows.setDirection(_BESIDE if fit >= len(self._all) else _BELOW)
+        for half in self._halves:
+            half.setDirection(_BESIDE if fit > 1 else _BELOW)
 
     def show_messages(
         self, messages: Sequence[DeliveryMessage], page: DeliveryPage | None, *, looked_ms: int
@@ -84,6 +92,7 @@ class Tiles(Card):
         self.late.say(grouped(late), tr("now in their place") if late else "")
         self.missing.value.recolour("warn" if absent else "ink")
         self.late.value.recolour("late" if late else "ink")
+        self.set_room(self._room)
 
 
 def took_ms(messages: Sequence[DeliveryMessage]) -> list[int]:

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine.live_views import PairDelivery, RecordView
 from ui.controls import Text
-from ui.delivery.figure_table import FigureTable
 from ui.delivery.figures import span_words
+from ui.delivery.table import FigureTable
 from ui.file_words import size_words
 from ui.refusals import refusal_sentences
 from ui.regional import clock_with_seconds, grouped

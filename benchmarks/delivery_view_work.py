@@ -1,0 +1,261 @@
+"""Opens the real delivery view on messages made here and prints what it takes of the main thread.
+
+A process of its own, as it needs an application of Qt's.  A frame is all that one turn of the event
+loop does, painting among it, in CPU time of the thread.  The answer is JSON.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+
+from PySide6.QtWidgets import QApplication
+
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
+from engine.delivery_views import (
+    MOST_IN_PAGE,
+    DeliveryMark,
+    DeliveryMessage,
+    DeliveryPage,
+    HolderMark,
+)
+from engine.events import ConversationView, MemberView
+from engine.live_views import (
+    BufferView,
+    LiveSample,
+    OwnMessage,
+    SkewView,
+    Traffic,
+    TrafficKind,
+)
+from ui.delivery.figures import charts_of
+from ui.delivery.loaded import MOST_LOADED
+from ui.delivery.page import DeliveryPane
+from ui.delivery.series import LiveHistory
+from ui.theme import ThemeMode, set_theme
+from ui.window.live_flows import COLUMNS, SPAN_MS, Contents
+
+GROUP = ConversationId("benchmark")
+MEMBERS = 12
+A_SECOND = 200
+"""Messages."""
+SECONDS = 12
+TURNS, TURN_SECONDS = 25, 0.02
+"""Of the event loop between two readings, half a second apart."""
+SHOWN_MS = 0.3
+"""Turns that take less paint nothing."""
+SIZE = (968, 2_400)
+"""As high as the page, so that all of it is painted."""
+PANS = 200
+_START_MS = 1_795_000_000_000
+_PEOPLE = tuple(ParticipantId(f"{number:032x}") for number in range(MEMBERS))
+_MARKS = {7: DeliveryMark.LATE, 13: DeliveryMark.MISSING, 29: DeliveryMark.WAITING}
+
+
+def _message(number: int, newest: int) -> DeliveryMessage:
+    """What is older is held by more."""
+    message_id = MessageId(f"m{number:06}")
+    sender = number % MEMBERS
+    others = [each for each in range(MEMBERS) if each != sender]
+    known = min(len(others), (newest - number) // 40)
+    holders = tuple(
+        HolderMark(
+            participant_id=_PEOPLE[each],
+            certain=place < known - 1,
+            since_ms=UnixMs(_START_MS + number * 5 + 1_000 * place) if sender == 0 else None,
+        )
+        for place, each in enumerate(others[:known])
+    )
+    mark = _MARKS.get(number % 31, DeliveryMark.HERE)
+    position = Position(number, message_id)
+    is_here = mark is not DeliveryMark.MISSING
+    return DeliveryMessage(
+        message_id=message_id,
+        mark=mark,
+        sender_id=_PEOPLE[sender],
+        sender_name=f"Member {sender}",
+        is_own=sender == 0,
+        lamport_timestamp=number if is_here else None,
+        position=position if is_here else None,
+        before=None if is_here else position,
+        received_ms=UnixMs(_START_MS + number * 5),
+        sent_ms=UnixMs(_START_MS + number * 5 - 80),
+        is_shown=True,
+        names=tuple(MessageId(f"m{max(number - back, 0):06}") for back in (3, 2, 1)),
+        holders=holders,
+        of=MEMBERS - 1,
+        held_by=max(known - 1, 0),
+    )
+
+
+def _page(messages: Sequence[DeliveryMessage], *, has_older: bool) -> DeliveryPage:
+    first = next(each.position for each in messages if each.position is not None)
+    return DeliveryPage(
+        conversation_id=GROUP,
+        looked_ms=UnixMs(_START_MS + 3_600_000),
+        messages=tuple(messages),
+        first=first,
+        has_older=has_older,
+        has_newer=False,
+        is_open=False,
+        is_pair=False,
+        clock=1,
+    )
+
+
+def _newest(count: int) -> DeliveryPage:
+    messages = [_message(number, count) for number in range(max(count - MOST_IN_PAGE, 0), count)]
+    return _page(messages, has_older=count > MOST_IN_PAGE)
+
+
+def _sample(second: int) -> LiveSample:
+    copies = second * A_SECOND
+
+    def traffic(part: int) -> Traffic:
+        return Traffic(copies=copies // part, size=300 * copies // part)
+
+    kinds = {kind: traffic(part) for part, kind in enumerate(TrafficKind, 1)}
+    mine = tuple(
+        OwnMessage(
+            message_id=MessageId(f"o{number}"),
+            saved_ms=UnixMs(_START_MS + number * 100),
+            held_after_ms=400 + number * 37 % 3_000,
+            copies=1 + number % 3,
+        )
+        for number in range(min(second * 10, 200))
+    )
+    return LiveSample(
+        conversation_id=GROUP,
+        at_ms=UnixMs(_START_MS + second * 1_000),
+        since_ms=UnixMs(_START_MS),
+        placed=copies,
+        sent=kinds,
+        received=kinds,
+        repairs_asked=second,
+        skew=SkewView(lowest_ms=-second, highest_ms=second % 7),
+        buffers=BufferView(
+            outgoing=second % 9, incoming=second % 5, missing=1, filter_fill=second / 100
+        ),
+        own=mine,
+    )
+
+
+def _conversation() -> ConversationView:
+    members = tuple(
+        MemberView(
+            participant_id=who,
+            name=f"Member {number}",
+            is_self=number == 0,
+            is_admin=False,
+            has_left=False,
+            fingerprint="",
+        )
+        for number, who in enumerate(_PEOPLE)
+    )
+    return ConversationView(
+        conversation_id=GROUP,
+        name="Benchmark",
+        members=members,
+        unread=0,
+        first_unread=None,
+        muted=False,
+        last_message=None,
+        missing=0,
+        waiting_to_send=0,
+        failed=0,
+        created_ms=UnixMs(_START_MS),
+        draft="",
+    )
+
+
+def _cpu_ms(work: Callable[[], object]) -> float:
+    began = time.thread_time()
+    work()
+    return (time.thread_time() - began) * 1_000
+
+
+def _opened() -> tuple[DeliveryPane, Contents]:
+    pane = DeliveryPane(lambda: datetime.fromtimestamp(_START_MS / 1_000, tz=UTC))
+    contents = Contents(pane)
+    pane.show_conversation(_conversation())
+    pane.resize(*SIZE)
+    pane.show()
+    return pane, contents
+
+
+def _turn() -> None:
+    QApplication.processEvents()
+
+
+def busy() -> dict[str, list[float]]:
+    """A conversation in which 200 messages come a second, as the window's flows show it."""
+    pages = [_newest(half * A_SECOND // 2) for half in range(2, 2 * SECONDS)]
+    samples = [_sample(second) for second in range(SECONDS)]
+    pane, contents = _opened()
+    history = LiveHistory()
+    pane.loaded_changed.connect(
+        lambda loaded: contents.holders.show_loaded(loaded, _conversation())
+    )
+
+    def read(page: DeliveryPage) -> None:
+        pane.show_loaded(pane.loaded, pane.loaded.take_newest(page))
+        _turn()
+
+    def count(sample: LiveSample) -> None:
+        history.add(sample)
+        charts = charts_of(history.window(SPAN_MS, COLUMNS), is_pair=False, is_open=False)
+        contents.live.show_charts(charts)
+        contents.refusals.show_counters({})
+        _turn()
+
+    opening = _cpu_ms(partial(read, pages[0])) + _cpu_ms(partial(count, samples[0]))
+    frames: list[float] = []
+    for half, page in enumerate(pages[1:]):
+        frames.append(_cpu_ms(partial(read, page)))
+        for turn in range(TURNS):
+            if turn == TURNS // 2 and half % 2:
+                frames.append(_cpu_ms(partial(count, samples[half // 2 + 1])))
+            time.sleep(TURN_SECONDS)  # Timers run meanwhile; what they do is a frame, too.
+            frames.append(_cpu_ms(_turn))
+    pane.close()
+    return {"opening": [opening], "frames": [each for each in frames if each >= SHOWN_MS]}
+
+
+def graph() -> dict[str, list[float]]:
+    """As many messages as a view keeps, all of them or a part of them in sight."""
+    pane, _contents = _opened()
+    messages = [_message(number, MOST_LOADED) for number in range(MOST_LOADED)]
+    page = _page(messages, has_older=False)
+    shown = pane.graph_card.graph
+    pane.graph_card.ranges.choose(2)
+
+    def first() -> None:
+        pane.show_loaded(pane.loaded, pane.loaded.take_newest(page))
+        _turn()
+        shown.repaint()
+
+    found = {"first": [_cpu_ms(first)], "pan": [], "pan over all": []}
+
+    def move(columns: float) -> None:
+        shown.pan(columns)
+        shown.repaint()
+
+    found["pan"] = [_cpu_ms(partial(move, -2.5)) for _ in range(PANS)]
+    shown.zoom(0.001)
+    found["pan over all"] = [_cpu_ms(partial(move, 25)) for _ in range(PANS)]
+    pane.close()
+    return found
+
+
+def main() -> None:
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    app = QApplication(sys.argv[:1])
+    set_theme(app, ThemeMode.LIGHT)
+    print(json.dumps({"busy": busy(), "graph": graph()}))
+
+
+if __name__ == "__main__":
+    main()
