@@ -353,6 +353,8 @@ class ConversationView(Struct, frozen=True, kw_only=True):
     """The newest one, if it is newer than ``last_message``."""
     muted_until_ms: UnixMs | None = None
     """None: not muted, or until the user ends it."""
+    key_is_lost: bool = False
+    """Of a group, in a repaired database: it can be read, and nothing comes or goes."""
 
 
 class ConnectionLevel(StrEnum):

@@ -139,7 +139,7 @@ def cannot_write_words(conversation: ConversationView) -> str:
     """Why nothing can be written now; "" if it can."""
     contact, name = conversation.contact, short_name(conversation)
     if contact is None:
-        return ""
+        return tr("The key of this group was lost") if conversation.key_is_lost else ""
     match contact.state:
         case ContactState.ACCEPTED:
             return ""

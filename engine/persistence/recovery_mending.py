@@ -20,6 +20,7 @@ from engine.core.sds.vocabulary import (
     PutMissing,
     RemoveFromLog,
 )
+from engine.core.stand_in_key import STAND_IN_SEED_BYTES, stand_in_key
 from engine.persistence.channel_tables import apply_channel_write
 from engine.persistence.many_rows import Value
 from engine.persistence.ordinals import BLOCK_ROWS
@@ -28,7 +29,6 @@ from engine.persistence.reaction_counts import count_all
 from engine.persistence.stored_ids import message_id_of, position_of, stored_id
 
 _INSTANCE_BYTES: Final = 16
-_EPOCH_KEY_BYTES: Final = 32
 LOST_MESSAGES: Final = """
 CREATE TEMP TABLE lost_message (
   conversation_key INTEGER NOT NULL, message_id ANY NOT NULL, lamport_timestamp INTEGER NOT NULL,
@@ -189,14 +189,19 @@ FROM log_entry AS e WHERE conversation_key = ? AND message_id = ?
 
 
 def replace_lost_keys(target: sqlite3.Connection) -> int:
-    """Give groups whose epochs are gone a key that nobody else has; returns how many.
+    """Give groups whose epochs are gone a key that nobody else has (``stand_in_key``).
+
+    Returns how many.
 
     What was said there can be read then; nothing comes or goes until they are joined anew.
     """
     keyless = target.execute(_KEYLESS).fetchall()
     target.executemany(
         "INSERT INTO epoch VALUES (?, 0, ?)",
-        [(conversation, secrets.token_bytes(_EPOCH_KEY_BYTES)) for (conversation,) in keyless],
+        [
+            (conversation, stand_in_key(secrets.token_bytes(STAND_IN_SEED_BYTES)))
+            for (conversation,) in keyless
+        ],
     )
     return len(keyless)
 

@@ -44,6 +44,7 @@ from engine.core.records import (
 )
 from engine.core.sds.vocabulary import HolderEntry
 from engine.core.shown_text import with_names, without_marks
+from engine.core.stand_in_key import is_stand_in
 from engine.crypto.identity import fingerprint_of
 from engine.crypto.pair import safety_number
 from engine.events import (
@@ -451,6 +452,7 @@ def conversation_view(  # noqa: PLR0913 - one keyword per source of the row
         first_mention=summary.first_mention,
         last_annotation=last_annotation,
         open_channel=open_channel,
+        key_is_lost=isinstance(record, GroupRecord) and is_stand_in(record.epoch_keys[-1]),
     )
 
 

@@ -135,9 +135,11 @@ async def test_a_group_that_lost_its_key_can_be_read_left_and_joined_anew(tmp_pa
     assert "groups whose key is gone: 1" in made.report.read_text("ascii")
     again = await place.person("Bob", network).start()
     assert await texts(again, group) == ["before"]
+    assert [view.key_is_lost for view in await again.engine.conversations()] == [True]
     async with asyncio.timeout(PATIENCE_S):
         await again.engine.groups.leave(group)
         await again.engine.groups.join(link)
+        assert [view.key_is_lost for view in await again.engine.conversations()] == [False]
         await again.engine.timeline.send_text(group, "after")
         await alice.until(shows("after"))
     assert forks_told(alice, again) == []

@@ -102,6 +102,7 @@ class Changes(TypedDict, total=False):
     waiting_to_send: int
     failed: int
     draft: str
+    key_is_lost: bool
 
 
 class ScriptedEngine(

@@ -2928,6 +2928,10 @@
         <translation>Quitter {name}&#x202f;?</translation>
     </message>
     <message>
+        <source>Leave…</source>
+        <translation>Quitter…</translation>
+    </message>
+    <message>
         <source>Let earlier ones go</source>
         <translation>Supprimer les anciens</translation>
     </message>
@@ -5022,6 +5026,14 @@
     <message>
         <source>The key header of this profile was written by a newer version of Causerie. Install that version; nothing was changed.</source>
         <translation>L’en-tête de clé de ce profil a été écrit par une version plus récente de Causerie. Installez cette version&#x202f;; rien n’a été changé.</translation>
+    </message>
+    <message>
+        <source>The key of this group was lost</source>
+        <translation>La clé de ce groupe est perdue</translation>
+    </message>
+    <message>
+        <source>The key of this group was lost: nothing comes or goes. Export what you want to keep, leave, and join again by a new invitation.</source>
+        <translation>La clé de ce groupe est perdue&#xa0;: rien n’arrive ni ne part. Exportez ce que vous voulez garder, quittez-le, puis revenez avec une nouvelle invitation.</translation>
     </message>
     <message>
         <source>The key of this profile cannot be read, so its messages cannot be opened. Unlock the system&apos;s keyring, or put the missing file back, and try again. Nothing was changed.</source>

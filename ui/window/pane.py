@@ -115,7 +115,7 @@ class ConversationPane(QWidget):
         self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()
         self.composer_bar = ComposerBar()
-        self.open_bar = OpenBar()
+        self.open_bar = OpenBar(self.header.export_requested.emit, self.header.leave_requested.emit)
         self.composer = Composer()
         self.composer.completions.add(emoji.completion())
         self.attachment_bar = AttachmentBar()
@@ -291,7 +291,7 @@ class ConversationPane(QWidget):
         self._show_alone()
         self.history.leave()
         self.contact_bar.show_standing(None)
-        self.open_bar.show_channel(None)
+        self.open_bar.show_standing(None)
         self.muted_bar.show_muted(None)
         self.timeline.clear()
         self.composer.set_text("")
@@ -363,7 +363,7 @@ class ConversationPane(QWidget):
         who = None if conversation.contact is None else conversation.contact.participant_id
         groups = () if who is None else groups_with(who, self._conversations())
         self.contact_bar.show_standing(conversation, groups)
-        self.open_bar.show_channel(conversation)
+        self.open_bar.show_standing(conversation)
         reason = cannot_write_words(conversation)
         # In an open channel only text is understood: no files, and nothing about messages.
         is_open = conversation.open_channel is not None
