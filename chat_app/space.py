@@ -1,7 +1,7 @@
 """Where the space of a profile goes, for the window that has it open."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from chat_app.backing_up import on_a_thread
@@ -10,6 +10,7 @@ from engine.delivery.sqlite_log import SUFFIX
 from engine.persistence.backup import BackupSource
 from engine.persistence.carry_over import Progress
 from engine.persistence.connection import SIDE_FILES
+from engine.persistence.reclaim import reclaim_unused, room_needed
 from engine.persistence.space import ConversationSpace, HeldFiles, Kind, ProfileSpace, measure_space
 from ui.backup_port import Follow, GoesOn
 from ui.space_port import ConversationTakes, FilesHere, ProfileTakes
@@ -19,10 +20,19 @@ class WindowSpace:
     """A ``ui.space_port.SpacePort``."""
 
     def __init__(
-        self, source: Callable[[], BackupSource], records: Path, *, began_s: float
+        self,
+        source: Callable[[], BackupSource],
+        records: Path,
+        alone: Callable[[Callable[[], int]], Awaitable[int]],
+        *,
+        began_s: float,
     ) -> None:
-        """``records``: where deliveries are recorded; ``began_s``: when this run did, Unix time."""
+        """``records``: where deliveries are recorded; ``began_s``: when this run did, Unix time.
+
+        ``alone`` calls where nobody else writes to the profile.
+        """
         self._source = source
+        self._alone = alone
         self._records = records
         self._began_s = began_s
 
@@ -42,7 +52,24 @@ class WindowSpace:
             logs=found.logs,
             other=found.other,
             total=found.total,
+            room_to_pack=room_needed(found.live),
         )
+
+    async def reclaim(self, follow: Follow, goes_on: GoesOn) -> int:
+        loop, is_wanted = asyncio.get_running_loop(), True
+
+        def progress(share: float) -> bool:
+            loop.call_soon_threadsafe(follow, share)
+            return is_wanted and goes_on()
+
+        def work() -> int:
+            source = self._source()
+            return reclaim_unused(source.directory.database, source.key, progress)
+
+        try:
+            return await self._alone(work)
+        finally:
+            is_wanted = False
 
     async def let_records_go(self) -> None:
         await asyncio.to_thread(self._let_records_go)

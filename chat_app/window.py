@@ -349,6 +349,7 @@ async def _run(
                     space=WindowSpace(
                         partial(source_of, paths, opened.key),
                         delivery_directory(paths),
+                        engine.alone_with_storage,
                         began_s=began_s,
                     ),
                     report=BugReports(

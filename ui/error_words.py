@@ -86,6 +86,10 @@ _STORAGE: Final[Mapping[StorageFault, Callable[[], str]]] = {
         "The disk is too full to carry your messages over to this version: for a while that takes "
         "up to {detail} MB more. Make room and start again; nothing was changed."
     ),
+    StorageFault.NO_ROOM_TO_RECLAIM: lambda: tr(
+        "There is too little free room on the disk for that: {detail} MB are missing. Make room "
+        "and try again; nothing was changed."
+    ),
     StorageFault.IN_USE: lambda: tr(
         'The profile "{detail}" is in use by another program, whose window does not answer. Close '
         "that program first."

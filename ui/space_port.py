@@ -46,11 +46,19 @@ class ProfileTakes(Struct, frozen=True, kw_only=True):
     logs: int
     other: int
     total: int
+    room_to_pack: int
+    """That the disk must have for a while to give the unused pages back."""
 
 
 class SpacePort(Protocol):
     async def measure(self, follow: Follow, goes_on: GoesOn) -> ProfileTakes:
         """On a thread of its own; raises ChatError."""
+
+    async def reclaim(self, follow: Follow, goes_on: GoesOn) -> int:
+        """Give the unused pages of the database back; how many bytes that were.
+
+        What is to be saved meanwhile waits.  Raises ChatError, and nothing has changed.
+        """
 
     async def let_records_go(self) -> None:
         """Recorded deliveries, but for those of this run.  Raises ChatError."""

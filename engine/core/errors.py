@@ -106,6 +106,8 @@ class StorageFault(StrEnum):
     NO_ROOM_TO_CARRY_OVER = "no_room_to_carry_over"
     """The disk is too full for a profile of an old version and the new one; ``detail``: how many
     megabytes that takes at most."""
+    NO_ROOM_TO_RECLAIM = "no_room_to_reclaim"
+    """The disk is too full to pack the database; ``detail``: how many megabytes are missing."""
     IN_USE = "in_use"
     """Another process has the profile open; ``detail``: the profile's name."""
     HANDED_OVER = "handed_over"

@@ -89,6 +89,8 @@ class ProfileSpace(Struct, frozen=True, kw_only=True):
     kept_for_others: int
     records: int
     logs: int
+    live: int
+    """Pages of the database that are in use; it is in what stands above."""
     other: int
     """Not merged yet into the database, or of no message."""
 
@@ -139,6 +141,7 @@ def measure_space(
         search=round(search),
         lists=round(lists),
         unused=free * page_bytes,
+        live=(pages - free) * page_bytes,
         kept_for_others=on_disk["kept"],
         records=on_disk["records"],
         logs=on_disk["logs"],

@@ -7,6 +7,7 @@ headless).  It owns the storage thread, the transport and all tasks on them, and
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -65,6 +66,8 @@ from engine.runtime.search import Search
 from engine.runtime.timeline import Timeline
 
 __all__ = ["Engine", "EngineDependencies", "OpenedStore", "SavedTransport"]
+
+R = TypeVar("R")
 
 PORT_KEY = "network.port"
 NS_PER_MS = 1_000_000
@@ -447,6 +450,10 @@ class Engine:
     async def save_value(self, key: str, value: str) -> None:
         """Returns once it is durable."""
         await self._storage.run(self._store.apply, [SaveValue(key=key, value=value)])
+
+    async def alone_with_storage(self, work: Callable[[], R]) -> R:
+        """Call ``work`` where the profile is written: what comes meanwhile is saved after it."""
+        return await self._storage.run(work)
 
     # --- preconditions ------------------------------------------------------------------------
 

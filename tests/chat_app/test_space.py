@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from chat_app.space import WindowSpace
@@ -27,7 +28,10 @@ def test_only_records_of_earlier_starts_go(tmp_path: Path) -> None:
     def unused() -> None:
         raise AssertionError
 
-    space = WindowSpace(unused, records, began_s=BEGAN_S)  # type: ignore[arg-type]
+    async def alone(work: Callable[[], int]) -> int:
+        return work()
+
+    space = WindowSpace(unused, records, alone, began_s=BEGAN_S)  # type: ignore[arg-type]
     asyncio.run(space.let_records_go())
     assert sorted(path.name for path in records.iterdir()) == [
         *("ab-0002.delivery.db", "ab-0002.delivery.db-wal", "ab-0003.delivery.db"),

@@ -1,5 +1,6 @@
 """What the settings' data section leads to: where the space goes, and erasing this profile."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import sheet_of, words_of
 from ui.backup_port import Follow, GoesOn
 from ui.dialogs.erase import EraseProfile
-from ui.dialogs.space import SpaceTaken
+from ui.dialogs.space import SpaceRow, SpaceTaken
 from ui.settings_page.rows import ActionRow
 from ui.space_port import ConversationTakes, FilesHere, ProfileTakes
 from ui.window.window_context import WindowContext
@@ -65,6 +66,7 @@ class Space:
         self.measured = 0
         self.freed = 0
         self.fails = False
+        self.packing: asyncio.Future[int] | None = None
 
     async def measure(self, follow: Follow, goes_on: GoesOn) -> ProfileTakes:
         self.measured += 1
@@ -73,6 +75,17 @@ class Space:
         if self.fails:
             raise StorageError("x", StorageFault.DAMAGED)
         return self.found
+
+    async def reclaim(self, follow: Follow, goes_on: GoesOn) -> int:
+        """As long as the test wants, or until it is stopped."""
+        self.packing = asyncio.get_running_loop().create_future()
+        follow(0.25)
+        await until(lambda: self.packing is None or self.packing.done() or not goes_on())
+        if not self.packing.done():
+            raise StorageError("x", StorageFault.CLOSING)
+        given_back = self.packing.result()
+        self.found = replace(self.found, unused=0)
+        return given_back
 
     async def let_records_go(self) -> None:
         self.freed += 1
@@ -148,6 +161,7 @@ def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let
                 logs=9_000,
                 other=0,
                 total=47_584_000,
+                room_to_pack=0,
             )
         )
         control = SettingsControl(path, load_settings(path))
@@ -180,6 +194,77 @@ def test_the_space_is_shown_by_conversation_and_what_can_be_fetched_again_is_let
             records.go.click()
             await until(sheet.problem.isVisible)
             assert port.freed == 1
+            sheet.close_button.click()
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def row_of(sheet: SpaceTaken, title: str) -> SpaceRow:
+    return next(row for row in sheet.rows if row.title.text() == title)
+
+
+async def agree_to_pack(port: Space, sheet: SpaceTaken) -> asyncio.Future[int]:
+    """It runs, and the sheet says so."""
+    await until(lambda: bool(sheet.rows) and sheet.area.isVisible())
+    row, before = row_of(sheet, UNUSED), port.packing
+    assert row.button is not None
+    row.button.click()
+    assert "takes up to 190.7 MB more on the disk" in row.means.text()
+    assert row.keep.hasFocus()
+    row.go.click()
+    await until(lambda: port.packing is not before and sheet.stop_button.isVisible())
+    assert port.packing is not None
+    assert sheet.total.text() == "Packing the database…"
+    assert sheet.line.value() == sheet.line.maximum() / 4
+    assert not sheet.area.isVisible()
+    return port.packing
+
+
+UNUSED = "Unused room in the database"
+
+
+def test_unused_room_is_given_back_and_the_packing_can_be_stopped() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        engine.add_group("Tide Gauge")
+        found = ProfileTakes(
+            conversations=(),
+            search=0,
+            lists=5_000,
+            unused=900_000,
+            kept_for_others=0,
+            records=0,
+            logs=0,
+            other=0,
+            total=140_000_000,
+            room_to_pack=200_000_000,
+        )
+        port = Space(found)
+        async with stage(engine, around=WindowContext(space=port)) as it:
+            it.window.data.show_space()
+            sheet = await sheet_of(it.window, SpaceTaken)
+            await until(lambda: bool(sheet.rows))
+            assert row_of(sheet, UNUSED).button is None  # Too little to be worth it.
+            port.found = replace(found, unused=40_000_000)
+            sheet.measure()
+            await until(lambda: row_of(sheet, UNUSED).button is not None)
+            await agree_to_pack(port, sheet)
+            sheet.stop_button.click()
+            await until(sheet.outcome.isVisible)
+            assert sheet.outcome.text() == "Packing was stopped; nothing was changed."
+            packing = await agree_to_pack(port, sheet)
+            assert not sheet.outcome.isVisible()
+            packing.set_exception(StorageError("x", StorageFault.NO_ROOM_TO_RECLAIM, "70"))
+            await until(sheet.problem.isVisible)
+            assert "70 MB are missing" in sheet.problem.text()
+            packing = await agree_to_pack(port, sheet)
+            assert not sheet.problem.isVisible()
+            packing.set_result(40_000_000)
+            await until(lambda: sheet.outcome.isVisible() and sheet.area.isVisible())
+            assert sheet.outcome.text() == "38.1 MB given back to the disk."
+            assert all(row.title.text() != UNUSED for row in sheet.rows)
+            assert not sheet.stop_button.isVisible()
             sheet.close_button.click()
             await until(lambda: it.window.flows.sheet is None)
 

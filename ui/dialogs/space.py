@@ -2,7 +2,8 @@
 
 Only files that another member says to have are let go, since these can be fetched again; one's own
 are never.  First go those that a connected member has just now; the others after one more question,
-since what members said may be out of date.  Measuring stops when the sheet closes.
+since what members said may be out of date.  Unused room of the database is given back to the disk.
+Measuring and that stop when the sheet closes.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -31,6 +32,8 @@ LetGo = Callable[[ConversationTakes, bool], Awaitable[int]]
 """The fetchable files of a conversation, without asking anybody or only those that a connected
 member has.  Returns how many stay; raises ChatError."""
 _MOST_SHOWN = 200
+_WORTH_PACKING = 1_000_000
+"""Bytes; less is soon filled again."""
 _LIST_HEIGHT = 330
 
 
@@ -52,7 +55,14 @@ class SpaceTaken(Sheet):
         self._stayed: set[ConversationId] = set()
         """Nobody who is connected has the rest of what is fetchable there."""
         self.total = Text(face="body", colour="ink2", wrap=True)
-        self.line = ProgressLine(tr("Measured"))
+        self.line = ProgressLine(tr("How far it is"))
+        self.stop_button = Button(tr("Stop"), size="small")
+        self.stop_button.clicked.connect(lambda _checked=False: self._stop())
+        self.stop_button.hide()
+        self._is_stopped = False
+        """The user stopped the packing."""
+        self.outcome = Text(face="body", wrap=True)
+        self.outcome.hide()
         self.problem = problem_line()
         self.rows: list[SpaceRow] = []
         self.list = QWidget()
@@ -64,7 +74,10 @@ class SpaceTaken(Sheet):
         self.area.setMinimumHeight(_LIST_HEIGHT)
         self.area.setAccessibleName(tr("Where the space goes"))
         self.area.verticalScrollBar().rangeChanged.connect(self._show_question)
-        for part in (self.total, self.line, self.problem, self.area):
+        self.body.addWidget(self.total)
+        self.body.addWidget(self.line)
+        self.body.addWidget(self.stop_button, 0, Qt.AlignmentFlag.AlignLeft)
+        for part in (self.outcome, self.problem, self.area):
             self.body.addWidget(part)
         self.close_button = self.add_close()
         self.finished.connect(self._end)
@@ -150,21 +163,30 @@ class SpaceTaken(Sheet):
                 tr("Sealed; the settings say how much."),
             ),
             (tr("People, addresses, lists"), found.lists, ""),
-            (
-                tr("Unused room in the database"),
-                found.unused,
-                tr("New messages fill it before the file grows."),
-            ),
             (tr("Logs"), found.logs, ""),
             (tr("On its way to the database, and other files"), found.other, ""),
         ):
             if size:
                 yield SpaceRow(title, size, hint)
+        if found.unused:
+            hint = tr("New messages fill it before the file grows.")
+            row = SpaceRow(tr("Unused room in the database"), found.unused, hint)
+            if found.unused >= _WORTH_PACKING:
+                self._offer_to_reclaim(row, found)
+            yield row
         if found.records:
             row = SpaceRow(tr("Recorded deliveries"), found.records, "")
             words = tr("Those of earlier starts are deleted. This cannot be undone.")
             row.offer(tr("Let earlier ones go"), words, self._free_records)
             yield row
+
+    def _offer_to_reclaim(self, row: "SpaceRow", found: ProfileTakes) -> None:
+        words = tr(
+            "The database is packed. For a while that takes up to {room} more on the disk. What you"
+            " send or get meanwhile waits, and is saved afterwards."
+        ).format(room=size_words(found.room_to_pack))
+        offer = tr("Give {size} back to the disk").format(size=size_words(found.unused))
+        row.offer(offer, words, self._reclaim, keep=tr("Not now"), is_lossy=False)
 
     def _show_question(self) -> None:
         """It makes its row higher, so that its buttons may be below what is seen.
@@ -196,21 +218,59 @@ class SpaceTaken(Sheet):
 
         self._do(free)
 
+    def _reclaim(self) -> None:
+        async def reclaim() -> None:
+            self._is_stopped = False
+            self.area.hide()
+            self.line.show_fraction(0.0)
+            self.line.show()
+            self.stop_button.setEnabled(True)
+            self.stop_button.show()
+            self.total.setText(tr("Packing the database…"))
+            announce(self.stop_button, self.total.text())
+            try:
+                given_back = await self._port.reclaim(
+                    self._show_share, lambda: not (self._is_stopped or self._is_closed)
+                )
+                words = tr("{size} given back to the disk.").format(size=size_words(given_back))
+            except ChatError:
+                if not self._is_stopped:
+                    raise
+                words = tr("Packing was stopped; nothing was changed.")
+            finally:
+                if not self._is_closed:
+                    self.stop_button.hide()
+            if not self._is_closed:
+                self.outcome.setText(words)
+                self.outcome.show()
+                announce(self.outcome, words)
+
+        self._do(reclaim, again=True)
+
+    def _stop(self) -> None:
+        self._is_stopped = True
+        self.stop_button.setEnabled(False)
+        self.close_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
     def _free_records(self) -> None:
         self._do(self._port.let_records_go)
 
-    def _do(self, free: Callable[[], Awaitable[None]]) -> None:
+    def _do(self, free: Callable[[], Awaitable[None]], *, again: bool = False) -> None:
+        """``again``: the list is shown anew also after a failure."""
+
         async def work() -> None:
+            is_done = True
             try:
                 await free()
             except ChatError as error:
+                is_done = again
                 if not self._is_closed:
                     say_problem(self.problem, sentence(error_words(error)))
-            else:
-                if not self._is_closed:
-                    self.measure()
+            if is_done and not self._is_closed:
+                self.measure()
 
         say_problem(self.problem, "")
+        self.outcome.hide()
         self.close_button.setFocus(Qt.FocusReason.OtherFocusReason)
         for row in self.rows:
             row.settle()
@@ -265,15 +325,23 @@ class SpaceRow(QWidget):
         if hint:
             self._column.addWidget(self.hint)
 
-    def offer(self, words: str, means: str, run: Callable[[], None]) -> None:
-        """``means``: what is said before it is done, since it cannot be undone."""
+    def offer(
+        self,
+        words: str,
+        means: str,
+        run: Callable[[], None],
+        *,
+        keep: str = "",
+        is_lossy: bool = True,
+    ) -> None:
+        """``means``: what is said before it is done; ``keep``: the button that leaves it so."""
         self.button = Button(words, size="small")
         self.button.setAccessibleName(f"{self.title.text()}: {words}")
         self.button.clicked.connect(lambda _checked=False: self._ask(True))
         self._column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
         self.means = Text(means, face="body", wrap=True)
-        self.keep = Button(tr("Keep them"), size="small")
-        self.go = Button(words, kind="danger", size="small")
+        self.keep = Button(keep or tr("Keep them"), size="small")
+        self.go = Button(words, kind="danger" if is_lossy else "primary", size="small")
         self.keep.clicked.connect(lambda _checked=False: self._ask(False))
         self.go.clicked.connect(lambda _checked=False: run())
         self.asking = Asking(self.means, self.keep, self.go)

@@ -2332,6 +2332,10 @@
         <translation>Donner le mien</translation>
     </message>
     <message>
+        <source>Give {size} back to the disk</source>
+        <translation>Rendre {size} au disque</translation>
+    </message>
+    <message>
         <source>Given up: it is sent no more unless you ask</source>
         <translation>Abandonné&#xa0;: il n’est plus envoyé, sauf si vous le demandez</translation>
     </message>
@@ -2490,6 +2494,10 @@
     <message>
         <source>How do messages wait for you?</source>
         <translation>Comment les messages vous attendent-ils&#x202f;?</translation>
+    </message>
+    <message>
+        <source>How far it is</source>
+        <translation>Avancement</translation>
     </message>
     <message>
         <source>How it works</source>
@@ -3064,10 +3072,6 @@
         </translation>
     </message>
     <message>
-        <source>Measured</source>
-        <translation>Mesuré</translation>
-    </message>
-    <message>
         <source>Measuring…</source>
         <translation>Mesure en cours…</translation>
     </message>
@@ -3588,6 +3592,10 @@
         <translation>Pas ici&#x202f;; il est recherché</translation>
     </message>
     <message>
+        <source>Not now</source>
+        <translation>Pas maintenant</translation>
+    </message>
+    <message>
         <source>Not reached: {why}</source>
         <translation>Pas joint&#xa0;: {why}</translation>
     </message>
@@ -3918,6 +3926,14 @@
     <message>
         <source>Pace</source>
         <translation>Rythme</translation>
+    </message>
+    <message>
+        <source>Packing the database…</source>
+        <translation>Compactage de la base de données…</translation>
+    </message>
+    <message>
+        <source>Packing was stopped; nothing was changed.</source>
+        <translation>Le compactage a été arrêté&#x202f;; rien n’a été changé.</translation>
     </message>
     <message>
         <source>Partition of 30 s</source>
@@ -4952,6 +4968,10 @@
         <translation>La base de données est endommagée&#xa0;: une partie ne peut pas être lue. Rien n’est écrit par-dessus.</translation>
     </message>
     <message>
+        <source>The database is packed. For a while that takes up to {room} more on the disk. What you send or get meanwhile waits, and is saved afterwards.</source>
+        <translation>La base de données est compactée. Pendant ce temps, cela prend jusqu’à {room} de plus sur le disque. Ce que vous envoyez ou recevez entre-temps attend et est enregistré ensuite.</translation>
+    </message>
+    <message>
         <source>The database may only be read.</source>
         <translation>La base de données ne peut qu’être lue.</translation>
     </message>
@@ -5342,6 +5362,10 @@
     <message>
         <source>There is nothing to decline any more.</source>
         <translation>Il n’y a plus rien à refuser.</translation>
+    </message>
+    <message>
+        <source>There is too little free room on the disk for that: {detail} MB are missing. Make room and try again; nothing was changed.</source>
+        <translation>Il n’y a pas assez de place libre sur le disque&#xa0;: il manque {detail}&#xa0;Mo. Faites de la place et réessayez&#x202f;; rien n’a été changé.</translation>
     </message>
     <message>
         <source>These are several files. Take one picture at a time.</source>
@@ -8910,6 +8934,10 @@
     <message>
         <source>{size} bytes</source>
         <translation>{size} octets</translation>
+    </message>
+    <message>
+        <source>{size} given back to the disk.</source>
+        <translation>{size} rendus au disque.</translation>
     </message>
     <message>
         <source>{size} kB</source>
