@@ -153,7 +153,7 @@ class DeliveryFlows(QObject):
             try:
                 await asyncio.to_thread(write_file, path, data)
             except OSError as error:
-                reason = error.strerror or str(error)
+                reason = error.strerror or type(error).__name__
                 raise StorageError("save", StorageFault.FILE_NOT_WRITTEN, reason) from error
             announce(self._pane, tr("Saved as {name}").format(name=one_line(path.name, 80)))
 
