@@ -66,9 +66,12 @@ class SpaceTaken(Sheet):
         self.problem = problem_line()
         self.rows: list[SpaceRow] = []
         self.list = QWidget()
-        self._column = QVBoxLayout(self.list)
-        self._column.setContentsMargins(0, 0, 2, 0)
+        whole = QVBoxLayout(self.list)
+        whole.setContentsMargins(0, 0, 2, 0)
+        self._column = QVBoxLayout()
         self._column.setSpacing(10)
+        whole.addLayout(self._column)
+        whole.addStretch(1)  # A short list does not spread its rows.
         self.area = FittedScrollArea(self.list)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
         self.area.setMinimumHeight(_LIST_HEIGHT)
