@@ -229,6 +229,7 @@ def space_of(conversation: ConversationTakes) -> ProfileTakes:
         logs=9_000,
         other=999,
         total=47_584_000,
+        room_to_pack=90_000_000,
     )
 
 
