@@ -223,7 +223,7 @@ def space_of(conversation: ConversationTakes) -> ProfileTakes:
         conversations=(conversation,),
         search=1_000_000,
         lists=5_000,
-        unused=3_000,
+        unused=3_000_000,
         kept_for_others=3_000_000,
         records=70_000,
         logs=9_000,

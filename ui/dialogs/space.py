@@ -188,7 +188,7 @@ class SpaceTaken(Sheet):
             "The database is packed. For a while that takes up to {room} more on the disk. What you"
             " send or get meanwhile waits, and is saved afterwards."
         ).format(room=size_words(found.room_to_pack))
-        offer = tr("Give {size} back to the disk").format(size=size_words(found.unused))
+        offer = tr("Give {size} back").format(size=size_words(found.unused))
         row.offer(offer, words, self._reclaim, keep=tr("Not now"), is_lossy=False)
 
     def _show_question(self) -> None:

@@ -2332,8 +2332,8 @@
         <translation>Donner le mien</translation>
     </message>
     <message>
-        <source>Give {size} back to the disk</source>
-        <translation>Rendre {size} au disque</translation>
+        <source>Give {size} back</source>
+        <translation>Rendre {size}</translation>
     </message>
     <message>
         <source>Given up: it is sent no more unless you ask</source>
