@@ -304,6 +304,23 @@ async def a_request(alice: Person, bob: Person) -> None:
     await reader.until_shown(bob.program, "Message to Alice", "text")
 
 
+async def another_language(alice: Person) -> None:
+    """The window is made anew, and is read in French at once."""
+    reader = alice.reader
+    await alice.press("ctrl+comma")
+    await reader.until_focus("Appearance", "list item")
+    await alice.press("Return")
+    await reader.until_focus("As the desktop", "combo box")  # The colours; below is the language.
+    await alice.press_until("Tab", "As the desktop", "combo box")
+    await alice.press("alt+Down", "End", "Return")
+    await reader.until_shown(alice.program, "Apparence", "list item")
+    await alice.desk.give_keys_to(alice.process)
+    await alice.listen_through()
+    await alice.press("Escape")
+    await reader.until_shown(alice.program, "Rechercher.*", "text")
+    await alice.listen_through()
+
+
 async def about_a_message(alice: Person) -> None:
     """Reactions, one of the quick ones and one that is searched for, and what is known of it."""
     reader, message = alice.reader, f"Bob, low water at ten, {TIME}"
@@ -373,3 +390,4 @@ async def test_an_evening_by_keyboard_and_screen_reader(
         await pin_and_archive(alice)
         await a_request(alice, bob)
         await settings(alice)
+        await another_language(alice)

@@ -1,12 +1,14 @@
 """What a screen reader hears: the timeline is a list, each row reads "sender, text, time, state".
 
-Rows have no widget, so their interfaces are Python objects registered with Qt one by one.  Three
+Rows have no widget, so their interfaces are Python objects registered with Qt one by one.  Four
 rules keep that safe: every interface is registered, because Qt registers unknown ones by itself and
 would then hold a pointer that Python may free; so the owner deletes through Qt, never by
-letting go; and nothing here touches a widget without asking first whether it still exists.
+letting go; Qt gets a new list each time it asks for one, because it deletes each that it got; and
+nothing here touches a widget without asking first whether it still exists.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtGui import (
@@ -251,27 +253,33 @@ class Announcer:
         self._scene = scene
         self._speech = speech
         self._floating = floating
-        self._interface: TimelineAccessible | None = None
+        self._given: list[TimelineAccessible] = []
+        """The newest last; Qt's to delete."""
         if not Announcer._installed:
             QAccessible.installFactory(_interface_for)
             Announcer._installed = True
 
-    def interface(self) -> TimelineAccessible:
-        if self._interface is None or not isValid(self._interface):
-            self._interface = TimelineAccessible(
-                self._area, self._scene, self._speech, self._floating
-            )
-        return self._interface
+    def new_interface(self) -> TimelineAccessible:
+        """For Qt, which asks again when the view's meta-object has changed, and keeps the old one.
+
+        One that it got a second time would be deleted a second time.
+        """
+        made = TimelineAccessible(self._area, self._scene, self._speech, self._floating)
+        self._given.append(made)
+        _kept[:] = [kept for kept in _kept if isValid(kept)]
+        _kept.append(made)
+        return made
 
     def _listening(self) -> TimelineAccessible | None:
-        if self._interface is None or not QAccessible.isActive() or not isValid(self._interface):
+        if not self._given or not QAccessible.isActive() or not isValid(self._given[-1]):
             return None
-        return self._interface
+        return self._given[-1]
 
     def rows_changed(self) -> None:
         interface = self._listening()
         if interface is not None:
-            interface.forget_gone()
+            for given in self._given:
+                given.forget_gone()
             event = QAccessibleEvent(self._area, QAccessible.Event.ObjectReorder)
             QAccessible.updateAccessibility(event)
 
@@ -297,13 +305,17 @@ class Announcer:
             announce(self._area, words)
 
     def close(self) -> None:
-        """Before the view goes: rows first, the list itself is Qt's."""
-        if self._interface is not None and isValid(self._interface):
-            self._interface.forget_all()
+        """The view goes, and Qt deletes its lists, before or after this; their rows go here."""
+        for given in self._given:
+            given.forget_all()
+
+
+_kept: Final[list[TimelineAccessible]] = []
+"""What Qt has: it outlives the view's Python object, which may go before Qt deletes the list."""
 
 
 def _interface_for(name: str, target: object) -> QAccessibleInterface | None:
     """Qt's factory: an interface for what has an announcer, None for everybody else."""
     del name
     announcer = getattr(target, "announcer", None)
-    return announcer.interface() if isinstance(announcer, Announcer) else None
+    return announcer.new_interface() if isinstance(announcer, Announcer) else None

@@ -3,7 +3,7 @@
 import gc
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import QMainWindow
 
@@ -202,6 +202,28 @@ def test_a_reader_that_follows_everything_survives_a_thousand_changes() -> None:
         finally:
             QAccessible.setActive(False)
         held.clear()
+        gc.collect()
+
+    run(scenario)
+
+
+def test_a_reader_that_asks_again_after_a_new_connection_survives_the_end_of_the_view() -> None:
+    """A connected method changes the view's meta-object, at which Qt asks for another interface."""
+    source = MemoryPages(chatter(20))
+
+    async def scenario() -> None:
+        window = QMainWindow()
+        view = TimelineView(lambda: source, names=name_of, now_ms=lambda: NOW, parent=window)
+        window.setCentralWidget(view)
+        view.open(conversation())
+        await settled(view)
+        read = names(view)
+        clock = QTimer(window)
+        clock.timeout.connect(view.clear)
+        assert names(view) == read
+        window.deleteLater()
+        del view, window, clock
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
         gc.collect()
 
     run(scenario)
