@@ -644,6 +644,7 @@ async def test_a_picture_that_was_let_go_comes_only_when_somebody_wants_it(tmp_p
         await bob.until_state(sent, FileState.COMPLETE)
 
 
+@pytest.mark.long
 async def test_a_file_that_is_lost_on_the_disk_is_said_to_be_gone(tmp_path: Path) -> None:
     alice, bob, carol = (FilePerson(name, tmp_path) for name in ("Alice", "Bob", "Carol"))
     async with people(alice, bob, carol) as group:

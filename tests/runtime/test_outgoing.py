@@ -18,6 +18,7 @@ from engine.network.transport import Receipt, Transport
 from engine.network.wrapped import WrappedTransport
 from engine.runtime import conversation_runner
 from engine.runtime.inspection.copies import CopyNotes
+from engine.runtime.inspection.live import Taps
 from engine.runtime.job_queue import JobQueue
 from engine.runtime.outgoing import Outgoing
 from engine.session.inputs import CopiesAccepted
@@ -46,7 +47,7 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
     network = SimpleNamespace(publish=publish)
     notes = CopyNotes(lambda: UnixMs(7))
     context = SimpleNamespace(
-        counters=counters, transport=network, recorder=None, copies=notes, faults=None
+        counters=counters, transport=network, recorder=None, copies=notes, faults=None, taps=Taps()
     )
     jobs = JobQueue(counters)
     outgoing = Outgoing(

@@ -13,7 +13,8 @@ from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import Person, Row, StoreNode, say_in_a_group
 from tests.runtime.test_engine_salvaged import Damaged
 
-MANY = 120
+MANY = 80
+"""More than a block of signed bytes takes."""
 
 
 class Bob(Person):
