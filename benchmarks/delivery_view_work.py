@@ -8,12 +8,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
 from PySide6.QtWidgets import QApplication
 
+from benchmarks.timeline_work import conversation, cpu_ms
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.delivery_views import (
     MOST_IN_PAGE,
@@ -155,26 +156,7 @@ def _conversation() -> ConversationView:
         )
         for number, who in enumerate(_PEOPLE)
     )
-    return ConversationView(
-        conversation_id=GROUP,
-        name="Benchmark",
-        members=members,
-        unread=0,
-        first_unread=None,
-        muted=False,
-        last_message=None,
-        missing=0,
-        waiting_to_send=0,
-        failed=0,
-        created_ms=UnixMs(_START_MS),
-        draft="",
-    )
-
-
-def _cpu_ms(work: Callable[[], object]) -> float:
-    began = time.thread_time()
-    work()
-    return (time.thread_time() - began) * 1_000
+    return conversation(GROUP, members)
 
 
 def _opened() -> tuple[DeliveryPane, Contents]:
@@ -211,15 +193,15 @@ def busy() -> dict[str, list[float]]:
         contents.refusals.show_counters({})
         _turn()
 
-    opening = _cpu_ms(partial(read, pages[0])) + _cpu_ms(partial(count, samples[0]))
+    opening = cpu_ms(partial(read, pages[0])) + cpu_ms(partial(count, samples[0]))
     frames: list[float] = []
     for half, page in enumerate(pages[1:]):
-        frames.append(_cpu_ms(partial(read, page)))
+        frames.append(cpu_ms(partial(read, page)))
         for turn in range(TURNS):
             if turn == TURNS // 2 and half % 2:
-                frames.append(_cpu_ms(partial(count, samples[half // 2 + 1])))
+                frames.append(cpu_ms(partial(count, samples[half // 2 + 1])))
             time.sleep(TURN_SECONDS)  # Timers run meanwhile; what they do is a frame, too.
-            frames.append(_cpu_ms(_turn))
+            frames.append(cpu_ms(_turn))
     pane.close()
     return {"opening": [opening], "frames": [each for each in frames if each >= SHOWN_MS]}
 
@@ -237,15 +219,15 @@ def graph() -> dict[str, list[float]]:
         _turn()
         shown.repaint()
 
-    found = {"first": [_cpu_ms(first)], "pan": [], "pan over all": []}
+    found = {"first": [cpu_ms(first)], "pan": [], "pan over all": []}
 
     def move(columns: float) -> None:
         shown.pan(columns)
         shown.repaint()
 
-    found["pan"] = [_cpu_ms(partial(move, -2.5)) for _ in range(PANS)]
+    found["pan"] = [cpu_ms(partial(move, -2.5)) for _ in range(PANS)]
     shown.zoom(0.001)
-    found["pan over all"] = [_cpu_ms(partial(move, 25)) for _ in range(PANS)]
+    found["pan over all"] = [cpu_ms(partial(move, 25)) for _ in range(PANS)]
     pane.close()
     return found
 

@@ -24,6 +24,7 @@ from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, 
 from engine.core.markup import find_spans
 from engine.events import (
     ConversationView,
+    MemberView,
     MessageKind,
     MessageView,
     QuoteView,
@@ -130,11 +131,13 @@ def _quoting(message: MessageView, quoted: MessageView) -> MessageView:
     return replace(message, quote=quote)
 
 
-def _conversation() -> ConversationView:
+def conversation(
+    conversation_id: ConversationId, members: tuple[MemberView, ...] = ()
+) -> ConversationView:
     return ConversationView(
-        conversation_id=CONVERSATION,
+        conversation_id=conversation_id,
         name="Benchmark",
-        members=(),
+        members=members,
         unread=0,
         first_unread=None,
         muted=False,
@@ -147,7 +150,7 @@ def _conversation() -> ConversationView:
     )
 
 
-def _cpu_ms(work: Callable[[], object]) -> float:
+def cpu_ms(work: Callable[[], object]) -> float:
     began = time.thread_time()
     work()
     return (time.thread_time() - began) * 1_000
@@ -159,7 +162,7 @@ def _scrolled(view: TimelineView) -> list[float]:
         view.viewport().repaint()
 
     steps = [STEP] * STEPS + [-STEP] * STEPS
-    return [_cpu_ms(partial(frame, step)) for step in steps]
+    return [cpu_ms(partial(frame, step)) for step in steps]
 
 
 async def _shown(messages: Sequence[MessageView]) -> TimelineView:
@@ -169,7 +172,7 @@ async def _shown(messages: Sequence[MessageView]) -> TimelineView:
     view.show()
     shown = asyncio.Event()
     view.pageShown.connect(shown.set)
-    view.open(_conversation())
+    view.open(conversation(CONVERSATION))
     await shown.wait()
     view.viewport().repaint()
     return view
@@ -201,11 +204,11 @@ async def measure_discussed() -> dict[str, list[float]]:
 
     reacted = (replace(newest, reactions=_reactions(n)) for n in range(REACTED))
     frames["one of 1 000 reactions to a message arrives"] = [
-        _cpu_ms(partial(change, one)) for one in reacted
+        cpu_ms(partial(change, one)) for one in reacted
     ]
     edited = (_message(LOADED - 1, f"edit {n}") for n in range(EDITED))
     frames["one of 1 000 edits of a message arrives"] = [
-        _cpu_ms(partial(change, one)) for one in edited
+        cpu_ms(partial(change, one)) for one in edited
     ]
     view.close()
     view.deleteLater()
@@ -214,7 +217,7 @@ async def measure_discussed() -> dict[str, list[float]]:
 
 async def measure(text: str) -> dict[str, object]:
     """CPU milliseconds of parsing, unfolding and each frame, folded and unfolded; MiB taken."""
-    parse_ms = _cpu_ms(lambda: find_spans(text))
+    parse_ms = cpu_ms(lambda: find_spans(text))
     large = _message(AROUND + 1, text)
     before = [_message(number, f"message {number} " * (number % 7)) for number in range(1, AROUND)]
     after = [_message(AROUND + 1 + number, "after it") for number in (1, 2, 3)]
@@ -227,7 +230,7 @@ async def measure(text: str) -> dict[str, object]:
         view.canvas.refresh()
         view.viewport().repaint()
 
-    unfold_ms = _cpu_ms(unfold)
+    unfold_ms = cpu_ms(unfold)
     unfolded_ms = _scrolled(view)
     taken = (resident_bytes() - resident) / 2**20
     view.close()

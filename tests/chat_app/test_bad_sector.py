@@ -19,12 +19,10 @@ from engine.core.errors import StorageError, StorageFault
 from engine.persistence.connection import connect
 from engine.persistence.profile_directory import (
     ProfileDirectory,
-    open_profile_directory,
-    write_private_file,
 )
-from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.chat_app.filled_profile import filled_profile
 from tests.persistence.conftest import KEY
-from tests.persistence.damage import PAGE_BYTES, content, fill
+from tests.persistence.damage import PAGE_BYTES, content
 from tests.persistence.store_examples import GROUP
 
 _METHODS = 16  # of sqlite3_vfs, from xOpen to xNextSystemCall
@@ -94,15 +92,7 @@ def bad_sector(path: Path, pages: set[int], patch: pytest.MonkeyPatch) -> Iterat
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProfileDirectory:
     monkeypatch.setenv("CAUSERIE_KEY_FILE", "1")
-    directory = open_profile_directory(tmp_path / "ines")
-    write_private_file(directory.key_file, KEY.hex() + "\n")
-    for _ in range(2):  # The second start copies the list of tables.
-        store = open_store(directory, force_key_file=True).store
-        assert isinstance(store, SqliteProfileStore)
-        if store.profile() is None:
-            fill(store, 100)
-        store.close()
-    return directory
+    return filled_profile(tmp_path / "ines")
 
 
 def root_of(directory: ProfileDirectory, table: str) -> int:

@@ -6,29 +6,19 @@ from pathlib import Path
 import pytest
 
 from chat_app.__main__ import main
-from chat_app.compose import open_store
 from engine.persistence.profile_directory import (
     ProfileDirectory,
-    open_profile_directory,
-    write_private_file,
 )
 from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.chat_app.filled_profile import filled_profile
 from tests.persistence.conftest import KEY
-from tests.persistence.damage import content, copy_files, fill, flip, ruin, say
+from tests.persistence.damage import content, copy_files, flip, ruin, say
 
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CAUSERIE_KEY_FILE", "1")
-    directory = open_profile_directory(tmp_path / "ines")
-    write_private_file(directory.key_file, KEY.hex() + "\n")
-    for _ in range(2):  # The second start copies the list of tables.
-        store = open_store(directory, force_key_file=True).store
-        assert isinstance(store, SqliteProfileStore)
-        if store.profile() is None:
-            fill(store, 100)
-        store.close()
-    return directory.path
+    return filled_profile(tmp_path / "ines").path
 
 
 def salvaged(place: Path) -> int:

@@ -18,11 +18,10 @@ from engine.runtime.inspection.delivery import (
     others_messages,
     read_channel,
 )
-from engine.sim.annotated_trial import HEALING_MS, AnnotatedWorld
+from engine.sim.annotated_trial import AnnotatedWorld
 from engine.sim.network import SimNetwork
 from engine.sim.session_participant import SessionParticipant
-from engine.sim.world import START_MS
-from tests.simulation.test_inspection_truth import Signed, holds, signed_in
+from tests.simulation.bad_time import SignedMessages, holds, somebody, through_a_bad_time
 from ui.delivery.loaded import LoadedMessages
 
 LOOK_EVERY_MS = 20_000
@@ -66,13 +65,12 @@ class Truth:
         self.looked = 0
         self.seen: set[DeliveryMark] = set()
         self.wrong: list[str] = []
-        self._signed: dict[MessageId, Signed] = {}
+        self._signed = SignedMessages(world)
 
     def look(self, network: SimNetwork, random: SeededRandom) -> None:
-        up = [name for name in self.world.people if network.is_up(name)]
-        if not up:
+        person = somebody(self.world, network, random)
+        if person is None:
             return
-        person = self.world.people[up[random.between(0, len(up) - 1)]]
         state = person.session.channel.snapshot()
         page = Reader(person, network.now_ms).page()
         self.wrong += [f"{person.name}: {what}" for what in self._whole(state, page)]
@@ -113,7 +111,7 @@ class Truth:
         yield from self._holder_errors(person, message)
         if message.late_by_ms is not None and message.late_by_ms < 0:
             yield "late before it was due"
-        signed = self._signed_of(message.message_id)
+        signed = self._signed.of(message.message_id)
         if signed is None:
             return
         if message.sender_id not in {signed.sender_id, None}:
@@ -136,16 +134,6 @@ class Truth:
         if message.held_by > message.of:
             yield "more hold it than there are"
 
-    def _signed_of(self, message_id: MessageId) -> Signed | None:
-        if message_id not in self._signed:
-            for person in self.world.people.values():
-                (group,) = person.store.groups()
-                raw = person.store.raw(group.conversation_id, message_id)
-                if raw is not None and person.session.channel.has_logged(message_id):
-                    self._signed[message_id] = signed_in(raw)
-                    break
-        return self._signed.get(message_id)
-
 
 def places(state: ChannelState) -> dict[MessageId, Whereabouts]:
     missing = {
@@ -163,12 +151,7 @@ def test_every_statement_is_what_the_simulator_knows() -> None:
     seed = 7
     world = AnnotatedWorld(seed)
     truth, random = Truth(world), SeededRandom(seed, "who looks")
-    end_ms = world.talk()
-    world.befall(end_ms)
-    for at_ms in range(START_MS, end_ms + 60_000, LOOK_EVERY_MS):
-        world.network.at(UnixMs(at_ms), lambda network: truth.look(network, random))
-    world.network.run_until(UnixMs(end_ms + 60_000))
-    world.network.run_until(UnixMs(end_ms + HEALING_MS), stop=world.all_claims_heard)
+    through_a_bad_time(world, lambda network: truth.look(network, random), LOOK_EVERY_MS)
     for person in world.people.values():
         state, reader = person.session.channel.snapshot(), Reader(person, world.network.now_ms)
         loaded = LoadedMessages()

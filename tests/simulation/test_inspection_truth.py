@@ -11,35 +11,28 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
 import pytest
-from msgspec import Struct
 
-from engine.codec.content import decode_content
-from engine.codec.envelope import decode_signed_part
-from engine.codec.sds import decode_message
 from engine.core.faults import SeededRandom
-from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.vocabulary import ChannelState, MissingState, OutgoingState
 from engine.inspection_views import MessageInspection, Whereabouts
 from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.inspection.reading import LOOKED_AT, read_sds
 from engine.runtime.inspection.views import Looking, channel_inspection
-from engine.sim.annotated_trial import HEALING_MS, NOWHERE, AnnotatedWorld
+from engine.sim.annotated_trial import NOWHERE, AnnotatedWorld
 from engine.sim.network import SimNetwork
 from engine.sim.session_participant import SessionParticipant
-from engine.sim.world import START_MS
+from tests.simulation.bad_time import (
+    Signed,
+    SignedMessages,
+    holds,
+    somebody,
+    through_a_bad_time,
+)
 
 LOOK_EVERY_MS = 7_000
 LOOKED_INTO = 12
 """Messages at each look."""
-
-
-class Signed(Struct, frozen=True):
-    """What the author signed, as the author's own log has it."""
-
-    sender_id: ParticipantId
-    lamport_timestamp: int | None
-    history: tuple[MessageId, ...]
-    author: AuthorSequence
 
 
 def inspect(person: SessionParticipant, message_id: MessageId, now_ms: UnixMs) -> MessageInspection:
@@ -66,13 +59,12 @@ class Truth:
         self.looked = 0
         self.seen: dict[Whereabouts, int] = {}
         self.wrong: list[str] = []
-        self._signed: dict[MessageId, Signed] = {}
+        self._signed = SignedMessages(world)
 
     def look(self, network: SimNetwork, random: SeededRandom) -> None:
-        up = [name for name in self.world.people if network.is_up(name)]
-        if not up:
+        person = somebody(self.world, network, random)
+        if person is None:
             return
-        person = self.world.people[up[random.between(0, len(up) - 1)]]
         state = person.session.channel.snapshot()
         known = [
             *(entry.position.message_id for entry in state.log[-60:]),
@@ -94,7 +86,7 @@ class Truth:
             yield f"it is not {found.whereabouts}"
         yield from self._holders(person, found)
         yield from self._again(state, found)
-        signed = self._signed_of(found.message_id)
+        signed = self._signed.of(found.message_id)
         if signed is not None:
             yield from self._fields(found, signed)
             yield from self._graph(state, found, signed)
@@ -170,36 +162,8 @@ class Truth:
             yield "what of those that wait names it"
 
     def _names(self, one: MessageId, other: MessageId) -> bool:
-        signed = self._signed_of(one)
+        signed = self._signed.of(one)
         return signed is not None and other in signed.history
-
-    def _signed_of(self, message_id: MessageId) -> Signed | None:
-        if message_id not in self._signed:
-            for person in self.world.people.values():
-                (group,) = person.store.groups()
-                raw = person.store.raw(group.conversation_id, message_id)
-                if raw is not None and person.session.channel.has_logged(message_id):
-                    self._signed[message_id] = signed_in(raw)
-                    break
-        return self._signed.get(message_id)
-
-
-def signed_in(raw: bytes) -> Signed:
-    message = decode_message(decode_signed_part(raw).sds_message)
-    return Signed(
-        message.sender_id,
-        message.lamport_timestamp,
-        tuple(entry.message_id for entry in message.causal_history),
-        decode_content(message.content or b"").author,
-    )
-
-
-def holds(person: SessionParticipant, message_id: MessageId) -> bool:
-    """On its disk, whether it is up or not."""
-    (group,) = person.store.groups()
-    inspecting = person.store.inspecting
-    is_logged = inspecting.log_entry(group.conversation_id, message_id) is not None
-    return is_logged or inspecting.incoming(group.conversation_id, message_id) is not None
 
 
 def whereabouts(state: ChannelState, message_id: MessageId) -> Whereabouts:
@@ -217,12 +181,7 @@ def whereabouts(state: ChannelState, message_id: MessageId) -> Whereabouts:
 def looked_into(seed: int) -> Truth:
     world = AnnotatedWorld(seed)
     truth, random = Truth(world), SeededRandom(seed, "who looks")
-    end_ms = world.talk()
-    world.befall(end_ms)
-    for at_ms in range(START_MS, end_ms + 60_000, LOOK_EVERY_MS):
-        world.network.at(UnixMs(at_ms), lambda network: truth.look(network, random))
-    world.network.run_until(UnixMs(end_ms + 60_000))
-    world.network.run_until(UnixMs(end_ms + HEALING_MS), stop=world.all_claims_heard)
+    through_a_bad_time(world, lambda network: truth.look(network, random), LOOK_EVERY_MS)
     for _ in range(len(world.people)):
         truth.look(world.network, random)
     return truth

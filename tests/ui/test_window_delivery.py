@@ -215,23 +215,36 @@ def test_it_is_read_regularly_since_members_claim_without_an_event_unless_it_is_
     async def scenario() -> None:
         async with looking() as (it, engine, _group):
             flows = it.window.delivery
-            assert not flows.regularly.isActive()
+            assert not flows.refresh.regularly.isActive()
             await opened(it)
-            assert flows.regularly.isActive()
+            assert flows.refresh.regularly.isActive()
             read = engine.inspected.pages_read
             before, shown = len(read), heard(flows.shown)
-            flows.regularly.timeout.emit()
+            flows.refresh.regularly.timeout.emit()
             await shown
             assert len(read) > before
             assert flows.page is not None
-            flows.page.paused.emit(True)
-            await turn()
-            before = len(read)
-            flows.regularly.timeout.emit()
-            await turn()
-            assert len(read) == before
+            flows.page.graph_card.pause.click()
+            assert not flows.refresh.regularly.isActive()
             it.window.pane.header.views.choose(0)
-            assert not flows.regularly.isActive()
+            assert not flows.refresh.regularly.isActive()
+
+    played(scenario)
+
+
+def test_a_view_that_was_closed_while_it_was_paused_goes_on_when_it_is_opened_again() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, group):
+            card = await card_of(it)
+            card.pause.click()
+            it.window.pane.header.views.choose(0)
+            await opened(it)
+            shown = heard(it.window.delivery.shown)
+            before = len(engine.inspected.pages_read)
+            engine.receive(group, "Maya", "more", minute=1)
+            await shown
+            assert len(engine.inspected.pages_read) > before
+            assert it.window.delivery.refresh.regularly.isActive()
 
     played(scenario)
 

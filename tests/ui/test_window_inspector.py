@@ -119,7 +119,7 @@ def test_of_a_member_without_a_sign_it_says_when_it_was_last_heard() -> None:
             assert "not heard since" not in words(panel), "of Jonas a filter is known"
             engine.network_view = a_network(person("Tomas", None))
             shown = heard(it.window.inspector.shown)
-            it.window.inspector.regularly.timeout.emit()
+            it.window.inspector.refresh.regularly.timeout.emit()
             await shown
             assert "not heard since the start" in words(panel)
 
@@ -129,15 +129,15 @@ def test_of_a_member_without_a_sign_it_says_when_it_was_last_heard() -> None:
 def test_it_is_read_regularly_while_it_is_open_since_claims_come_without_an_event() -> None:
     async def scenario() -> None:
         async with looking() as (it, engine, _group, own):
-            assert not it.window.inspector.regularly.isActive()
+            assert not it.window.inspector.refresh.regularly.isActive()
             await opened(it)
-            assert it.window.inspector.regularly.isActive()
+            assert it.window.inspector.refresh.regularly.isActive()
             shown = heard(it.window.inspector.shown)
-            it.window.inspector.regularly.timeout.emit()
+            it.window.inspector.refresh.regularly.timeout.emit()
             await shown
             assert engine.inspected.asked == [own.message_id] * 2
             it.window.inspector.close()
-            assert not it.window.inspector.regularly.isActive()
+            assert not it.window.inspector.refresh.regularly.isActive()
 
     played(scenario)
 

@@ -11,6 +11,7 @@ from engine.live_views import LiveSample
 from tests.ui.driving import Stage, heard, pair_stage, turn, until
 from tests.ui.driving import play as played
 from tests.ui.scripted_inspection import SENT_MS
+from tests.ui.seeing import seen_words
 from tests.ui.test_window_delivery import looking, opened
 from ui.window.live_flows import Contents
 
@@ -136,6 +137,23 @@ def test_a_table_takes_the_place_of_the_pictures_and_files_are_written(
             shown.live.buttons.export_wanted.emit("csv")
             await saved
             assert place.read_bytes().startswith(b"\xef\xbb\xbffrom_ms")
+
+            graph = tmp_path / "graph.png"
+            monkeypatch.setattr(QFileDialog, "open", lambda dialog: answer(dialog, graph))
+            saved = heard(it.window.delivery.live.saved)
+            page = it.window.delivery.page
+            assert page is not None
+            picture, _drawing, _table = page.graph_card.export.menu().actions()
+            picture.trigger()
+            await saved
+            assert graph.read_bytes().startswith(b"\x89PNG")
+
+            graph.unlink()
+            graph.mkdir()
+            picture.trigger()
+            await until(
+                lambda: any("cannot be written" in w for w in seen_words(it.window.notices))
+            )
 
     played(scenario)
 

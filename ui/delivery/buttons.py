@@ -1,6 +1,6 @@
 """The buttons of a card: show the same as a table, and export it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import partial
 
 from PySide6.QtCore import Signal
@@ -19,17 +19,13 @@ class Buttons(QWidget):
     export_wanted = Signal(str)
     """"png", "svg" or "csv"."""
 
-    def __init__(self, kinds: Sequence[str] = ("png", "svg", "csv")) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.table = Button(tr("Show as table"), kind="ghost", size="small")
         self.table.setCheckable(True)
         self.table.toggled.connect(self._toggled)
         self.export = Button(tr("Export…"), kind="ghost", size="small")
-        menu = Menu(self)
-        for kind in kinds:
-            action = menu.addAction(kind.upper())
-            action.triggered.connect(partial(self._export, kind))
-        self.export.setMenu(menu)
+        self.export.setMenu(export_menu(self, self.export_wanted.emit))
         row = WrappingRow()
         self.setLayout(row)
         row.addWidget(self.table)
@@ -39,5 +35,19 @@ class Buttons(QWidget):
         self.table.rename(tr("Show as picture") if on else tr("Show as table"))
         self.table_wanted.emit(on)
 
-    def _export(self, kind: str, _checked: bool = False) -> None:
-        self.export_wanted.emit(kind)
+
+def export_menu(parent: QWidget, export: Callable[[str], None]) -> Menu:
+    """``export``: "png", "svg" or "csv"."""
+
+    def chosen(kind: str, _checked: bool = False) -> None:
+        export(kind)
+
+    menu = Menu(parent)
+    menu.setAccessibleName(tr("Export…"))
+    for words, kind in (
+        (tr("Picture (PNG)…"), "png"),
+        (tr("Drawing (SVG)…"), "svg"),
+        (tr("Table (CSV)…"), "csv"),
+    ):
+        menu.addAction(words).triggered.connect(partial(chosen, kind))
+    return menu

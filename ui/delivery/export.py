@@ -8,7 +8,6 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QRectF, QSizeF
@@ -71,11 +70,6 @@ def csv_of(headings: Sequence[str], rows: Iterable[Sequence[str | int | None]]) 
     writer.writerow(map(_cell, headings))
     writer.writerows(map(_cell, row) for row in rows)
     return out.getvalue().encode("utf-8-sig", "replace")
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Raises OSError."""
-    path.write_bytes(data)
 
 
 def _cell(value: str | int | None) -> str | int:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
@@ -12,7 +11,8 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QWidget
 from engine.core.ids import MessageId, ParticipantId
 from engine.delivery_views import DeliveryMark, DeliveryMessage
 from engine.events import ConversationView
-from ui.controls import Button, IconButton, Text
+from ui.controls import Button, Text
+from ui.delivery.buttons import export_menu
 from ui.delivery.card import DeliveryCard
 from ui.delivery.export import png_of, svg_of
 from ui.delivery.graph import CausalGraphView
@@ -21,7 +21,6 @@ from ui.delivery.loaded import MOST_LOADED, LoadedMessages
 from ui.delivery.painting import draw_mark
 from ui.delivery.table import FigureTable, MadeRows
 from ui.delivery.wrapping import WrappingRow
-from ui.menu import Menu
 from ui.regional import grouped
 from ui.segments import Segments
 from ui.speaking import announce
@@ -86,7 +85,8 @@ class GraphCard(DeliveryCard):
     older_wanted = Signal()
     range_chosen = Signal()
     paused = Signal(bool)
-    save_requested = Signal(str)
+    export_ready = Signal(str, bytes)
+    """``kind`` ("png", "svg" or "csv") and what the file shall hold."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(tr("Causal order"))
@@ -109,8 +109,8 @@ class GraphCard(DeliveryCard):
         self.as_table = Button(tr("Show as table"), kind="ghost", size="small")
         self.as_table.setCheckable(True)
         self.as_table.toggled.connect(self._show_table)
-        self.save = IconButton("data", tr("Save as"), side=30)
-        self.save.setMenu(self._save_menu())
+        self.export = Button(tr("Export…"), kind="ghost", size="small")
+        self.export.setMenu(export_menu(self, self._export))
         for chosen in (self.graph.chosen, self.table.message_chosen):
             chosen.connect(self.message_chosen)
         self.graph.older_wanted.connect(self.older_wanted)
@@ -119,7 +119,7 @@ class GraphCard(DeliveryCard):
         self._second.setContentsMargins(0, 0, 0, 0)
         self.head.addWidget(self.legend)
         buttons = WrappingRow()
-        for widget in (self.ranges, self.pause, self.as_table, self.save):
+        for widget in (self.ranges, self.pause, self.as_table, self.export):
             buttons.addWidget(widget)
         self._buttons = buttons
         self.head.addLayout(buttons, 1)
@@ -128,20 +128,8 @@ class GraphCard(DeliveryCard):
         self.body.addWidget(self.graph)
         self.body.addWidget(self.table)
 
-    def _save_menu(self) -> Menu:
-        menu = Menu(self)
-        menu.setAccessibleName(tr("Save as"))
-        for words, kind in (
-            (tr("Picture (PNG)…"), "png"),
-            (tr("Drawing (SVG)…"), "svg"),
-            (tr("Table (CSV)…"), "csv"),
-        ):
-            action = menu.addAction(words)
-            action.triggered.connect(partial(self._save, kind))
-        return menu
-
-    def _save(self, kind: str, _checked: bool = False) -> None:
-        self.save_requested.emit(kind)
+    def _export(self, kind: str) -> None:
+        self.export_ready.emit(kind, self.as_file(kind))
 
     def _pause(self, is_paused: bool) -> None:
         self.pause.rename(tr("Go on") if is_paused else tr("Pause"))

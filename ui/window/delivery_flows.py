@@ -6,38 +6,27 @@ parts are read as one looks at them.  Members say that they hold a message witho
 is read every few seconds as well.  Pause keeps what is shown; on the way back all is read anew.
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QApplication
 
 from engine.api import ChatEngine
-from engine.core.errors import CommandError, StorageError, StorageFault
-from engine.core.ids import ConversationId
-from engine.events import (
-    ConversationChanged,
-    GapUpdated,
-    MessageAdded,
-    MessageChanged,
-    MessageRemoved,
-    TimelineChanged,
-)
+from engine.core.errors import CommandError
+from engine.events import ConversationChanged
 from ui.bridge import EngineBridge
-from ui.delivery.export import write_file
 from ui.delivery.loaded import LoadedMessages
 from ui.delivery.page import DeliveryPane
-from ui.file_choice import chosen_path
-from ui.foreign_text import one_line
-from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.live_flows import LiveFlows
 from ui.window.pane import ConversationPane
+from ui.window.refresh import Refresh
 
-AGAIN_MS = 500
-EVERY_MS = 5_000
+if TYPE_CHECKING:
+    from engine.core.ids import ConversationId
 
 
 class DeliveryFlows(QObject):
@@ -68,17 +57,8 @@ class DeliveryFlows(QObject):
         self._is_wished = False
         self._is_paused = False
         self._is_reading = False
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(AGAIN_MS)
-        self._soon.timeout.connect(self._read)
-        self.regularly = QTimer(self)
-        self.regularly.setInterval(EVERY_MS)
-        self.regularly.timeout.connect(self._read_regularly)
-        bridge.message_added.connect(self._heard_message)
-        bridge.message_changed.connect(self._heard_message)
-        for signal in (bridge.message_removed, bridge.timeline_changed, bridge.gap_updated):
-            signal.connect(self._heard)
+        self.refresh = Refresh(self, bridge)
+        self.refresh.due.connect(self._read)
         bridge.conversation_changed.connect(self._conversation_changed)
         pane.header.delivery_wished.connect(self._wish)
         pane.opened.connect(self._look_anew)
@@ -105,8 +85,7 @@ class DeliveryFlows(QObject):
     def _look_anew(self) -> None:
         """The view was opened or closed, or it is another conversation's from now on."""
         conversation = self._pane.conversation
-        self._soon.stop()
-        self.regularly.stop()
+        self.refresh.stop()
         self.loaded = LoadedMessages()
         self._of = None
         if conversation is None or not self._is_wished:
@@ -117,71 +96,34 @@ class DeliveryFlows(QObject):
         self._of = conversation.conversation_id
         if self.page is None:
             self.page = DeliveryPane(self._now)
+            self._is_paused = False
             self.page.message_chosen.connect(self.inspect_requested)
             self.page.older_wanted.connect(self._read_older)
             self.page.paused.connect(self._pause)
-            self.page.graph_card.save_requested.connect(self._save)
             self._pane.show_instead(self.page)
             self.page_made.emit(self.page)
         self.page.show_conversation(conversation)
-        self.regularly.start()
+        if not self._is_paused:
+            self.refresh.watch(self._of)
         self._read()
 
     def _pause(self, is_paused: bool) -> None:
         self._is_paused = is_paused
         if is_paused:
-            self._soon.stop()
-        else:
+            self.refresh.stop()
+        elif self._of is not None:
+            self.refresh.watch(self._of)
             self._read()
 
-    def _save(self, kind: str) -> None:
-        """``kind``: the ending of the file's name."""
-        if self.page is None:
-            return
-        card = self.page.graph_card
-
-        async def work() -> None:
-            dialog = QFileDialog(self._pane.window(), tr("Save as"))
-            dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-            dialog.setDefaultSuffix(kind)
-            dialog.setNameFilter(f"*.{kind}")
-            dialog.selectFile(f"delivery.{kind}")
-            data = card.as_file(kind)
-            path = await chosen_path(dialog)
-            if path is None:
-                return
-            try:
-                await asyncio.to_thread(write_file, path, data)
-            except OSError as error:
-                reason = error.strerror or type(error).__name__
-                raise StorageError("save", StorageFault.FILE_NOT_WRITTEN, reason) from error
-            announce(self._pane, tr("Saved as {name}").format(name=one_line(path.name, 80)))
-
-        self._tasks.spawn(work, purpose=tr("save the file"), retry=False)
-
     # --- events -----------------------------------------------------------------------------------
-
-    def _heard_message(self, event: MessageAdded | MessageChanged) -> None:
-        self._heard_of(event.message.conversation_id)
-
-    def _heard(self, event: MessageRemoved | TimelineChanged | GapUpdated) -> None:
-        self._heard_of(event.conversation_id)
 
     def _conversation_changed(self, event: ConversationChanged) -> None:
         conversation = event.conversation
         if self.page is not None and self._of == conversation.conversation_id:
             self.page.show_conversation(conversation)
-            self._heard_of(conversation.conversation_id)
-
-    def _heard_of(self, conversation_id: ConversationId) -> None:
-        if self._of == conversation_id and not self._is_paused and not self._soon.isActive():
-            self._soon.start()
+            self.refresh.soon(conversation.conversation_id)
 
     # --- reading ----------------------------------------------------------------------------------
-
-    def _read_regularly(self) -> None:
-        if not self._is_paused:
-            self._read()
 
     def _read(self) -> None:
         of = self._of

@@ -9,7 +9,7 @@ is read every few seconds as well.
 from collections.abc import Callable
 from datetime import datetime
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.api import ChatEngine
@@ -17,11 +17,6 @@ from engine.core.errors import CommandError
 from engine.core.ids import ConversationId, MessageId
 from engine.events import (
     ConversationRemoved,
-    GapUpdated,
-    MessageAdded,
-    MessageChanged,
-    MessageRemoved,
-    TimelineChanged,
 )
 from engine.inspection_views import LinkView
 from ui.bridge import EngineBridge
@@ -30,10 +25,8 @@ from ui.side.dock import Dock
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.pane import ConversationPane
+from ui.window.refresh import Refresh
 from ui.window.side_flows import SideFlows
-
-AGAIN_MS = 500
-EVERY_MS = 5_000
 
 
 class InspectorFlows(QObject):
@@ -63,17 +56,8 @@ class InspectorFlows(QObject):
         self._now = now
         self._about: tuple[ConversationId, MessageId] | None = None
         self._before: QWidget | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(AGAIN_MS)
-        self._soon.timeout.connect(self._read)
-        self.regularly = QTimer(self)
-        self.regularly.setInterval(EVERY_MS)
-        self.regularly.timeout.connect(self._read)
-        bridge.message_added.connect(self._heard_message)
-        bridge.message_changed.connect(self._heard_message)
-        for signal in (bridge.message_removed, bridge.timeline_changed, bridge.gap_updated):
-            signal.connect(self._heard)
+        self.refresh = Refresh(self, bridge)
+        self.refresh.due.connect(self._read)
         bridge.conversation_removed.connect(self._conversation_removed)
         pane.timeline.inspectRequested.connect(self.show_message)
         pane.header.beads.message_chosen.connect(self.show_message)
@@ -118,7 +102,6 @@ class InspectorFlows(QObject):
         panel.link_chosen.connect(self._follow_link)
         panel.go_requested.connect(self._go)
         self._dock.show_side(panel)
-        self.regularly.start()
         panel.take_focus()
 
     def close(self) -> None:
@@ -140,8 +123,7 @@ class InspectorFlows(QObject):
 
     def _leave(self) -> None:
         self._about = None
-        self._soon.stop()
-        self.regularly.stop()
+        self.refresh.stop()
 
     # --- following --------------------------------------------------------------------------------
 
@@ -170,16 +152,6 @@ class InspectorFlows(QObject):
 
     # --- events -----------------------------------------------------------------------------------
 
-    def _heard_message(self, event: MessageAdded | MessageChanged) -> None:
-        self._heard_of(event.message.conversation_id)
-
-    def _heard(self, event: MessageRemoved | TimelineChanged | GapUpdated) -> None:
-        self._heard_of(event.conversation_id)
-
-    def _heard_of(self, conversation_id: ConversationId) -> None:
-        if self._about and self._about[0] == conversation_id and not self._soon.isActive():
-            self._soon.start()
-
     def _conversation_removed(self, event: ConversationRemoved) -> None:
         if self._about and self._about[0] == event.conversation_id:
             self.close()
@@ -189,7 +161,7 @@ class InspectorFlows(QObject):
         if self.panel is None:
             self._leave()
         elif about is not None:
-            self._soon.stop()
+            self.refresh.watch(about[0])
 
             async def work() -> None:
                 await self._show(*about)

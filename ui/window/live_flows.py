@@ -2,7 +2,7 @@
 
 Once a second, while the view is open and not paused, the engine says what passed; what it said is
 kept for twenty minutes, as long as the view stays on one conversation.  When the view closes, the
-engine stops counting.
+engine stops counting.  What any card exports is written to a file here.
 """
 
 import asyncio
@@ -27,6 +27,8 @@ from ui.delivery.page import DeliveryPane
 from ui.delivery.series import LiveHistory
 from ui.delivery.words_content import RecordsContent, RefusalsContent
 from ui.file_choice import chosen_path
+from ui.foreign_text import one_line
+from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -64,6 +66,7 @@ class LiveFlows(QObject):
         self.page, self.contents = page, Contents(page)
         self._is_paused = False
         page.loaded_changed.connect(self._show_loaded)
+        page.graph_card.export_ready.connect(self._save_graph)
         page.paused.connect(self._pause)
         self.contents.holders.message_chosen.connect(page.message_chosen)
         self.contents.holders.export_ready.connect(self._save_holders)
@@ -140,6 +143,9 @@ class LiveFlows(QObject):
 
     # --- exports ----------------------------------------------------------------------------------
 
+    def _save_graph(self, kind: str, data: bytes) -> None:
+        self._save(tr("Causal order"), kind, data)
+
     def _save_holders(self, kind: str, data: bytes) -> None:
         self._save(tr("Who holds what"), kind, data)
 
@@ -160,6 +166,7 @@ class LiveFlows(QObject):
             except OSError as error:
                 reason = os.strerror(error.errno or errno.EIO)
                 raise StorageError("export", StorageFault.FILE_NOT_WRITTEN, reason) from error
+            announce(self._window, tr("Saved as {name}").format(name=one_line(path.name, 80)))
             self.saved.emit()
 
         self._tasks.spawn(work, purpose=tr("export the figures"), retry=False)
