@@ -10,15 +10,20 @@ import sys
 
 
 def say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{_harmless(text)}\n")
     sys.stdout.flush()
 
 
 def complain(text: str) -> None:
-    sys.stderr.write(f"causerie-pipeline: {text}\n")
+    sys.stderr.write(f"causerie-pipeline: {_harmless(text)}\n")
 
 
 def tell(text: str) -> None:
     """How far something is that takes long."""
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{_harmless(text)}\n")
     sys.stderr.flush()
+
+
+def _harmless(text: str) -> str:
+    """Ids and file names are other people's: none may move the cursor or change colours."""
+    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)

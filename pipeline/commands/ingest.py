@@ -1,7 +1,7 @@
 """``ingest``: read what is new into bronze and silver tables; without new input nothing changes."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +31,13 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     return 3 if prepared.quarantined else 0
 
 
-def read(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> "Prepared | None":
+def read(
+    spark: "SparkSession",
+    inputs: Sequence[Path],
+    out: Path,
+    *,
+    say: Callable[[str], None] = say,
+) -> "Prepared | None":
     """Ingest, and say what came of it; None if there is nothing to work with."""
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark

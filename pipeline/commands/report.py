@@ -4,11 +4,10 @@ import argparse
 import csv
 import secrets
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pipeline.commands import complain, ingest, say
+from pipeline.commands import complain, ingest, outcome, say
 from pipeline.commands.notices import notices
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", nargs=2, type=Path, metavar=("A", "B"), help="two inputs against each other"
     )
+    outcome.add_arguments(parser)
 
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
@@ -37,10 +37,10 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     if not arguments.inputs:
         complain("report: name the logs, or --compare A B")
         return 2
-    return _report(spark, arguments.inputs, out)
+    return _report(spark, arguments, out)
 
 
-def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
+def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> int:
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
@@ -51,29 +51,29 @@ def _report(spark: "SparkSession", inputs: Sequence[Path], out: Path) -> int:
     )
 
     lake = Lake(out)
-    prepared = ingest.read(spark, inputs, out)
+    prepared = ingest.read(spark, arguments.inputs, out, say=outcome.speaker(arguments))
     if prepared is None:
-        return 2
-    judged = audit(spark, lake.audited(), key=secrets.randbits(64))
-    verdicts, witnesses = judged.verdicts.persist(), judged.witnesses
-    told = notices(spark, lake, verdicts)
-    for line in told:
-        complain(line)
-    tables = write_tables(spark, _silver(spark, lake), out / TABLES)
-    content = content_of(
-        tables,
-        verdicts,
-        witnesses,
-        lake.silver(spark, "quarantine"),
-        now_ms=time.time_ns() // 1_000_000,
-        notes=told,
+        return outcome.nothing(arguments, NAME)
+    judged = audit(
+        spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
-    write_page(content, out / "report.html")
-    verdicts.unpersist()
-    say(f"{content.headline}: {out / 'report.html'}")
-    if content.diverging:
-        return 1
-    return 3 if prepared.quarantined or told else 0
+    verdicts = {"verdicts": judged.verdicts, "witnesses": judged.witnesses}
+    tables = write_tables(spark, _silver(spark, lake), out / TABLES, verdicts)
+    found = outcome.summarised(
+        NAME,
+        spark,
+        lake,
+        prepared,
+        verdicts=tables["verdicts"],
+        witnesses=tables["witnesses"],
+        notices=notices(spark, lake, tables["verdicts"]),
+    )
+    content = content_of(
+        tables, found, lake.silver(spark, "quarantine"), now_ms=time.time_ns() // 1_000_000
+    )
+    path = out / "report.html"
+    write_page(content, path)
+    return outcome.hand_out(found, arguments, page=path)
 
 
 def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:

@@ -18,31 +18,38 @@ from pyspark.sql import functions as F
 from pipeline.metrics.compute import Silver, metrics
 from pipeline.metrics.figures import ALL
 from pipeline.report.compare import FEW_BLOCKS, Difference, Sample
-from pipeline.report.content import Content, Row, audited, curves, grouped
+from pipeline.report.content import Content, Row, curves, grouped
 from pipeline.report.live import write_whole
 from pipeline.report.page import ms_text, page, share_text
+from pipeline.summary import Summary
 
 TABLES: Final = "tables"
 MOST_REFUSED: Final = 50
 MOST_CLOCKS: Final = 50
 
 
-def write_tables(spark: SparkSession, silver: Silver, place: Path) -> dict[str, DataFrame]:
-    """Below ``place``, whole or not at all; what is read again from there."""
+def write_tables(
+    spark: SparkSession, silver: Silver, place: Path, more: Mapping[str, DataFrame] | None = None
+) -> dict[str, DataFrame]:
+    """Figures and ``more`` below ``place``, whole or not at all; what is read again from there."""
     waiting = place.with_name(f".{place.name}")
     shutil.rmtree(waiting, ignore_errors=True)
     found = metrics(silver)
+    tables = {**found.tables, **(more or {})}
     try:
-        for name, table in found.tables.items():
+        for name, table in tables.items():
             table.coalesce(1).write.parquet(str(waiting / name))
     finally:
         found.release()
-    for name in found.tables:
-        table = spark.read.parquet(str(waiting / name))
-        write_csv(table, waiting / f"{name}.csv")
+    for name, table in tables.items():
+        written = spark.read.schema(table.schema).parquet(str(waiting / name))
+        write_csv(written, waiting / f"{name}.csv")
     shutil.rmtree(place, ignore_errors=True)
     waiting.rename(place)
-    return {name: spark.read.parquet(str(place / name)) for name in found.tables}
+    return {
+        name: spark.read.schema(table.schema).parquet(str(place / name))
+        for name, table in tables.items()
+    }
 
 
 def write_csv(table: DataFrame, path: Path) -> None:
@@ -53,31 +60,21 @@ def write_csv(table: DataFrame, path: Path) -> None:
         out.writerows(tuple(row) for row in table.orderBy(*table.columns[:4]).toLocalIterator())
 
 
-def content_of(  # noqa: PLR0913 - three tables and two settings of a page
-    tables: Mapping[str, DataFrame],
-    verdicts: DataFrame,
-    witnesses: DataFrame,
-    refused: DataFrame,
-    *,
-    now_ms: int,
-    notes: Sequence[str] = (),
+def content_of(
+    tables: Mapping[str, DataFrame], summary: Summary, refused: DataFrame, *, now_ms: int
 ) -> Content:
-    counts, diverging, first = audited(verdicts, witnesses)
     clocks = tables["clock"].where("corrected").orderBy(F.desc(F.abs("offset_ms")), "sender")
     unread = refused.groupBy("table", "file", "reason").agg(F.sum("rows").alias("rows"))
     when = datetime.fromtimestamp(now_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
-    logs = sum(counts.values())
+    logs = summary.total
     return Content(
         title="Delivery report",
         made=f"{logs} log{'' if logs == 1 else 's'} of participants in channels, {when}",
-        verdicts=counts,
-        diverging=diverging,
-        witnesses=first,
+        summary=summary,
         groups=grouped(tables),
         curves=curves(tables["histogram"]),
         false_acks=_rows(tables["false_acks"].orderBy("ack_source", "filters")),
         clocks=_rows(clocks.limit(MOST_CLOCKS)),
-        notes=tuple(notes),
         quarantine=_rows(unread.orderBy(F.desc("rows"), "file").limit(MOST_REFUSED)),
     )
 

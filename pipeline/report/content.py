@@ -6,21 +6,19 @@ at and tested without Spark.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipeline.metrics.figures import ALL, NEVER_BUCKET, bucket_end_ms
+from pipeline.summary import IDENTICAL, Summary, headline
 
 Row: TypeAlias = Mapping[str, object]
 WORST: Final = 20
 MOST_HOURS: Final = 31 * 24
 MOST_LINES: Final = 6
-MOST_WITNESSES: Final = 60
-IDENTICAL: Final = "identical"
-UNKNOWN: Final = "unknown"
 GROUPED: Final = ("delivery", "acks", "held_by_all", "trailing", "cost", "recovery")
 
 
@@ -37,25 +35,19 @@ class Curve:
 class Content:
     title: str
     made: str
-    verdicts: Mapping[str, int]
-    """Logs by verdict."""
-    diverging: Sequence[Row]
-    witnesses: Sequence[Row]
+    summary: Summary
     groups: Mapping[str, Mapping[str, Sequence[Row]]]
     """Table → dimension → rows."""
     curves: Sequence[Curve]
     false_acks: Sequence[Row]
     clocks: Sequence[Row]
     quarantine: Sequence[Row] = ()
-    notes: Sequence[str] = field(default_factory=tuple)
-
-    @property
-    def logs(self) -> int:
-        return sum(self.verdicts.values())
 
     @property
     def is_same(self) -> bool:
-        return self.logs > 0 and self.verdicts.get(IDENTICAL, 0) == self.logs
+        """Of all logs, by what was observed."""
+        counts = self.summary.counts
+        return self.summary.total > 0 and counts.get(IDENTICAL, 0) == self.summary.total
 
     def total(self, table: str) -> Row:
         rows = self.groups.get(table, {}).get(ALL, ())
@@ -63,17 +55,7 @@ class Content:
 
     @property
     def headline(self) -> str:
-        if not self.logs:
-            return "No log could be judged"
-        if self.is_same:
-            return f"All {self.logs} logs hold the same conversations, in the same order"
-        other = self.logs - self.verdicts.get(IDENTICAL, 0) - self.verdicts.get(UNKNOWN, 0)
-        if not other:
-            return (
-                f"{self.verdicts[UNKNOWN]} of {self.logs} logs cannot be judged, the others agree"
-            )
-        differ = "logs differs" if other == 1 else "logs differ"
-        return f"{other} of {self.logs} {differ} from the canonical conversation"
+        return headline(self.summary.counts)
 
 
 def grouped(tables: Mapping[str, DataFrame]) -> dict[str, dict[str, list[Row]]]:
@@ -141,31 +123,3 @@ def _cumulative(buckets: list[tuple[int, int]]) -> list[tuple[float, float]]:
             so_far += pairs
             points.append((round(bucket_end_ms(bucket), 1), so_far / total))
     return points
-
-
-def audited(
-    verdicts: DataFrame, witnesses: DataFrame
-) -> tuple[dict[str, int], list[Row], list[Row]]:
-    """Logs by verdict, the worst that differ, and their first witnesses."""
-    counts = {row[0]: row[1] for row in verdicts.groupBy("verdict").count().collect()}
-    differing = verdicts.where(~F.col("verdict").isin(IDENTICAL, UNKNOWN))
-    worst = differing.orderBy(
-        F.desc(F.col("missing") + F.col("extra") + F.col("reordered") + F.col("causal")),
-        "channel",
-        "participant",
-    ).limit(WORST)
-    rows: list[Row] = [row.asDict() for row in worst.collect()]
-    shown = [(row["channel"], row["participant"]) for row in rows]
-    if not shown:
-        return counts, [], []
-    spark = verdicts.sparkSession
-    keys = spark.createDataFrame(shown, "channel string, participant string")
-    nth = F.expr("row_number() OVER (PARTITION BY channel, participant ORDER BY place, lamport)")
-    few = (
-        witnesses.join(F.broadcast(keys), ["channel", "participant"])
-        .withColumn("_nth", nth)
-        .where(F.col("_nth") <= max(3, MOST_WITNESSES // len(shown)))
-        .orderBy("channel", "participant", "_nth")
-        .drop("_nth")
-    )
-    return counts, rows, [row.asDict() for row in few.collect()]

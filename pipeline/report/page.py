@@ -16,6 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from engine.core.message_link import message_link
 from pipeline.metrics.figures import ALL
 from pipeline.report.content import Content, Curve, Row
+from pipeline.summary import tried_lines
+from pipeline.witness import Story, Witness, happened, origin, times_of, why
 
 NOTHING: Final = "\u2013"
 _PURPOSES: Final = ("first", "again", "repair", "sync", "ephemeral")
@@ -70,6 +72,8 @@ def _environment() -> Environment:
     environment.filters["bytes"] = bytes_text
     environment.filters["anchor"] = anchor
     environment.filters["message_link"] = message_link
+    environment.globals["told"] = told
+    environment.globals["tried_lines"] = tried_lines
     return environment
 
 
@@ -115,8 +119,14 @@ def bytes_text(value: object) -> str:
     return f"{value:.0f} B"
 
 
-def anchor(row: Row) -> str:
-    return f"log-{row['channel']}-{row['participant']}"
+def anchor(log: Story) -> str:
+    return f"log-{log.channel}-{log.participant}"
+
+
+def told(witness: Witness) -> Sequence[str]:
+    """Who wrote it and holds it, what the log itself says, and what is wrong."""
+    times = times_of(witness)
+    return origin(witness, times), happened(witness, times), why(witness, times)
 
 
 # --- plots ----------------------------------------------------------------------------------------

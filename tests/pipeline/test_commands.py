@@ -1,5 +1,6 @@
 """The commands as a tester runs them: logs in, words and an exit code out."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -50,10 +51,15 @@ def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
         ((taken,),) = log.execute(row).fetchall()
         log.execute("DELETE FROM log_snapshot WHERE message_id = ?", (taken,))
     log.close()
-    done = run("audit", logs, "--out", tmp_path / "other lake", "--master", "local[2]")
+    out, junit = tmp_path / "other lake", tmp_path / "ci" / "audit.xml"
+    done = run("audit", logs, "--out", out, "--master", "local[2]", "--json", "--junit", junit)
     assert done.returncode == 1, done.stderr
-    assert f"{MEMBERS - 1} agree, 1 differ" in done.stdout
-    assert f"missing: {taken}" in done.stdout
+    told = json.loads(done.stdout)
+    assert told["verdicts"] == {"identical": MEMBERS - 1, "missing": 1}
+    ((witness,),) = (log["witnesses"] for log in told["differing"])
+    assert witness["message_id"] == taken
+    assert "it was there and is gone" in witness["why"]
+    assert 'failures="1"' in junit.read_text(encoding="utf-8")
 
 
 def test_what_is_wrong_is_said_in_a_line() -> None:

@@ -26,19 +26,51 @@ from pipeline.report.compare import Sample, compare
 from pipeline.report.content import Content
 from pipeline.report.page import bytes_text, ms_text, page, share_text
 from pipeline.simulate.case import Case
+from pipeline.summary import Summary, Tried
+from pipeline.witness import Story, Witness
 from tests.pipeline.recorded_group import RecordedGroup
 
-VERDICT = (
-    "channel string, participant string, verdict string, expected bigint, held bigint,"
-    " missing bigint, extra bigint, reordered bigint, causal bigint, first_place bigint"
-)
-WITNESS = (
-    "channel string, participant string, kind string, place bigint, position bigint,"
-    " lamport bigint, mid bigint, message_id string, expected_position bigint,"
-    " parent_message_id string"
-)
 MESSAGE = "ab" * 32
 REFUSED = "table string, file string, reason string, log_id string, seq bigint, rows bigint"
+SUMMARY = Summary(
+    command="report",
+    exit_code=1,
+    counts={"missing": 1, "identical": 1},
+    stories=[
+        Story(
+            channel="c1",
+            participant="<script>",
+            verdict="missing",
+            counts={"expected": 12, "held": 11, "missing": 1},
+            witnesses=[
+                Witness(
+                    channel="c1",
+                    participant="<script>",
+                    kind=kind,
+                    message_id=message_id,
+                    mid=n,
+                    parent_message_id=parent,
+                    sender="<i>",
+                    holders=["<u>"],
+                    holding=1,
+                )
+                for n, (kind, message_id, parent) in enumerate(
+                    [
+                        ("missing", "</script><b>", ""),
+                        ("causal", MESSAGE, "causerie:join/x"),
+                    ]
+                )
+            ],
+            total=40,
+        )
+    ],
+    tried=[Tried(participant="<s>", detail="<img>", times=3, first_ms=0, last_ms=1)],
+    notices=["<em>a file</em>"],
+)
+
+
+def summary(counts: dict[str, int]) -> Summary:
+    return Summary(command="report", exit_code=0, counts=counts)
 
 
 class _Checker(HTMLParser):
@@ -52,8 +84,10 @@ class _Checker(HTMLParser):
         self.fetched: list[str] = []
         self.ids: set[str] = set()
         self.links: list[str] = []
+        self.tags: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
         if tag not in self.VOID:
             self.open.append(tag)
         found = dict(attrs)
@@ -91,25 +125,10 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
             rows = list(csv.reader(file))
         assert rows[0] == table.columns
         assert len(rows) == table.count() + 1, name
-    verdicts = spark.createDataFrame(
-        [
-            ("c1", "<script>", "missing", 12, 11, 1, 0, 0, 0, 4),
-            ("c1", "p2", "identical", 12, 12, 0, 0, 0, 0, None),
-        ],
-        VERDICT,
-    )
-    witnesses = spark.createDataFrame(
-        [
-            ("c1", "<script>", "missing", 4, None, 17, 99, "</script><b>", 4, None),
-            ("c1", "<script>", "causal", 5, 6, 18, 98, MESSAGE, 5, "causerie:join/x"),
-            ("c1", "p9", "missing", 4, None, 17, 99, "of nobody", 4, None),
-        ],
-        WITNESS,
-    )
     refused = spark.createDataFrame(
         [("delivery_event", "x.delivery.db", "file.corrupt", None, None, 1)], REFUSED
     )
-    content = content_of(tables, verdicts, witnesses, refused, now_ms=1_760_000_000_000)
+    content = content_of(tables, SUMMARY, refused, now_ms=1_760_000_000_000)
     assert content.headline == "1 of 2 logs differs from the canonical conversation"
     assert content.total("delivery")["delivered"] == 12 * 3
     assert {curve.points[-1][1] for curve in content.curves} == {1.0}
@@ -126,7 +145,9 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
     assert opening == [f"causerie:message/{MESSAGE}"]
     assert [linked_message(link) for link in opening] == [MESSAGE]
     assert "&lt;/script&gt;&lt;b&gt;" in whole
-    assert "of nobody" not in whole
+    assert not {"i", "u", "s", "em", "img"} & found.tags
+    assert text.count("<script") == 3, "the page's own"
+    assert "and 38 more" in whole
     assert "file.corrupt" in whole
     (drawn,) = re.findall(r'id="plots">(.*?)</script>', text, flags=re.DOTALL)
     assert {"curve-delivery", "curve-ack", "cost", "ways"} <= set(json.loads(drawn))
@@ -136,8 +157,7 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
 
 def test_an_empty_report_says_that_nothing_could_be_judged() -> None:
     content = Content(
-        title="t", made="m", verdicts={}, diverging=[], witnesses=[], groups={}, curves=[],
-        false_acks=[], clocks=[],
+        title="t", made="m", summary=summary({}), groups={}, curves=[], false_acks=[], clocks=[],
     )  # fmt: skip
     whole = re.sub(r"<script>.*?</script>", "", page(content), flags=re.DOTALL)
     _checked(whole)
@@ -154,8 +174,8 @@ def test_an_empty_report_says_that_nothing_could_be_judged() -> None:
 )
 def test_the_verdict_comes_first(verdicts: dict[str, int], said: str) -> None:
     content = Content(
-        title="t", made="m", verdicts=verdicts, diverging=[], witnesses=[], groups={}, curves=[],
-        false_acks=[], clocks=[],
+        title="t", made="m", summary=summary(verdicts), groups={}, curves=[], false_acks=[],
+        clocks=[],
     )  # fmt: skip
     assert content.headline == said
     assert content.is_same == (set(verdicts) == {"identical"})
