@@ -38,8 +38,9 @@ def events(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
 
 
 def snapshots(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
-    """Rows of snapshots, each once."""
-    return bronze.dropDuplicates(["segment", *LOG_SNAPSHOT.key]) if may_repeat else bronze
+    """Rows of snapshots, each once: one log may tell of several, exported at different times."""
+    key = ["segment", *LOG_SNAPSHOT.key, "snapshot_ms", "mid"]
+    return bronze.dropDuplicates(key) if may_repeat else bronze
 
 
 def store_messages(bronze: DataFrame) -> DataFrame:

@@ -6,6 +6,7 @@ last.  What a copy led to is told apart in ``sds_rows`` and ``mvds_rows``.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs, WakuHash
@@ -48,6 +49,7 @@ class ChannelRows:
         self.arrived: Arrived | None = None
         self.query: int | None = None
         self._name = pseudonyms.participant
+        self._digest = partial(pseudonyms.content, conversation_id)
         self._rows = rows
         self._attempts: OrderedDict[tuple[MessageId, ParticipantId | None], int] = OrderedDict()
 
@@ -100,7 +102,7 @@ class ChannelRows:
             )
         )
 
-    def add_message(
+    def add_message(  # noqa: PLR0913 - keyword-only: the contract's columns
         self,
         message_id: MessageId,
         lamport: int,
@@ -108,6 +110,7 @@ class ChannelRows:
         *,
         sent_ms: int | None = None,
         parents: Sequence[MessageId] | None = None,
+        content: bytes | None = None,
     ) -> None:
         ids, mids = (None, None) if parents is None else parents_of(parents)
         self._rows.messages.append(
@@ -121,6 +124,7 @@ class ChannelRows:
                 sent_ms if sent_ms is not None and sent_ms >= 0 else None,
                 ids,
                 mids,
+                None if content is None else self._digest(message_id, content),
             )
         )
 

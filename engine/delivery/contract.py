@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-SCHEMA_VERSION: Final = 2
-READABLE_VERSIONS: Final = (1, 2)
-"""Version 1 has no ``fault``, and is otherwise the same."""
+SCHEMA_VERSION: Final = 3
+READABLE_VERSIONS: Final = (1, 2, 3)
+"""Version 1 has no ``fault``.  Up to version 2 a member's newest stay replaced the ones before, and
+the columns that say ``since`` 3 are unknown."""
 
 INT16: Final = 2**15 - 1
 INT32: Final = 2**31 - 1
@@ -154,6 +155,7 @@ class Column:
     """``maximum`` bounds a number's value, the UTF-8 bytes of text, bytes, and a list's items.
 
     ``per_log``: the same in all rows of a log; a log file holds it once, in its table ``log``.
+    ``since``: the first version that has it; unknown in logs of earlier ones.
     """
 
     name: str
@@ -164,6 +166,7 @@ class Column:
     maximum: int = INT64
     choices: tuple[str, ...] = ()
     per_log: bool = False
+    since: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -180,6 +183,11 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     @property
+    def needed(self) -> frozenset[str]:
+        """The columns that no row of any version is without."""
+        return frozenset(c.name for c in self.columns if not c.nullable and c.since == 1)
+
+    @property
     def row_columns(self) -> tuple[Column, ...]:
         """The columns that a log file holds in every row."""
         return tuple(column for column in self.columns if not column.per_log)
@@ -191,7 +199,9 @@ class Table:
 # --- columns that several tables have -------------------------------------------------------------
 
 
-def _pseudonym(name: str, text: str, *, nullable: bool = False, per_log: bool = False) -> Column:
+def _pseudonym(
+    name: str, text: str, *, nullable: bool = False, per_log: bool = False, since: int = 1
+) -> Column:
     return Column(
         name=name,
         type=Type.TEXT,
@@ -199,6 +209,7 @@ def _pseudonym(name: str, text: str, *, nullable: bool = False, per_log: bool = 
         nullable=nullable,
         maximum=PSEUDONYM_BYTES,
         per_log=per_log,
+        since=since,
     )
 
 
@@ -261,6 +272,13 @@ DELIVERY_EVENT: Final = Table(
         *_LOG,
         _text("app_version", "Of the program that recorded.", 32, per_log=True),
         _text("network", "Which network, such as `waku/42`, `sim`.", 32, per_log=True),
+        _pseudonym(
+            "previous_log_id",
+            "Of the file that this one continues; none: it continues none.",
+            nullable=True,
+            per_log=True,
+            since=3,
+        ),
         Column(name="seq", type=Type.INT64, text="1, 2, 3 and so on, without a hole.", minimum=1),
         _pseudonym("channel", "Which conversation; none: of the whole profile.", nullable=True),
         Column(
@@ -353,13 +371,19 @@ MESSAGE: Final = Table(
             nullable=True,
             maximum=MAX_PARENTS,
         ),
+        _pseudonym(
+            "content",
+            "Digest of what it says, under the key; none: not known any more, or never here.",
+            nullable=True,
+            since=3,
+        ),
     ),
 )
 
 MEMBERSHIP: Final = Table(
     name="membership",
-    text="Who belongs to a conversation, as this participant knows.",
-    key=("log_id", "channel", "member"),
+    text="Who belongs to a conversation, as this participant knows: every stay of each member.",
+    key=("log_id", "channel", "member", "joined_ms"),
     columns=(
         *_LOG,
         _CHANNEL,

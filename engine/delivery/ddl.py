@@ -33,7 +33,7 @@ def create_statements() -> tuple[str, ...]:
     """The statements that create all tables of a log file."""
     header = (
         f"CREATE TABLE log (\n  {_columns(HEADER_COLUMNS)},\n"
-        "  created_ms INTEGER NOT NULL,\n  previous_log_id TEXT\n) STRICT"
+        "  created_ms INTEGER NOT NULL\n) STRICT"
     )
     return header, *map(_create_table, LOG_TABLES)
 

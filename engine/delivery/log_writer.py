@@ -45,12 +45,11 @@ _UPSERTS: Final = {
     MESSAGE: (
         " ON CONFLICT DO UPDATE SET sent_ms = coalesce(sent_ms, excluded.sent_ms),"
         " parents = coalesce(parents, excluded.parents),"
-        " parent_mids = coalesce(parent_mids, excluded.parent_mids)"
-        " WHERE sent_ms IS NULL OR parents IS NULL"
+        " parent_mids = coalesce(parent_mids, excluded.parent_mids),"
+        " content = coalesce(content, excluded.content)"
+        " WHERE sent_ms IS NULL OR parents IS NULL OR content IS NULL"
     ),
-    MEMBERSHIP: (
-        " ON CONFLICT DO UPDATE SET joined_ms = excluded.joined_ms, left_ms = excluded.left_ms"
-    ),
+    MEMBERSHIP: (" ON CONFLICT DO UPDATE SET left_ms = excluded.left_ms"),
 }
 
 

@@ -99,4 +99,6 @@ def _place(rows: ChannelRows, at_ms: int, message: MvdsMessage, sender: Particip
     message_id: MessageId = message_id_of(mvds_id_of(message))
     sent_ms = message.timestamp * MS_PER_SECOND  # Comparable with times of joining.
     if rows.place(at_ms, message_id, sent_ms, sender):
-        rows.add_message(message_id, sent_ms, sender, sent_ms=sent_ms, parents=())
+        rows.add_message(
+            message_id, sent_ms, sender, sent_ms=sent_ms, parents=(), content=message.body
+        )

@@ -39,9 +39,25 @@ class Pseudonyms:
     def channel(self, conversation_id: ConversationId) -> str:
         return self._known(b"channel", conversation_id)
 
+    def content(
+        self, conversation_id: ConversationId, message_id: MessageId, content: bytes
+    ) -> str:
+        """Digest of what a message says, to be compared and never to be guessed from.
+
+        Who has no key learns nothing.  The key is the test group's, though, and a log is about all
+        conversations of a profile, so the key alone must not do either: a sealed message's content
+        holds a random nonce, without which no text can be tried.  Conversation and id are hashed
+        too, so that the same words twice have two digests.
+        """
+        names = [each.encode("utf-8", "surrogatepass") for each in (conversation_id, message_id)]
+        return self._digest(b"content", *names, content)
+
     def _of(self, what: bytes, name: str) -> str:
+        return self._digest(what, name.encode("utf-8", "surrogatepass"))
+
+    def _digest(self, *parts: bytes) -> str:
         tag = hmac.new(self._key, digestmod=sha256)
-        for part in (_DOMAIN, what, name.encode("utf-8", "surrogatepass")):
+        for part in (_DOMAIN, *parts):
             tag.update(len(part).to_bytes(4, "big") + part)
         return tag.digest()[:_PSEUDONYM_BYTES].hex()
 

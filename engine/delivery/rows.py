@@ -58,6 +58,7 @@ class MessageRow(NamedTuple):
     sent_ms: int | None
     parents: str | None
     parent_mids: str | None
+    content: str | None = None
 
 
 def merged(known: MessageRow, row: MessageRow) -> MessageRow:
@@ -66,6 +67,7 @@ def merged(known: MessageRow, row: MessageRow) -> MessageRow:
         sent_ms=row.sent_ms if known.sent_ms is None else known.sent_ms,
         parents=row.parents if known.parents is None else known.parents,
         parent_mids=row.parent_mids if known.parents is None else known.parent_mids,
+        content=row.content if known.content is None else known.content,
     )
 
 

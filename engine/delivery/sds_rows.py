@@ -113,6 +113,7 @@ def _add_message(rows: ChannelRows, message: Message, sent_ms: int | None) -> No
         message.sender_id,
         sent_ms=sent_ms,
         parents=[entry.message_id for entry in message.causal_history],
+        content=message.content,
     )
 
 

@@ -89,8 +89,8 @@ class LogHeader(Struct, frozen=True, kw_only=True):
     created_ms: int = 0
     previous_log_id: str | None = None
 
-    def value(self, column: str) -> int | str:
-        found: int | str = getattr(self, column)
+    def value(self, column: str) -> int | str | None:
+        found: int | str | None = getattr(self, column)
         return found
 
 
@@ -98,7 +98,7 @@ def create_tables(connection: sqlite3.Connection, header: LogHeader) -> None:
     """Create the tables, within the caller's transaction."""
     for statement in create_statements():
         connection.execute(statement)
-    values = [*map(header.value, _HEADER), header.created_ms, header.previous_log_id]
+    values = [*map(header.value, _HEADER), header.created_ms]
     marks = ", ".join("?" * len(values))
     connection.execute(f"INSERT INTO log VALUES ({marks})", values)  # noqa: S608 - marks only
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -229,9 +229,10 @@ class LogReader:
 
     # --- internals ----------------------------------------------------------------------------
 
-    @staticmethod
-    def _expression(column: Column) -> str:
-        return "?" if column.per_log else column.name
+    def _expression(self, column: Column) -> str:
+        if column.per_log:
+            return "?"
+        return column.name if column.since <= self.header.schema_version else "NULL"
 
     def _connect(self) -> sqlite3.Connection:
         try:
@@ -285,16 +286,16 @@ class LogReader:
         wanted = {("log",), *((table.name,) for table in LOG_TABLES)}
         if not wanted <= there:
             raise DeliveryLogError(self.path, "corrupt", "tables are missing")
-        rows = self._all(f"SELECT {', '.join(_HEADER)}, created_ms, previous_log_id FROM log")  # noqa: S608 - names of the contract
+        rows = self._all(f"SELECT {', '.join(_HEADER)}, created_ms FROM log")  # noqa: S608 - names of the contract
         if len(rows) != 1:
             raise DeliveryLogError(self.path, "corrupt", "it does not say whose it is")
         return self._header_of(rows[0])
 
     def _header_of(self, row: tuple[object, ...]) -> LogHeader:
-        *values, created_ms, previous = row
+        *values, created_ms = row
         bare = Table(name="log", text="", key=(), columns=HEADER_COLUMNS)
         problem = problem_of(bare, values)
-        version, log_id, participant, key_id, app_version, network = values
+        version, log_id, participant, key_id, app_version, network, previous = values
         if problem or not isinstance(version, int) or version not in READABLE_VERSIONS:
             raise DeliveryLogError(self.path, "corrupt", f"its header is wrong: {problem}")
         return LogHeader(

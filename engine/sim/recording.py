@@ -164,6 +164,7 @@ class SimRecording:
             "key_id": self.owner.key_id,
             "app_version": self.owner.app_version,
             "network": self.owner.network,
+            "previous_log_id": None,
         }
         values = iter(row)
         return tuple(

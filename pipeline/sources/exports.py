@@ -62,13 +62,18 @@ def batches(piece: Piece, table: Table) -> Iterator[pa.RecordBatch]:
 
 def _parquet(path: str, table: Table) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(table.names)):
-            columns = [_cast(batch.column(column.name), column) for column in table.columns]
+        there = [name for name in table.names if name in file.schema_arrow.names]
+        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=there):
+            columns = [_column(batch, column) for column in table.columns]
             yield arrow_rows.checked(table, columns, path)
 
 
-def _cast(values: pa.Array, column: Column) -> pa.Array:
+def _column(batch: pa.RecordBatch, column: Column) -> pa.Array:
+    """Null where the file does not have it, as one of an earlier version."""
     wanted = arrow_rows.source_type(column)
+    if column.name not in batch.schema.names:
+        return pa.nulls(batch.num_rows, wanted)
+    values = batch.column(column.name)
     return values if values.type == wanted else values.cast(wanted)
 
 

@@ -102,7 +102,7 @@ def pack(pieces: Sequence[Piece], slots: int) -> list[list[Piece]]:
 
 
 def table_of(names: Iterable[str]) -> Table | None:
-    """The table whose columns these are."""
+    """The table whose columns these are; those that may be null may be left out."""
     there = set(names)
-    fitting = [table for table in TABLES if there >= set(table.names)]
+    fitting = [table for table in TABLES if there >= table.needed]
     return max(fitting, key=lambda table: len(table.columns), default=None)

@@ -14,9 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.core.errors import StorageError
-from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, MESSAGE, SCHEMA_VERSION
+from engine.delivery.contract import (
+    DELIVERY_EVENT,
+    LOG_SNAPSHOT,
+    MEMBERSHIP,
+    MESSAGE,
+    SCHEMA_VERSION,
+)
 from engine.delivery.log_writer import Limits, LogWriter, Owner, usable_rows
-from engine.delivery.rows import EventRow, MessageRow, Rows, SnapshotRow
+from engine.delivery.rows import EventRow, MembershipRow, MessageRow, Rows, SnapshotRow
 from engine.delivery.sqlite_log import DeliveryLogError, LogReader, find_logs
 
 OWNER = Owner(participant="0123456789abcdef", key_id="b" * 16, app_version="1.0", network="test")
@@ -157,13 +163,14 @@ def test_what_is_learnt_of_a_message_later_is_filled_in(tmp_path: Path) -> None:
     for learnt in (
         bare,
         bare._replace(parents='["p"]', parent_mids="[9]"),
-        bare._replace(sent_ms=5),
+        bare._replace(sent_ms=5, content="one"),
+        bare._replace(content="other"),
     ):
         writer.append(Rows(messages=[learnt]))
     writer.close()
     with LogReader(writer.path) as log:
         ((row, problem),) = log.checked(MESSAGE)
-    assert list(row[-3:]) == [5, ["p"], [9]]
+    assert list(row[-4:]) == [5, ["p"], [9], "one"]
     assert problem is None
 
 
@@ -250,8 +257,8 @@ def test_rows_that_somebody_else_wrote_are_judged_one_by_one(tmp_path: Path) -> 
         "UPDATE delivery_event SET at_ms = -5 WHERE seq = 3",
         "UPDATE delivery_event SET waku_hash = x'00' WHERE seq = 4",
         "UPDATE delivery_event SET detail = printf('%.100c', 'x') WHERE seq = 5",
-        "INSERT INTO message VALUES ('0123456789abcdef', 'sds', 'm', 1, 1, 's', 1, '[1', '[]')",
-        "INSERT INTO message VALUES ('0123456789abcdef', 'sds', 'n', 1, 1, 's', 1, '[1]', '[]')",
+        "INSERT INTO message VALUES ('0123456789ab', 'sds', 'm', 1, 1, 's', 1, '[1', '[]', NULL)",
+        "INSERT INTO message VALUES ('0123456789ab', 'sds', 'n', 1, 1, 's', 1, '[1]', '[]', NULL)",
     )(path)
     with LogReader(path) as log:
         found = [problem for _, problem in log.checked()]
@@ -299,9 +306,29 @@ def test_no_flipped_bytes_get_anything_but_rows_or_an_error(
         shutil.rmtree(place)
 
 
+def test_every_stay_of_a_member_is_kept(tmp_path: Path) -> None:
+    writer = _writer(tmp_path)
+    for joined_ms, left_ms in ((5, None), (5, 8), (9, None)):
+        stay = MembershipRow("c", "sds", "ada", joined_ms, left_ms)
+        writer.append(Rows(memberships=[stay]))
+    writer.close()
+    with LogReader(writer.path) as log:
+        found = [row[-2:] for row, _ in log.checked(MEMBERSHIP)]
+    assert found == [(5, 8), (9, None)]
+
+
 def test_a_log_of_an_earlier_version_is_read_and_not_continued(tmp_path: Path) -> None:
+    """It has no digest of what a message says."""
     path = _log(tmp_path)
-    _sql("PRAGMA user_version = 1", "UPDATE log SET schema_version = 1")(path)
+    _sql(
+        "INSERT INTO message VALUES ('c', 'sds', 'm', 1, 1, 's', 1, '[]', '[]', NULL)",
+        "ALTER TABLE message DROP COLUMN content",
+        "PRAGMA user_version = 1",
+        "UPDATE log SET schema_version = 1",
+    )(path)
+    with LogReader(path) as log:
+        ((row, problem),) = log.checked(MESSAGE)
+        assert (row[-1], problem) == (None, None)
     with LogReader(path) as log:
         assert log.header.schema_version == 1
         assert log.last_seq() > 0

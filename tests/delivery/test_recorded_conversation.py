@@ -249,6 +249,17 @@ def _own_id(talker: Talker) -> ParticipantId:
     return identity
 
 
+def test_both_have_one_digest_of_what_a_message_says_and_no_two_messages_the_same(
+    group_talk: tuple[Talker, Talker],
+) -> None:
+    told = [
+        {row["message_id"]: row["content"] for row in _read(one)[MESSAGE]} for one in group_talk
+    ]
+    assert told[0] == told[1]
+    assert None not in told[0].values()
+    assert len(set(told[0].values())) == len(told[0])
+
+
 def test_nothing_that_was_said_and_nobody_s_name_is_in_the_files(
     talk: tuple[Talker, Talker],
 ) -> None:

@@ -215,9 +215,11 @@ def test_a_usual_log_is_read_as_text_and_an_odd_row_ends_it(tmp_path: Path) -> N
 
 def test_lists_that_no_column_takes_are_refused_with_a_reason(tmp_path: Path) -> None:
     path = tmp_path / "odd.delivery.db"
-    usual: list[Cell] = ["c", "sds", "m", 1, 1, "s", 1, "[]", "[]"]
+    usual: list[Cell] = ["c", "sds", "m", 1, 1, "s", 1, "[]", "[]", None]
     odd = ("[" * 50_000, '["\\ud800"]', "[99999999999999999999]", "[9999999999999999999]")
-    rows = [[*usual[:7], text, "[]"] for text in odd] + [[*usual[:8], text] for text in odd]
+    rows = [[*usual[:7], text, "[]", None] for text in odd] + [
+        [*usual[:8], text, None] for text in odd
+    ]
     write_rows(path, MESSAGE, [usual, *rows], declared=True)
     (found,) = assert_alike(path, MESSAGE)
     told = found.column(arrow_rows.PROBLEM).to_pylist()
