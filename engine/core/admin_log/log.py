@@ -1,0 +1,208 @@
+"""A group's admin log as others use it: entries go in, in any order; what is in force comes out.
+
+``state`` is a function of the set of entries that are here with all they name.  It is computed anew
+when it is asked for after a change, so add many before asking.  Nothing is sent or stored here.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from engine.core.admin_log.acts import (
+    LEAST_ROLE,
+    Add,
+    Create,
+    DeleteMessage,
+    Entry,
+    Invite,
+    MakeEpoch,
+    Remove,
+    Rename,
+    Revoke,
+    Role,
+    SetInviters,
+    SetPicture,
+    SetTopic,
+)
+from engine.core.admin_log.ancestry import Ancestry
+from engine.core.admin_log.judging import Judgement, Verdict, judge
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+
+
+class OpenInvitation(Struct, frozen=True, kw_only=True):
+    made_by: ParticipantId
+    token_hash: bytes
+    uses: int
+    expires_ms: UnixMs
+    came: tuple[ParticipantId, ...]
+    """Who was added by it, in the order of the log."""
+
+
+class AdminState(Struct, frozen=True, kw_only=True):
+    """What is in force."""
+
+    roles: Mapping[ParticipantId, Role]
+    """Of each member."""
+    name: str
+    picture: bytes
+    topic: str
+    inviters: Role
+    """Members of this role and above may invite and add."""
+    invitations: Mapping[MessageId, OpenInvitation]
+    """Neither revoked nor used up; whether one has expired is for whoever has a clock."""
+    deleted: frozenset[MessageId]
+    good_epochs: tuple[bytes, ...]
+    """Commitments of the epochs in which one may send, the preferred one first: everybody who was
+    given the key is a member now."""
+    last_messages: Mapping[ParticipantId, Mapping[InstanceId, int]]
+    """By person who was ever removed: what is beyond is void."""
+    verdicts: Mapping[MessageId, Verdict]
+
+    def is_void(self, author: ParticipantId, written: AuthorSequence) -> bool:
+        """Whether a message counts nothing, for everybody, because its author was removed."""
+        named = self.last_messages.get(author)
+        if named is None:
+            return False
+        last = named.get(written.instance_id)
+        if last is None:
+            return author not in self.roles
+        return written.sequence > last
+
+
+class AdminLog:
+    """``first``: id of the ``Create`` that the group began with, as its members know it."""
+
+    def __init__(self, first: MessageId, entries: Iterable[Entry] = ()) -> None:
+        self._first: Final = first
+        self._ancestry: Final = Ancestry()
+        self._state: AdminState | None = None
+        for entry in entries:
+            self.add(entry)
+
+    @property
+    def heads(self) -> tuple[MessageId, ...]:
+        """What a new entry names."""
+        return self._ancestry.heads()
+
+    @property
+    def missing(self) -> tuple[MessageId, ...]:
+        """Entries that others name and that are not here."""
+        return self._ancestry.missing()
+
+    @property
+    def state(self) -> AdminState:
+        if self._state is None:
+            self._state = _in_force(self._ancestry, judge(self._ancestry, self._first))
+        return self._state
+
+    def add(self, entry: Entry) -> bool:
+        """Whether ``state`` may have changed.
+
+        Raises RemoteProtocolError ``too_many_entries`` or ``malformed_entry``.
+        """
+        grew = self._ancestry.add(entry)
+        if grew:
+            self._state = None
+        return grew
+
+
+def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
+    counting = [
+        entry
+        for entry, verdict in zip(ancestry.entries, judgement.verdicts, strict=True)
+        if verdict is Verdict.COUNTS
+    ]
+    counting.sort(key=lambda entry: (entry.lamport_timestamp, entry.entry_id))
+    roles: dict[ParticipantId, Role] = {}
+    for term in judgement.terms:  # The highest comes first.
+        roles.setdefault(term.who, term.role)
+    settings = _settings(counting)
+    return AdminState(
+        roles=MappingProxyType(roles),
+        name=settings.name,
+        picture=settings.picture,
+        topic=settings.topic,
+        inviters=settings.inviters,
+        invitations=MappingProxyType(_open_invitations(counting)),
+        deleted=frozenset(
+            entry.act.message_id for entry in counting if isinstance(entry.act, DeleteMessage)
+        ),
+        good_epochs=tuple(
+            entry.act.commitment
+            for entry in reversed(counting)
+            if isinstance(entry.act, MakeEpoch) and entry.act.recipients <= roles.keys()
+        ),
+        last_messages=MappingProxyType(_last_messages(counting)),
+        verdicts=MappingProxyType(
+            {
+                entry.entry_id: verdict
+                for entry, verdict in zip(ancestry.entries, judgement.verdicts, strict=True)
+            }
+        ),
+    )
+
+
+class _Settings(Struct):
+    name: str = ""
+    picture: bytes = b""
+    topic: str = ""
+    inviters: Role = LEAST_ROLE[Add]
+
+
+def _settings(counting: Iterable[Entry]) -> _Settings:
+    """The newest of each, by the order of the log."""
+    settings = _Settings()
+    for entry in counting:
+        match entry.act:
+            case Create(name=name) | Rename(name=name):
+                settings.name = name
+            case SetPicture(picture=picture):
+                settings.picture = picture
+            case SetTopic(topic=topic):
+                settings.topic = topic
+            case SetInviters(least=least):
+                settings.inviters = least
+            case _:
+                pass
+    return settings
+
+
+def _open_invitations(counting: Iterable[Entry]) -> dict[MessageId, OpenInvitation]:
+    found: dict[MessageId, OpenInvitation] = {}
+    for entry in counting:
+        match entry.act:
+            case Invite(token_hash=token_hash, uses=uses, expires_ms=expires_ms):
+                found[entry.entry_id] = OpenInvitation(
+                    made_by=entry.author,
+                    token_hash=token_hash,
+                    uses=uses,
+                    expires_ms=expires_ms,
+                    came=(),
+                )
+            case Add(member=member, invitation=invitation) if invitation is not None:
+                used = found[invitation]  # An admission by it counts, so it came before.
+                found[invitation] = replace(used, came=(*used.came, member))
+            case _:
+                pass
+    for entry in counting:
+        if isinstance(entry.act, Revoke):
+            found.pop(entry.act.invitation, None)
+    return {name: one for name, one in found.items() if len(one.came) < one.uses}
+
+
+def _last_messages(
+    counting: Iterable[Entry],
+) -> dict[ParticipantId, Mapping[InstanceId, int]]:
+    """Of several removals that name an instance the lowest sequence counts."""
+    found: dict[ParticipantId, dict[InstanceId, int]] = {}
+    for entry in counting:
+        if isinstance(entry.act, Remove) and entry.act.member != entry.author:
+            named = found.setdefault(entry.act.member, {})
+            for last in entry.act.last_messages:
+                named[last.instance_id] = min(
+                    last.sequence, named.get(last.instance_id, last.sequence)
+                )
+    return {who: MappingProxyType(named) for who, named in found.items()}

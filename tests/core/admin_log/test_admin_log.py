@@ -1,0 +1,386 @@
+"""The admin log: one result on every honest member, whatever came first and whoever lies."""
+
+from itertools import permutations
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.core.admin_log.acts import (
+    MAX_HEADS,
+    MAX_REPEATS,
+    Act,
+    Add,
+    Create,
+    DeleteMessage,
+    Demote,
+    Entry,
+    Invite,
+    MakeEpoch,
+    Promote,
+    Remove,
+    Rename,
+    Revoke,
+    Role,
+    SetInviters,
+)
+from engine.core.admin_log.judging import Verdict
+from engine.core.admin_log.log import AdminLog
+from engine.core.errors import RemoteProtocolError
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from tests.core.admin_log.admin_log_oracle import Oracle
+
+OWNER, ANNA, BEN, CEM, DORA = (ParticipantId(name) for name in "OABCD")
+PEOPLE = (OWNER, ANNA, BEN, CEM, DORA)
+FIRST = MessageId("first")
+
+
+class Writing:
+    """Entries as they are written; each knows all before it unless ``after`` says what."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.by(OWNER, Create(name="Walks"), name=FIRST, after=())
+
+    def by(  # noqa: PLR0913 -- an entry has as many parts
+        self,
+        author: ParticipantId,
+        act: Act,
+        *,
+        after: tuple[MessageId, ...] | None = None,
+        name: MessageId | None = None,
+        lamport: int | None = None,
+        sent_ms: int = 0,
+    ) -> MessageId:
+        heads = AdminLog(FIRST, self.entries).heads if after is None else after
+        known = {entry.entry_id: entry.lamport_timestamp for entry in self.entries}
+        entry_id = name or MessageId(f"e{len(self.entries):03}")
+        entry = Entry(
+            entry_id=entry_id,
+            author=author,
+            lamport_timestamp=lamport or 1 + max((known[head] for head in heads), default=0),
+            sent_ms=UnixMs(sent_ms),
+            heads=heads,
+            act=act,
+        )
+        self.entries.append(entry)
+        return entry_id
+
+    @property
+    def base(self) -> tuple[MessageId, ...]:
+        """The end of what ``begun`` wrote."""
+        return (self.entries[3].entry_id,)
+
+    @property
+    def log(self) -> AdminLog:
+        return AdminLog(FIRST, self.entries)
+
+    def verdict(self, entry_id: MessageId) -> Verdict:
+        return self.log.state.verdicts[entry_id]
+
+
+def begun() -> Writing:
+    """The owner made Anna and then Ben admins, and added Cem."""
+    writing = Writing()
+    for act in (Promote(member=ANNA), Promote(member=BEN), Add(member=CEM)):
+        writing.by(OWNER, act)
+    return writing
+
+
+@pytest.fixture
+def writing() -> Writing:
+    return begun()
+
+
+NEW = ParticipantId("N")
+FOR_ADMINS: tuple[Act, ...] = (
+    Add(member=NEW),
+    Promote(member=DORA),
+    Rename(name="Hikes"),
+    SetInviters(least=Role.MEMBER),
+    Invite(token_hash=b"t", uses=1, expires_ms=UnixMs(9)),
+    Revoke(invitation=FIRST),
+)
+FOR_MEMBERS: tuple[Act, ...] = (MakeEpoch(commitment=b"k", recipients=frozenset(PEOPLE)),)
+
+
+def against(other: ParticipantId) -> tuple[Act, ...]:
+    hidden = DeleteMessage(message_id=MessageId("m"), author=other)
+    return Remove(member=other), Demote(member=other), hidden
+
+
+@pytest.mark.parametrize("author", [OWNER, ANNA, BEN, CEM, NEW])
+def test_the_whole_table_of_rights(writing: Writing, author: ParticipantId) -> None:
+    """From the highest down: owner, Anna, Ben, Cem."""
+    ranks = (OWNER, ANNA, BEN, CEM)
+    is_admin = author in ranks[:3]
+    rights: dict[Act, bool] = dict.fromkeys(FOR_ADMINS, is_admin)
+    rights |= dict.fromkeys(FOR_MEMBERS, author in ranks)
+    for other in ranks:
+        outranks = is_admin and ranks.index(author) < ranks.index(other)
+        removal, demotion, hidden = against(other)
+        rights |= {removal: outranks or author == other, demotion: outranks or author == other}
+        rights[hidden] = outranks or (is_admin and author == other)
+    for act, allowed in rights.items():
+        verdict = writing.verdict(writing.by(author, act, after=writing.base))
+        assert (verdict is Verdict.COUNTS) is allowed, act
+        writing.entries.pop()
+
+
+def test_two_admins_who_remove_each_other_are_decided_by_rank(writing: Writing) -> None:
+    start = writing.base
+    by_ben = writing.by(BEN, Remove(member=ANNA), after=start)
+    by_anna = writing.by(ANNA, Remove(member=BEN), after=start)
+    assert writing.verdict(by_ben) is Verdict.OUTRANKED
+    assert writing.verdict(by_anna) is Verdict.COUNTS
+    assert writing.log.state.roles == {OWNER: Role.OWNER, ANNA: Role.ADMIN, CEM: Role.MEMBER}
+
+
+def test_a_chain_of_removals_on_as_many_branches(writing: Writing) -> None:
+    """Ben removes Cem, Anna removes Ben, the owner removes Anna, and nobody heard of another's."""
+    start = writing.base
+    acts = [(BEN, CEM), (ANNA, BEN), (OWNER, ANNA)]
+    names = [writing.by(who, Remove(member=whom), after=start) for who, whom in acts]
+    verdicts = [writing.verdict(name) for name in names]
+    assert verdicts == [Verdict.COUNTS, Verdict.VOID, Verdict.COUNTS]
+    assert set(writing.log.state.roles) == {OWNER, BEN}
+
+
+def test_who_was_removed_gets_nothing_through_by_pretending_not_to_know(writing: Writing) -> None:
+    start = writing.base
+    writing.by(OWNER, Remove(member=BEN), after=start)
+    pretended = [
+        writing.by(BEN, Promote(member=DORA), after=start),
+        writing.by(BEN, Add(member=NEW), after=(FIRST, start[0])),
+        writing.by(BEN, Remove(member=CEM), after=start),
+        writing.by(BEN, Rename(name="Mine"), after=start, lamport=900),
+    ]
+    hidden_behind_another = writing.by(DORA, Add(member=BEN), after=(pretended[0],))
+    verdicts = {writing.verdict(name) for name in (*pretended, hidden_behind_another)}
+    assert verdicts <= {Verdict.VOID, Verdict.NOT_ALLOWED}
+    state = writing.log.state
+    assert set(state.roles) == {OWNER, ANNA, CEM}
+    assert state.name == "Walks"
+
+
+def test_what_was_done_before_a_removal_stays(writing: Writing) -> None:
+    added = writing.by(BEN, Add(member=DORA))
+    writing.by(OWNER, Remove(member=BEN))
+    assert writing.verdict(added) is Verdict.COUNTS
+    assert set(writing.log.state.roles) == {OWNER, ANNA, CEM, DORA}
+
+
+def test_a_removal_wins_over_an_admission_that_did_not_know_of_it(writing: Writing) -> None:
+    start = writing.base
+    writing.by(ANNA, Remove(member=CEM), after=start)
+    writing.by(OWNER, Add(member=CEM), after=start)
+    assert CEM not in writing.log.state.roles
+    writing.by(OWNER, Add(member=CEM))
+    assert writing.log.state.roles[CEM] is Role.MEMBER
+
+
+def test_a_demoted_admin_may_still_make_an_epoch_and_nothing_more(writing: Writing) -> None:
+    start = writing.base
+    writing.by(OWNER, Demote(member=BEN), after=start)
+    everybody = frozenset({OWNER, ANNA, BEN, CEM})
+    epoch = writing.by(BEN, MakeEpoch(commitment=b"k", recipients=everybody), after=start)
+    renamed = writing.by(BEN, Rename(name="Mine"), after=start)
+    assert writing.verdict(epoch) is Verdict.COUNTS
+    assert writing.verdict(renamed) is Verdict.VOID
+    assert writing.log.state.roles[BEN] is Role.MEMBER
+
+
+def test_who_leaves_keeps_what_they_did_and_takes_nobody_along(writing: Writing) -> None:
+    start = writing.base
+    added = writing.by(BEN, Add(member=DORA), after=start)
+    writing.by(BEN, Remove(member=BEN), after=start)
+    late = writing.by(BEN, Rename(name="Late"))
+    assert writing.verdict(added) is Verdict.COUNTS
+    assert writing.verdict(late) is Verdict.NOT_ALLOWED
+    assert set(writing.log.state.roles) == {OWNER, ANNA, CEM, DORA}
+
+
+def test_one_use_of_an_invitation_on_two_branches_lets_one_in(writing: Writing) -> None:
+    invited = writing.by(ANNA, Invite(token_hash=b"t", uses=1, expires_ms=UnixMs(10)))
+    after = writing.log.heads
+    first = writing.by(ANNA, Add(member=DORA, invitation=invited), after=after)
+    second = writing.by(BEN, Add(member=NEW, invitation=invited), after=after)
+    assert writing.verdict(first) is Verdict.COUNTS
+    assert writing.verdict(second) is Verdict.SPENT
+    assert not writing.log.state.invitations
+
+
+@pytest.mark.parametrize(
+    ("least", "sent_ms", "revoked", "verdict"),
+    [
+        (Role.MEMBER, 10, False, Verdict.COUNTS),
+        (Role.MEMBER, 11, False, Verdict.EXPIRED),
+        (Role.MEMBER, 10, True, Verdict.REVOKED),
+        (Role.ADMIN, 10, False, Verdict.NOT_ALLOWED),
+    ],
+)
+def test_a_member_invites_where_the_group_lets_members(
+    writing: Writing, least: Role, sent_ms: int, revoked: bool, verdict: Verdict
+) -> None:
+    writing.by(OWNER, SetInviters(least=least))
+    invited = writing.by(CEM, Invite(token_hash=b"t", uses=2, expires_ms=UnixMs(10)))
+    after = writing.log.heads
+    if revoked:
+        writing.by(CEM, Revoke(invitation=invited), after=after)
+    added = writing.by(CEM, Add(member=DORA, invitation=invited), after=after, sent_ms=sent_ms)
+    assert writing.verdict(added) is verdict
+
+
+def test_an_epoch_is_good_while_all_who_have_its_key_are_members(writing: Writing) -> None:
+    everybody = frozenset({OWNER, ANNA, BEN, CEM})
+    start = writing.base
+    writing.by(CEM, MakeEpoch(commitment=b"1", recipients=everybody), after=start)
+    removed = writing.by(OWNER, Remove(member=CEM), after=start)
+    assert not writing.log.state.good_epochs
+    writing.by(ANNA, MakeEpoch(commitment=b"2", recipients=everybody - {CEM}), after=(removed,))
+    assert writing.log.state.good_epochs == (b"2",)
+
+
+def test_what_the_removed_wrote_beyond_the_cut_is_void(writing: Writing) -> None:
+    before, after, other = (InstanceId(bytes([n]) * 16) for n in range(3))
+    start = writing.base
+    for last in (7, 5):
+        cut = (AuthorSequence(before, last),)
+        writing.by(ANNA, Remove(member=CEM, last_messages=cut), after=start)
+    state = writing.log.state
+    voids = [state.is_void(CEM, AuthorSequence(before, n)) for n in (5, 6, 8)]
+    assert voids == [False, True, True]
+    assert state.is_void(CEM, AuthorSequence(other, 1))
+    assert not state.is_void(BEN, AuthorSequence(other, 1))
+    writing.by(OWNER, Add(member=CEM))
+    assert not writing.log.state.is_void(CEM, AuthorSequence(after, 1))
+    assert writing.log.state.is_void(CEM, AuthorSequence(before, 6))
+
+
+def test_an_admin_who_goes_on_and_on_about_one_person_is_stopped(writing: Writing) -> None:
+    last = [
+        writing.by(BEN, act)
+        for _ in range(MAX_REPEATS + 1)
+        for act in (Remove(member=CEM), Add(member=CEM))
+    ][-2:]
+    assert [writing.verdict(name) for name in last] == [Verdict.TOO_OFTEN] * 2
+    removed = writing.by(ANNA, Remove(member=CEM))
+    assert writing.verdict(removed) is Verdict.COUNTS
+    assert CEM not in writing.log.state.roles
+
+
+def test_only_the_first_entry_makes_the_owner(writing: Writing) -> None:
+    again = writing.by(DORA, Create(name="Mine"), after=())
+    backdated = writing.by(BEN, Rename(name="Mine"), lamport=1)
+    assert writing.verdict(again) is Verdict.NOT_THE_FIRST
+    assert writing.verdict(backdated) is Verdict.BACKDATED
+    assert DORA not in writing.log.state.roles
+
+
+def test_malformed_entries_are_refused() -> None:
+    log = Writing().log
+    many = tuple(MessageId(f"h{n}") for n in range(MAX_HEADS + 1))
+    for act, heads in (
+        (Rename(name="x"), ()),
+        (Create(name="x"), (FIRST,)),
+        (Rename(name="x"), (FIRST, FIRST)),
+        (Rename(name="x"), many),
+    ):
+        entry = Entry(
+            entry_id=MessageId("x"),
+            author=OWNER,
+            lamport_timestamp=5,
+            sent_ms=UnixMs(0),
+            heads=heads,
+            act=act,
+        )
+        with pytest.raises(RemoteProtocolError, match="malformed_entry"):
+            log.add(entry)
+
+
+def test_an_entry_waits_for_what_it_names(writing: Writing) -> None:
+    writing.by(BEN, Add(member=DORA))
+    *_, before, last = writing.entries
+    log = AdminLog(FIRST, writing.entries[:-2])
+    assert not log.add(last)
+    assert list(log.missing) == [before.entry_id]
+    assert DORA not in log.state.roles
+    assert log.add(before)
+    assert not log.missing
+    assert log.state.roles[DORA] is Role.MEMBER
+
+
+# --- any log at all -----------------------------------------------------------------------------
+
+people = st.sampled_from(PEOPLE)
+authors = st.sampled_from((OWNER, ANNA, ANNA, BEN, BEN, BEN, CEM, CEM, DORA))
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Entry]:
+    """Logs of liars: any author does anything, naming whichever entries it likes."""
+    writing = begun()
+    acts = st.one_of(
+        st.builds(Add, member=people),
+        st.builds(Remove, member=people),
+        st.builds(Promote, member=people),
+        st.builds(Demote, member=people),
+        st.builds(SetInviters, least=st.sampled_from([Role.MEMBER, Role.ADMIN])),
+        st.builds(Rename, name=st.sampled_from(["x", "y"])),
+        st.builds(Invite, token_hash=st.just(b"t"), uses=st.integers(1, 2), expires_ms=st.just(3)),
+    )
+    for _ in range(draw(st.integers(3, 16))):
+        names = [entry.entry_id for entry in writing.entries]
+        invited = [one.entry_id for one in writing.entries if isinstance(one.act, Invite)]
+        act = draw(acts)
+        is_about_one = draw(st.booleans())
+        if invited and is_about_one:
+            invitation = draw(st.sampled_from(invited))
+            act = draw(
+                st.one_of(
+                    st.builds(Add, member=people, invitation=st.just(invitation)),
+                    st.builds(Revoke, invitation=st.just(invitation)),
+                )
+            )
+        recent = st.sampled_from(names[3:][-5:])
+        heads = draw(st.lists(recent, min_size=1, max_size=2, unique=True))
+        newest = max(one.lamport_timestamp for one in writing.entries if one.entry_id in heads)
+        lamport = newest + draw(st.sampled_from([1] * 12 + [2, 5, 0]))
+        author = draw(authors)
+        sent_ms = draw(st.integers(2, 4))
+        writing.by(author, act, after=tuple(heads), lamport=lamport, sent_ms=sent_ms)
+    return writing.entries
+
+
+@given(logs(), st.randoms(use_true_random=False))
+def test_any_order_gives_one_state_and_it_is_the_rules(
+    entries: list[Entry], random: Random
+) -> None:
+    oracle = Oracle(FIRST, entries)
+    nothing = oracle.settle(dict.fromkeys(oracle.known))
+    everything = oracle.settle({name: oracle.terms()[0] for name in oracle.known})
+    assert nothing == everything
+    state = AdminLog(FIRST, entries).state
+    assert dict(state.roles) == oracle.roles(nothing)
+    for name, verdict in state.verdicts.items():
+        counts = nothing[name] is not None and oracle.let_in(name, nothing)
+        assert (verdict is Verdict.COUNTS) is counts, name
+    shuffled = [*entries, *entries[::2]]
+    random.shuffle(shuffled)
+    log = AdminLog(FIRST)
+    for entry in shuffled:
+        log.add(entry)
+        assert log.state.roles.keys() <= set(PEOPLE)
+    assert log.state == state
+
+
+def test_every_order_of_a_small_quarrel_gives_one_state(writing: Writing) -> None:
+    start = writing.base
+    writing.by(ANNA, Demote(member=BEN), after=start)
+    writing.by(BEN, Promote(member=CEM), after=start)
+    writing.by(OWNER, Remove(member=ANNA), after=start)
+    expected = writing.log.state
+    assert expected.roles == {OWNER: Role.OWNER, BEN: Role.ADMIN, CEM: Role.ADMIN}
+    for order in permutations(writing.entries):
+        assert AdminLog(FIRST, order).state == expected
