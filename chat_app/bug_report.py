@@ -45,20 +45,24 @@ class BugReports:
     def __init__(  # noqa: PLR0913 - keyword-only, but for what it tells of
         self,
         engine: ChatEngine,
-        logs: Path,
+        logs: Callable[[], Path],
         settings: Callable[[], Settings],
         *,
         version: str,
-        records: bool,
+        records: Callable[[], bool],
         now_ms: Callable[[], int],
     ) -> None:
-        """``records``: whether this run records deliveries."""
+        """``logs``: where deliveries are recorded; ``records``: whether they are now."""
         self._engine = engine
         self._logs = logs
         self._settings = settings
         self._version = version
-        self.records = records
+        self._records = records
         self._now_ms = now_ms
+
+    @property
+    def records(self) -> bool:
+        return self._records()
 
     async def make(self) -> Report:
         head = {
@@ -75,7 +79,7 @@ class BugReports:
             "settings": _settings(self._settings()),
         }
         key, since_ms = os.urandom(32), self._now_ms() - HOUR_MS
-        rows, unreadable = await asyncio.to_thread(_events, self._logs, since_ms, key)
+        rows, unreadable = await asyncio.to_thread(_events, self._logs(), since_ms, key)
         head |= {"events": len(rows), "logs_not_readable": unreadable}
         lines = (head, *({name: value} for name, value in about.items()), *rows)
         text = "".join(json.dumps(line, separators=(", ", ": ")) + "\n" for line in lines)

@@ -39,6 +39,11 @@ class ProfilePaths(Struct, frozen=True, kw_only=True):
     def log_directory(self) -> Path:
         return self.directory / "logs"
 
+    @property
+    def delivery_directory(self) -> Path:
+        """Where deliveries are recorded, unless the command line says where."""
+        return self.directory / "delivery"
+
 
 def check_profile_name(name: str) -> str:
     """The name itself.  Raises ConfigError: it becomes a directory on any platform."""

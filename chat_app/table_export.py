@@ -6,6 +6,7 @@ up by name, and where it or Arrow is not installed the user is told how to get t
 """
 
 import importlib
+import importlib.util
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -51,6 +52,13 @@ def _plain(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
 
 
+def formats_here() -> tuple[str, ...]:
+    """What this installation can write, by what is installed; nothing is loaded for it."""
+    parts = (PARQUET_MODULE.partition(".")[0], "pyarrow")
+    has_parquet = all(importlib.util.find_spec(part) is not None for part in parts)
+    return ("parquet", "jsonl") if has_parquet else ("jsonl",)
+
+
 def writer_of(format_: str) -> Callable[[Path, Table], TableFile]:
     """Raises ConfigError where that format cannot be written."""
     if format_ == "jsonl":
@@ -76,6 +84,23 @@ def export_tables(
     """Write each table's batches; how many rows each has.  Raises ConfigError."""
     make = writer_of(format_)
     check_place(out)
+    try:
+        return write_tables(out, format_, make, tables)
+    except OSError as error:
+        raise unwritable(out, error) from error
+
+
+def unwritable(out: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"--out {out}: cannot be written: {error.strerror}")
+
+
+def write_tables(
+    out: Path,
+    format_: str,
+    make: Callable[[Path, Table], TableFile],
+    tables: Mapping[Table, Iterable[Sequence[Row]]],
+) -> dict[str, int]:
+    """Likewise; raises OSError.  Whatever it raises, nothing is left behind."""
     fresh = out.with_name(out.name + ".partial")
     try:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -85,8 +110,6 @@ def export_tables(
             for table, batches in tables.items()
         }
         fresh.replace(out)
-    except OSError as error:
-        raise ConfigError(f"--out {out}: cannot be written: {error.strerror}") from error
     finally:
         with suppress(OSError):
             shutil.rmtree(fresh, ignore_errors=True)

@@ -26,7 +26,7 @@ from chat_app.backing_up import WINDOW_FILE, WindowBackups, source_of
 from chat_app.bug_report import BugReports
 from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine, unix_now_ms
-from chat_app.delivery_recording import RecordOptions, delivery_directory, make_recorder
+from chat_app.delivery_recording import RecordOptions, WindowRecording
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
 from chat_app.effective_network import listen_host
@@ -296,8 +296,8 @@ async def _run(
     settings, began_s = read.settings, time.time()
     control = NetworkControl(settings.network)
     overrides = Overrides(port=options.port, faults=options.faults)
-    recorder = make_recorder(paths, settings, options.record)
     kept = SettingsControl(paths.settings_file, settings, control)
+    recording = WindowRecording(paths, kept, options.record, cluster=settings.network.cluster)
     memory = WindowMemory(WindowSettings(kept), directory.path / WINDOW_FILE)
     with Interrupts() as interrupts:
         opened = keys.known(paths) or await unlocked(
@@ -315,7 +315,7 @@ async def _run(
             settings,
             overrides,
             control,
-            recorder,
+            recording.recorder(),
             announces_presence=lambda: kept.settings.privacy.presence,
             fetches_pictures_below_mb=lambda: kept.settings.privacy.fetch_pictures_below_mb,
             mentions_when_muted=lambda: kept.settings.notifications.mentions_when_muted,
@@ -348,22 +348,24 @@ async def _run(
                     restore_beside=forgotten.set,
                     space=WindowSpace(
                         partial(source_of, paths, opened.key),
-                        delivery_directory(paths),
+                        paths.delivery_directory,
                         engine.alone_with_storage,
                         began_s=began_s,
                     ),
                     report=BugReports(
                         engine,
-                        delivery_directory(paths) if recorder is None else recorder.directory,
+                        lambda: recording.directory,
                         lambda: kept.settings,
                         version=importlib.metadata.version("causerie"),
-                        records=recorder is not None,
+                        records=lambda: recording.state().records,
                         now_ms=unix_now_ms,
                     ),
+                    recording=recording,
                     profile_name=paths.name,
                     erase=erase_asked.set,
                     repair=repair_asked.set,
                 )
+                recording.follow(engine.record)
                 async with daily.running(kept):
                     window = await _show_windows(
                         engine, memory, context, options, interrupts, directory.path, opened.links

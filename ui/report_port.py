@@ -14,8 +14,9 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class ReportPort(Protocol):
-    records: bool
-    """Whether this run records deliveries."""
+    @property
+    def records(self) -> bool:
+        """Whether deliveries are recorded now."""
 
     async def make(self) -> Report: ...
 

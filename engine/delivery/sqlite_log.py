@@ -146,6 +146,11 @@ class LogReader:
         ((newest,),) = self._all("SELECT coalesce(max(seq), 0) FROM delivery_event")
         return newest if isinstance(newest, int) else 0
 
+    def count(self, table: Table) -> int:
+        """How many rows a table has."""
+        ((rows,),) = self._all(f"SELECT count(*) FROM {table.name}")  # noqa: S608 - names of the contract
+        return rows if isinstance(rows, int) else 0
+
     def last_kind(self) -> object:
         """The newest event's kind; None if there is none."""
         rows = self._all("SELECT kind FROM delivery_event ORDER BY seq DESC LIMIT 1")

@@ -522,11 +522,12 @@ class ConversationRunner:
     def _is_recorded(self) -> bool:
         """Whether anybody hears which steps the session takes."""
         context = self._context
-        return context.recorder is not None or bool(context.taps.of(self.conversation_id))
+        return context.recording.recorder is not None or bool(context.taps.of(self.conversation_id))
 
     def _tell_steps(self, batch: CommitBatch) -> None:
-        if self._context.recorder is not None:
-            record_batch(self._context.recorder, self.record, batch)
+        recorder = self._context.recording.recorder
+        if recorder is not None:
+            record_batch(recorder, self.record, batch)
         for tap in self._context.taps.of(self.conversation_id):
             tap.took(batch.steps, clock_offset_ms=self._clock_offset_ms)
 

@@ -22,6 +22,7 @@ from engine.core.ports import ProfileStore, SavePicture, SaveProfile, SaveValue
 from engine.core.problems import ConnectionReason
 from engine.core.records import ProfileRecord
 from engine.crypto.identity import Identity
+from engine.delivery.recorder import Recorder
 from engine.events import (
     ConnectionChanged,
     ConnectionLevel,
@@ -61,6 +62,7 @@ from engine.runtime.open_channels import OpenChannels
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.people import UNTOLD_KEY, People
 from engine.runtime.profile_services import ProfileServices, ProfileStart, make_profile_services
+from engine.runtime.recorded_queries import Recording
 from engine.runtime.runner_context import RunnerContext
 from engine.runtime.search import Search
 from engine.runtime.timeline import Timeline
@@ -93,10 +95,12 @@ class Engine:
             publish=self._publish,
             now_ms=self._clock.clock_ms,
         )
-        self._recording = (
-            None
-            if parts.recorder is None
-            else ConversationSnapshots(parts.recorder, self._conversations)
+        self._recording = Recording(parts.recorder)
+        self._snapshots = ConversationSnapshots(
+            self._recording,
+            self._conversations,
+            publish=self._publish,
+            own=self._maintenance.own,
         )
         self._opened: OpenedStore | None = None
         self._profile: ProfileRecord | None = None
@@ -112,7 +116,7 @@ class Engine:
             publish=self._publish,
             knows=self._conversations.__contains__,
             random_unit=parts.entropy.random_unit,
-            recorder=parts.recorder,
+            recording=self._recording,
         )
         self._fault_bench.changed = self._faults_changed
         self._mute_ends = MuteEnds(self._conversations, self._clock, self._counters)
@@ -137,8 +141,7 @@ class Engine:
 
         Callers that still wait get an error saying that the outcome is not known.
         """
-        if self._recording is not None:
-            self._recording.stopping()
+        self._snapshots.stopping()
         await self._fault_bench.stop_bench()
         if self._history is not None:
             await self._history.stop()
@@ -149,8 +152,7 @@ class Engine:
         await self._maintenance.stop()
         if self._transport is not None:
             await self._transport.stop()
-        if self._recording is not None:
-            await self._recording.stop(self._services.context if self._services else None)
+        await self._snapshots.stop()
         if self._opened is not None:
             with contextlib.suppress(ChatError):
                 await self._clock_watch.save(self._store, self._storage)
@@ -161,8 +163,7 @@ class Engine:
 
     async def _bring_up(self, profile: ProfileRecord) -> None:
         identity = Identity(signing_key=profile.signing_key, encryption_key=profile.encryption_key)
-        if self._recording is not None:
-            self._recording.begin(identity.participant_id, self._publish)
+        self._snapshots.know_owner(identity.participant_id)
         store, transport = self._store, await self._start_transport(profile)
         history = await self._start_history(store, transport)
         context = RunnerContext(
@@ -175,7 +176,7 @@ class Engine:
             counters=self._counters,
             copies=CopyNotes(self._clock.steady_ms),
             faults=self._fault_bench,
-            recorder=self._parts.recorder,
+            recording=self._recording,
             mentions_when_muted=self._parts.mentions_when_muted,
             files=self._files,
             stores_reachable=history.reachable,
@@ -200,8 +201,7 @@ class Engine:
         await services.load()
         services.files.start()
         services.search.start()
-        if self._recording is not None:
-            self._maintenance.own(self._recording.run(context))
+        self._snapshots.run(context)
         self._maintenance.own(services.inbox.run())
         self._maintenance.own(self._mute_ends.run())
         if await self._storage.run(store.value, UNTOLD_KEY):
@@ -241,7 +241,7 @@ class Engine:
                 online=self._can_fetch,
                 config=self._parts.history,
                 clock=self._clock,
-                recorder=self._parts.recorder,
+                recording=self._recording,
                 opening_command=self._parts.opening_command,
             )
         )
@@ -252,8 +252,7 @@ class Engine:
     # --- events -------------------------------------------------------------------------------
 
     def subscribe(self, listener: Listener, /) -> Callable[[], None]:
-        if self._recording is not None:
-            self._recording.greet(listener)
+        self._snapshots.greet(listener)
         return self._event_bus.subscribe(listener)
 
     def _tell_of_damage(self) -> None:
@@ -274,8 +273,7 @@ class Engine:
             self._conversations.connectivity_changed(online=online)
             if self._history is not None:
                 self._history.online_changed()
-        if self._recording is not None:
-            self._recording.status_changed(status, online=online)
+        self._snapshots.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
 
     def _can_fetch(self) -> bool:
@@ -441,6 +439,14 @@ class Engine:
             clock=self._clock,
             own_id=self._services.context.own_id if self._services else ParticipantId(""),
         )
+
+    async def record(self, recorder: Recorder | None) -> None:
+        """Record deliveries from now on, by another recorder than before or by none.
+
+        Returns once what was recorded before is on the disk.
+        """
+        await self._snapshots.switch(recorder)
+        self._fault_bench.recording_changed()
 
     # --- what the program keeps beside the conversations -----------------------------------------
 

@@ -30,11 +30,10 @@ from engine.core.fault_bench import (
     phases_of,
 )
 from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
-from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.fault_views import FaultsChanged, FaultsView, FaultView
 from engine.runtime.own_clock import OwnClock
-from engine.runtime.recorded_queries import which_is
+from engine.runtime.recorded_queries import Recording, which_is
 from engine.session.contract import ConversationRecord
 
 MAX_FAULTS: Final = 64
@@ -73,7 +72,7 @@ class FaultBench:
         publish: Callable[[EngineEvent], None],
         knows: Callable[[ConversationId], bool],
         random_unit: Callable[[], float],
-        recorder: Recorder | None = None,
+        recording: Recording | None = None,
     ) -> None:
         """``knows``: whether there is this conversation."""
         self._clock = clock
@@ -81,7 +80,7 @@ class FaultBench:
         self._publish = publish
         self._knows = knows
         self._random_unit = random_unit
-        self._recorder = recorder
+        self._recording = recording or Recording()
         self._wishes: dict[ConversationId | None, _Wish] = {}
         self._links: dict[tuple[ConversationId, Direction], FaultLink[Callable[[], None]]] = {}
         self._room = WaitingRoom()
@@ -131,7 +130,7 @@ class FaultBench:
             raise InputError(InputFlaw.OFFSET, given=skew_ms)
         if skew_ms != self._clock.skew_ms:
             self._clock.skew_ms = skew_ms
-            self._note("clock_ahead" if skew_ms > 0 else "clock_back", abs(skew_ms))
+            self._note_skew()
             self._look(told=True)
 
     def stop_all(self) -> None:
@@ -260,15 +259,28 @@ class FaultBench:
 
     # --- the delivery log ---------------------------------------------------------------------
 
+    def recording_changed(self) -> None:
+        """A log that begins while faults are on says so first."""
+        if self._wishes:
+            self._note("begun")
+        if self._clock.skew_ms:
+            self._note_skew()
+
+    def _note_skew(self) -> None:
+        skew_ms = self._clock.skew_ms
+        self._note("clock_ahead" if skew_ms > 0 else "clock_back", abs(skew_ms))
+
     def _note(self, what: str, amount: int | None = None) -> None:
-        if self._recorder is not None:
-            self._recorder.fault(what, amount=amount)
+        recorder = self._recording.recorder
+        if recorder is not None:
+            recorder.fault(what, amount=amount)
 
     def _record(
         self, record: ConversationRecord, copy: PassingCopy, fate: Fate, delay_ms: int
     ) -> None:
-        if self._recorder is not None:
-            self._recorder.fault(
+        recorder = self._recording.recorder
+        if recorder is not None:
+            recorder.fault(
                 f"{fate}_{copy.direction}",
                 which=which_is(record),
                 message_id=copy.message_id,

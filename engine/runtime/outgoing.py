@@ -116,8 +116,9 @@ class Outgoing:
     async def _publish(self, publish: Publish) -> None:
         receipt = await self._context.transport.publish(publish.message)
         self._last_written = receipt.written
-        if self._context.recorder is not None:
-            record_copy(self._context.recorder, self._record(), publish, receipt)
+        recorder = self._context.recording.recorder
+        if recorder is not None:
+            record_copy(recorder, self._record(), publish, receipt)
         self._context.taps.handed_over(self._record().conversation_id, publish)
         self._context.copies.handed_over(self._record().conversation_id, publish, receipt)
         if not publish.message_ids:

@@ -1,7 +1,8 @@
 """Passes a runner's activity to the delivery recorder, if there is one.
 
 It reports each batch once it is durable, each copy once the network has it, and each Store query
-once it is over, after the messages it fetched.
+once it is over, after the messages it fetched.  Recording may begin and end at any time, so whoever
+reports asks ``Recording`` each time.
 """
 
 from itertools import count
@@ -16,6 +17,13 @@ from engine.network.transport import Receipt
 from engine.runtime.commit_batch import CommitBatch
 from engine.session.contract import ConversationRecord
 from engine.session.transitions import Publish
+
+
+class Recording:
+    """Who records the deliveries of this profile just now; None: nobody."""
+
+    def __init__(self, recorder: Recorder | None = None) -> None:
+        self.recorder = recorder
 
 
 def which_is(record: ConversationRecord) -> Which:
@@ -50,10 +58,11 @@ def record_copy(
 
 
 class RecordedQueries:
-    """Reports the queries of one conversation; does nothing if ``recorder`` is None."""
+    """Reports the queries of one conversation; None: of none that is recorded."""
 
-    def __init__(self, recorder: Recorder | None = None, which: Which | None = None) -> None:
-        self._told = None if recorder is None or which is None else (recorder, which)
+    def __init__(self, recording: Recording | None = None, which: Which | None = None) -> None:
+        self._recording = recording or Recording()
+        self._which = which
         self._numbers = count(1)
         self._running: dict[int, tuple[int, int]] = {}
         """Maps a query id, which restarts after a failure, to its number here and its hash
@@ -65,16 +74,16 @@ class RecordedQueries:
 
     def feeds(self, query_id: int | None) -> None:
         """What the session makes durable from here on was fetched by this query; None: by none."""
-        if self._told is None:
+        recorder, which = self._recording.recorder, self._which
+        if recorder is None or which is None:
             return
-        recorder, which = self._told
         number = None if query_id is None else self._running.get(query_id, (None, 0))[0]
         recorder.asks(which, number)
 
     def ended(self, ended: QueryEnded) -> None:
         number, hashes = self._running.pop(ended.query_id, (None, 0))
-        if self._told is not None and number is not None:
-            recorder, which = self._told
+        recorder, which = self._recording.recorder, self._which
+        if recorder is not None and which is not None and number is not None:
             recorder.asked(which, number, hashes=hashes, end=ended.end.value)
 
     def forget(self) -> None:

@@ -8,7 +8,6 @@ from engine.core.counters import Counters
 from engine.core.ids import ConversationId, ParticipantId
 from engine.core.ports import ProfileStore
 from engine.core.sds.vocabulary import AskStore
-from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.transport import Transport
 from engine.persistence.storage_thread import StorageThread
@@ -18,6 +17,7 @@ from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.inspection.live import Taps
 from engine.runtime.load_order import LoadOrder
 from engine.runtime.own_clock import OwnClock
+from engine.runtime.recorded_queries import Recording
 from engine.session.transitions import EchoHeard
 
 
@@ -48,5 +48,5 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     """Whether a message that mentions us rings in a muted conversation, too."""
     files: FileBook = field(default_factory=FileBook)
     """How far the files are that travel apart from their messages."""
-    recorder: Recorder | None = None
-    """Set if the user records deliveries."""
+    recording: Recording = field(default_factory=Recording)
+    """Whether the user records deliveries."""

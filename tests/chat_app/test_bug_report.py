@@ -47,10 +47,10 @@ def recorder_in(place: Path, person: Person) -> Recorder:
 def reports_of(alice: Person, logs: Path, *, later_ms: int = 0) -> BugReports:
     return BugReports(
         alice.engine,
-        logs,
+        lambda: logs,
         lambda: SECRETS,
         version="0.1.0",
-        records=True,
+        records=lambda: True,
         now_ms=lambda: alice.now_ms() + later_ms,
     )
 

@@ -21,6 +21,7 @@ from engine.runtime.inspection.copies import CopyNotes
 from engine.runtime.inspection.live import Taps
 from engine.runtime.job_queue import JobQueue
 from engine.runtime.outgoing import Outgoing
+from engine.runtime.recorded_queries import Recording
 from engine.session.inputs import CopiesAccepted
 from engine.session.transitions import Publish
 from tests.patience import PATIENCE_S
@@ -47,7 +48,12 @@ async def test_a_copy_counts_once_it_is_taken_also_if_no_stream_was_open(peers: 
     network = SimpleNamespace(publish=publish)
     notes = CopyNotes(lambda: UnixMs(7))
     context = SimpleNamespace(
-        counters=counters, transport=network, recorder=None, copies=notes, faults=None, taps=Taps()
+        counters=counters,
+        transport=network,
+        recording=Recording(),
+        copies=notes,
+        faults=None,
+        taps=Taps(),
     )
     jobs = JobQueue(counters)
     outgoing = Outgoing(

@@ -1,7 +1,8 @@
 """The page that shows a conversation's delivery instead of its timeline and composer.
 
 Figures on top, the causal graph, below it who holds what and the live figures side by side, and at
-the end what was refused.  Where it is narrow, the cards stand below each other; the page scrolls.
+the end what was refused and what is recorded.  Where it is narrow, the cards stand below each
+other; the page scrolls.
 """
 
 from collections.abc import Callable
@@ -53,7 +54,14 @@ class DeliveryPane(QWidget):
         self.refusals_card = DeliveryCard(tr("Refusals"))
         self.records_card = DeliveryCard(tr("Records of MVDS"))
         """Only between two people."""
-        slots = (self.holders_card, self.live_card, self.refusals_card, self.records_card)
+        self.log_card = DeliveryCard(tr("Delivery log"))
+        slots = (
+            self.holders_card,
+            self.live_card,
+            self.refusals_card,
+            self.records_card,
+            self.log_card,
+        )
         for slot in slots:
             slot.hide()  # Until something fills it.
         content = QWidget()
@@ -71,6 +79,7 @@ class DeliveryPane(QWidget):
         self._column.addLayout(self._pair)
         self._column.addWidget(self.records_card)
         self._column.addWidget(self.refusals_card)
+        self._column.addWidget(self.log_card)
         self._column.addStretch(1)
         self.area = FittedScrollArea(content)
         column = QVBoxLayout(self)
@@ -86,6 +95,9 @@ class DeliveryPane(QWidget):
 
     def fill_refusals(self, content: QWidget) -> None:
         self._fill(self.refusals_card, content)
+
+    def fill_log(self, content: QWidget) -> None:
+        self._fill(self.log_card, content)
 
     def _fill(self, card: DeliveryCard, content: QWidget) -> None:
         card.fill(content)

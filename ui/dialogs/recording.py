@@ -14,7 +14,7 @@ from ui.translate import tr
 
 def _words() -> str:
     return tr(
-        "From the next start on it is written down when each message was sent, arrived, was missing"
+        "From now on it is written down when each message was sent, arrived, was missing"
         " and was acknowledged: for testers who compare their records. The files lie in the profile"
         " and are not encrypted. They hold no text, no names and no keys, but message ids, times,"
         " and a pseudonym for every person and conversation. Nothing is sent anywhere."

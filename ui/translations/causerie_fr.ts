@@ -756,6 +756,10 @@
         <translation>Un fichier a besoin d’un nom.</translation>
     </message>
     <message>
+        <source>A folder with a file for each table: events, final orders, messages, members. It holds no text and no names, but whoever has the key can find out whose the pseudonyms are.</source>
+        <translation>Un dossier avec un fichier par table : événements, ordres finaux, messages, membres. Il ne contient ni texte ni nom, mais quiconque a la clé peut découvrir à qui sont les pseudonymes.</translation>
+    </message>
+    <message>
         <source>A folder with a page to read (HTML), the same for programs (JSON), and the files that are on this device. It is not encrypted: whoever has the folder can read it.</source>
         <translation>Un dossier avec une page à lire (HTML), la même chose pour les programmes (JSON), et les fichiers qui sont sur cet appareil. Il n’est pas chiffré&#xa0;: quiconque a le dossier peut le lire.</translation>
     </message>
@@ -1732,6 +1736,10 @@
         <translation>Copier le message</translation>
     </message>
     <message>
+        <source>Copy the key</source>
+        <translation>Copier la clé</translation>
+    </message>
+    <message>
         <source>Copy the proof</source>
         <translation>Copier la preuve</translation>
     </message>
@@ -1878,6 +1886,10 @@
     <message>
         <source>Delivery</source>
         <translation>Livraison</translation>
+    </message>
+    <message>
+        <source>Delivery log</source>
+        <translation>Journal des remises</translation>
     </message>
     <message>
         <source>Delivery of a message</source>
@@ -2088,6 +2100,18 @@
         <translation>Tout ce qui est sur cet appareil. Ce que d’autres ont reste chez eux.</translation>
     </message>
     <message>
+        <source>Everything that was recorded</source>
+        <translation>Tout ce qui a été noté</translation>
+    </message>
+    <message>
+        <source>Export recorded deliveries</source>
+        <translation>Exporter les remises notées</translation>
+    </message>
+    <message>
+        <source>Export recorded deliveries…</source>
+        <translation>Exporter les remises notées…</translation>
+    </message>
+    <message>
         <source>Export {name}?</source>
         <translation>Exporter {name}&#x202f;?</translation>
     </message>
@@ -2256,6 +2280,10 @@
         <translation>Oubliée&#x202f;? Personne ne peut la retrouver. Une sauvegarde, qui a sa propre phrase secrète, peut être restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>
     <message>
+        <source>Format</source>
+        <translation>Format</translation>
+    </message>
+    <message>
         <source>Forward</source>
         <translation>Transférer</translation>
     </message>
@@ -2296,8 +2324,8 @@
         <translation>D’un Store</translation>
     </message>
     <message>
-        <source>From the next start on it is written down when each message was sent, arrived, was missing and was acknowledged: for testers who compare their records. The files lie in the profile and are not encrypted. They hold no text, no names and no keys, but message ids, times, and a pseudonym for every person and conversation. Nothing is sent anywhere.</source>
-        <translation>À partir du prochain démarrage, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé&#xa0;: pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
+        <source>From now on it is written down when each message was sent, arrived, was missing and was acknowledged: for testers who compare their records. The files lie in the profile and are not encrypted. They hold no text, no names and no keys, but message ids, times, and a pseudonym for every person and conversation. Nothing is sent anywhere.</source>
+        <translation>À partir de maintenant, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé : pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
     </message>
     <message>
         <source>From the next start on.</source>
@@ -2734,6 +2762,10 @@
     <message>
         <source>Its messages are removed from this device. Nobody is told, and you can join again by its names.</source>
         <translation>Ses messages sont retirés de cet appareil. Personne n’en est informé, et vous pouvez le rejoindre à nouveau par ses noms.</translation>
+    </message>
+    <message>
+        <source>JSON lines, readable everywhere</source>
+        <translation>Lignes JSON, lisibles partout</translation>
     </message>
     <message>
         <source>Join</source>
@@ -3404,6 +3436,10 @@
         <translation>La sauvegarde quotidienne n’a pas pu être faite. {why}</translation>
     </message>
     <message>
+        <source>No deliveries were recorded yet.</source>
+        <translation>Aucune remise n’a encore été notée.</translation>
+    </message>
+    <message>
         <source>No emoji is called so.</source>
         <translation>Aucun emoji ne s’appelle ainsi.</translation>
     </message>
@@ -3660,12 +3696,20 @@
         <translation>Rien ne sort ni n’entre.</translation>
     </message>
     <message>
+        <source>Nothing is recorded now. Switched on, it begins at once: of all conversations, without texts and names, in {folder}.</source>
+        <translation>Rien n’est noté pour le moment. Une fois activé, le relevé commence tout de suite : de toutes les conversations, sans textes ni noms, dans {folder}.</translation>
+    </message>
+    <message>
         <source>Nothing missing</source>
         <translation>Rien ne manque</translation>
     </message>
     <message>
         <source>Nothing more was found, {back_to}.</source>
         <translation>Rien de plus n’a été trouvé&#xa0;: {back_to}.</translation>
+    </message>
+    <message>
+        <source>Nothing of what was recorded can be read.</source>
+        <translation>Rien de ce qui a été noté ne peut être lu.</translation>
     </message>
     <message>
         <source>Nothing since the start.</source>
@@ -3722,6 +3766,14 @@
             <numerusform>Sur %n plus grand fichier d’autres personnes, {held} peut être récupéré auprès de membres qui l’ont.</numerusform>
             <numerusform>Sur %n plus grands fichiers d’autres personnes, {held} peuvent être récupérés auprès de membres qui les ont.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>Of all conversations, without texts and names, in {folder}.</source>
+        <translation>De toutes les conversations, sans textes ni noms, dans {folder}.</translation>
+    </message>
+    <message>
+        <source>Of all conversations, without texts and names, in {folder}. It was asked for on the command line, so it goes on until the program ends.</source>
+        <translation>De toutes les conversations, sans textes ni noms, dans {folder}. Demandé sur la ligne de commande, cela dure jusqu’à la fin du programme.</translation>
     </message>
     <message>
         <source>Of an unknown sender</source>
@@ -3934,6 +3986,10 @@
     <message>
         <source>Packing was stopped; nothing was changed.</source>
         <translation>Le compactage a été arrêté&#x202f;; rien n’a été changé.</translation>
+    </message>
+    <message>
+        <source>Parquet, for Spark and tables</source>
+        <translation>Parquet, pour Spark et les tableaux</translation>
     </message>
     <message>
         <source>Partition of 30 s</source>
@@ -4177,7 +4233,7 @@
     </message>
     <message>
         <source>Record deliveries…</source>
-        <translation>Enregistrer les livraisons…</translation>
+        <translation>Noter les remises…</translation>
     </message>
     <message>
         <source>Recorded deliveries</source>
@@ -4194,6 +4250,10 @@
     <message>
         <source>Records can be compared if all who made them have the same key.</source>
         <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont la même clé.</translation>
+    </message>
+    <message>
+        <source>Records can be compared if all who made them have the same key:</source>
+        <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont la même clé :</translation>
     </message>
     <message>
         <source>Records can be compared if all who made them have this key. Whoever has it can find out whose the pseudonyms are: give it to your test group only, for “key” under [delivery] in their settings file.</source>
@@ -4683,6 +4743,14 @@
         <source>Smaller</source>
         <translation>Réduire</translation>
     </message>
+    <message numerus="yes">
+        <source>So are %n more.</source>
+        <comment>So is %n more.</comment>
+        <translation>
+            <numerusform>De même pour %n autre.</numerusform>
+            <numerusform>De même pour %n autres.</numerusform>
+        </translation>
+    </message>
     <message>
         <source>So far: {what}</source>
         <translation>Jusqu’ici&#xa0;: {what}</translation>
@@ -4770,6 +4838,10 @@
     <message>
         <source>Stopped fetching.</source>
         <translation>Récupération arrêtée.</translation>
+    </message>
+    <message>
+        <source>Stopped. Nothing was left behind.</source>
+        <translation>Arrêté. Rien n’a été laissé.</translation>
     </message>
     <message numerus="yes">
         <source>Stopped. {number} new messages stay here</source>
@@ -5084,8 +5156,20 @@
         <translation>Le trousseau n’a pas rendu son entrée, qui n’ouvre plus rien&#xa0;: son service est Causerie, son compte {entry}.</translation>
     </message>
     <message>
+        <source>The last 20 minutes</source>
+        <translation>Les 20 dernières minutes</translation>
+    </message>
+    <message>
+        <source>The last day</source>
+        <translation>Le dernier jour</translation>
+    </message>
+    <message>
         <source>The last good backup: {when}.</source>
         <translation>Dernière bonne sauvegarde&#xa0;: {when}.</translation>
+    </message>
+    <message>
+        <source>The last hour</source>
+        <translation>La dernière heure</translation>
     </message>
     <message>
         <source>The last messages: {said}</source>
@@ -5234,6 +5318,10 @@
     <message>
         <source>The system keyring opens them at a start, too.</source>
         <translation>Le trousseau du système les ouvre aussi au démarrage.</translation>
+    </message>
+    <message>
+        <source>The time chooses events. Final orders, messages and members are always whole: without them nobody can say what is missing.</source>
+        <translation>La durée choisit les événements. Les ordres finaux, les messages et les membres sont toujours entiers : sans eux, personne ne peut dire ce qui manque.</translation>
     </message>
     <message>
         <source>The time of this device was set, so Causerie goes by it again.</source>
@@ -6351,6 +6439,14 @@
         <source>Written, by its author&apos;s clock</source>
         <translation>Écrit, à l’horloge de son auteur</translation>
     </message>
+    <message numerus="yes">
+        <source>Written: %n events, {folder}</source>
+        <comment>Written: %n event, {folder}</comment>
+        <translation>
+            <numerusform>Écrit : %n événement, {folder}</numerusform>
+            <numerusform>Écrit : %n événements, {folder}</numerusform>
+        </translation>
+    </message>
     <message>
         <source>Written: {what}. {folder}</source>
         <translation>Écrit&#xa0;: {what}. {folder}</translation>
@@ -6756,6 +6852,14 @@
         <translation>et {number} de plus ici</translation>
     </message>
     <message>
+        <source>another program has locked it</source>
+        <translation>un autre programme l’a verrouillé</translation>
+    </message>
+    <message>
+        <source>another version of Causerie wrote it</source>
+        <translation>une autre version de Causerie l’a écrit</translation>
+    </message>
+    <message>
         <source>answers {name}: {text}</source>
         <translation>répond à {name}&#xa0;: {text}</translation>
     </message>
@@ -6996,6 +7100,10 @@
         <translation>exporter</translation>
     </message>
     <message>
+        <source>export recorded deliveries</source>
+        <translation>exporter les remises notées</translation>
+    </message>
+    <message>
         <source>export the conversation</source>
         <translation>exporter la conversation</translation>
     </message>
@@ -7132,6 +7240,10 @@
         <translation>il enfreint le protocole ({detail})</translation>
     </message>
     <message>
+        <source>it cannot be opened</source>
+        <translation>il ne peut pas être ouvert</translation>
+    </message>
+    <message>
         <source>it cannot be reached</source>
         <translation>il n’est pas joignable</translation>
     </message>
@@ -7192,8 +7304,20 @@
         <translation>il n’a rien de vos conversations</translation>
     </message>
     <message>
+        <source>it is damaged</source>
+        <translation>il est abîmé</translation>
+    </message>
+    <message>
+        <source>it is gone</source>
+        <translation>il n’est plus là</translation>
+    </message>
+    <message>
         <source>it is in cluster {theirs}, this device in cluster {ours}</source>
         <translation>il est dans le cluster {theirs}, cet appareil dans le cluster {ours}</translation>
+    </message>
+    <message>
+        <source>it is no delivery log</source>
+        <translation>ce n’est pas un journal des remises</translation>
     </message>
     <message>
         <source>it is not connected</source>
@@ -8424,6 +8548,10 @@
         <translation>{emoji} de {names}</translation>
     </message>
     <message>
+        <source>{file} was left out, in whole or in part: {reason}.</source>
+        <translation>{file} a été laissé de côté, en tout ou en partie : {reason}.</translation>
+    </message>
+    <message>
         <source>{file}: {text}</source>
         <translation>{file}&#xa0;: {text}</translation>
     </message>
@@ -8826,6 +8954,14 @@
     <message>
         <source>{number} of {total} or more</source>
         <translation>{number} sur {total} ou plus</translation>
+    </message>
+    <message numerus="yes">
+        <source>{number} rows are not as they should be, and were left out.</source>
+        <comment>{number} row is not as it should be, and was left out.</comment>
+        <translation>
+            <numerusform>{number} ligne n’est pas conforme et a été laissée de côté.</numerusform>
+            <numerusform>{number} lignes ne sont pas conformes et ont été laissées de côté.</numerusform>
+        </translation>
     </message>
     <message>
         <source>{number} s</source>

@@ -41,6 +41,8 @@ class Commands(QObject):
         if window.settings.is_offered:
             menu.add(tr("Settings"), ("Ctrl+,",), window.settings.open, icon_name="settings")
             window.notices.open_recording = partial(window.settings.open, "recording")
+        if window.data.recording is not None:
+            window.delivery.page_made.connect(window.data.recording.page_made)
         window.backups.offer(menu, window.first_start)
         window.lock_flows.offer(menu)
         menu.add_quiet(window.desktop)

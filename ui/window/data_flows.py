@@ -13,6 +13,7 @@ from ui.space_port import ConversationTakes
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.one_sheet import OneSheet
+from ui.window.recording_flows import RecordingFlows
 from ui.window.window_context import WindowContext
 
 
@@ -33,6 +34,9 @@ class DataFlows(QObject):
         self._one = one_sheet
         self._context = context
         self._conversations = conversations
+        port = context.recording
+        self.recording = None if port is None else RecordingFlows(port, tasks, one_sheet, context)
+        """None: what is recorded of deliveries is neither shown nor exported."""
 
     @property
     def conversations(self) -> Callable[[], Sequence[ConversationView]]:

@@ -14,6 +14,7 @@ from ui.backup_port import BackupPort, DailyPort
 from ui.desktop.autostart import AutostartPort
 from ui.dialogs.profile import ChoosePicture, choose_picture_file
 from ui.lock_port import PassphrasePort
+from ui.recording_port import RecordingPort
 from ui.report_port import ReportPort
 from ui.screen import GrabScreens, grab_screens
 from ui.settings_port import SettingsPort
@@ -53,6 +54,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: the window does not offer to show where the space goes."""
     report: ReportPort | None = None
     """None: the window does not offer to report a problem."""
+    recording: RecordingPort | None = None
+    """None: the window neither shows nor exports what is recorded of deliveries."""
     profile_name: str = ""
     erase: Callable[[], None] | None = None
     """Called before the window closes for the profile to be erased; None: that is not offered."""

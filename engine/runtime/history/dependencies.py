@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.core.counters import Counters
 from engine.core.entropy import RandomUnit
@@ -11,12 +11,12 @@ from engine.core.history.config import HistoryConfig
 from engine.core.history.queries import HistoryMessage
 from engine.core.ids import UnixMs
 from engine.core.ports import ProfileStore
-from engine.delivery.recorder import Recorder
 from engine.events import EngineEvent
 from engine.network.stores.port import StoreNetwork
 from engine.persistence.storage_thread import StorageThread
 from engine.runtime.job_queue import JobInput
 from engine.runtime.own_clock import OwnClock
+from engine.runtime.recorded_queries import Recording
 from engine.session.group.opening import OpenedPage
 
 OpenPage: TypeAlias = Callable[[Sequence[HistoryMessage]], Awaitable[OpenedPage]]
@@ -36,7 +36,7 @@ class HistoryDependencies(Struct, frozen=True, kw_only=True):
     online: Callable[[], bool]
     config: HistoryConfig
     clock: OwnClock
-    recorder: Recorder | None = None
+    recording: Recording = field(default_factory=Recording)
     opening_command: Sequence[str] = ()
     """Runs ``engine.runtime.history.opening_process.serve``."""
 

@@ -123,7 +123,7 @@ class HistoryService:
             stores=self._stores,
             slots=self._slots,
             parts=parts,
-            recorded=RecordedQueries(parts.recorder, which),
+            recorded=RecordedQueries(parts.recording, which),
             open_page=self._opens(runner),
         )
         backfill.stores_changed(self._candidates)
