@@ -11,13 +11,15 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.core.fault_bench import FaultRule, Preset
-from engine.core.ids import ConversationId, UnixMs
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
 
 
 class FaultView(Struct, frozen=True, kw_only=True):
     """``conversation_id`` None: all conversations."""
 
     conversation_id: ConversationId | None
+    participant_id: ParticipantId | None = None
+    """Only what this member of the group sends, or brings again, is concerned; None: all."""
     rule: FaultRule
     """What is done now."""
     preset: Preset | None = None
@@ -25,8 +27,17 @@ class FaultView(Struct, frozen=True, kw_only=True):
     """By steady time, as ``FaultsView.now_ms``; None: once it is stopped."""
 
 
+class CutOffView(Struct, frozen=True, kw_only=True):
+    """A peer with which this device has no connection, on purpose."""
+
+    peer_id: str
+    ends_ms: UnixMs | None = None
+    """As of ``FaultView``."""
+
+
 class FaultsView(Struct, frozen=True, kw_only=True):
     faults: tuple[FaultView, ...] = ()
+    cut_off: tuple[CutOffView, ...] = ()
     skew_ms: int = 0
     """So much our clock is put ahead on purpose."""
     counts: Mapping[str, int] = {}
@@ -38,13 +49,18 @@ class FaultsView(Struct, frozen=True, kw_only=True):
 
     @property
     def is_on(self) -> bool:
-        return bool(self.faults) or self.skew_ms != 0
+        return bool(self.faults or self.cut_off) or self.skew_ms != 0
 
-    def about(self, conversation_id: ConversationId) -> FaultView | None:
-        """What is done to this conversation: its own fault, or else everybody's."""
-        own = (each for each in self.faults if each.conversation_id == conversation_id)
-        all_ = (each for each in self.faults if each.conversation_id is None)
-        return next(own, None) or next(all_, None)
+    def about(self, conversation_id: ConversationId) -> tuple[FaultView, ...]:
+        """What is done to this conversation: its own fault, or else everybody's, and to members."""
+        whole = {each.conversation_id: each for each in self.faults if not each.participant_id}
+        own = whole.get(conversation_id, whole.get(None))
+        members = tuple(
+            each
+            for each in self.faults
+            if each.participant_id and each.conversation_id == conversation_id
+        )
+        return members if own is None else (own, *members)
 
 
 class FaultsChanged(Struct, frozen=True, kw_only=True):
@@ -56,28 +72,51 @@ class FaultsChanged(Struct, frozen=True, kw_only=True):
 class Faults(Protocol):
     """Faults made on purpose.  ``engine.runtime.fault_bench`` implements it.
 
-    A conversation with a fault of its own does not share in those of all conversations.
+    A conversation with a fault of its own does not share in those of all conversations, and what a
+    member with one sends not in that of the conversation.  ``participant_id`` names such a member:
+    then only what they send is concerned, repairs by them among it.
     """
 
     def view(self) -> FaultsView: ...
 
-    def set(self, conversation_id: ConversationId | None, rule: FaultRule) -> None:
+    def set(
+        self,
+        conversation_id: ConversationId | None,
+        rule: FaultRule,
+        participant_id: ParticipantId | None = None,
+    ) -> None:
         """From now on and until it is stopped; None: for all conversations.
 
-        Raises CommandError for a conversation that is not there, or if too many have faults.
+        Raises CommandError for what is not there, or if there are too many faults.
         """
 
-    def start(self, conversation_id: ConversationId | None, preset: Preset) -> None:
+    def start(
+        self,
+        conversation_id: ConversationId | None,
+        preset: Preset,
+        participant_id: ParticipantId | None = None,
+    ) -> None:
         """Begin a preset, which ends by itself.  Raises CommandError as ``set``."""
 
-    def stop(self, conversation_id: ConversationId | None) -> None:
+    def stop(
+        self, conversation_id: ConversationId | None, participant_id: ParticipantId | None = None
+    ) -> None:
         """What is delayed or held goes on at once.  Does nothing if there is no such fault."""
+
+    def cut_off(self, peer_id: str, for_ms: int | None = None) -> None:
+        """Have no connection with this peer; None: until it is let back.
+
+        Raises CommandError if too many are cut off.
+        """
+
+    def let_back(self, peer_id: str) -> None:
+        """It may connect again, and is dialled soon if it is one to be kept."""
 
     def skew(self, skew_ms: int) -> None:
         """Put our clock ahead by so much, or back.  Raises InputError beyond a day."""
 
     def stop_all(self) -> None:
-        """No faults, and the clock as it was."""
+        """No faults, all peers let back, and the clock as it was."""
 
 
 class HasFaults(Protocol):

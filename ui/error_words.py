@@ -42,8 +42,9 @@ _MAX_NAME: Final = 60
 
 _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.TOO_MANY_FAULTS: lambda: tr(
-        "Too many conversations have faults on purpose. Stop some first."
+        "There are too many faults on purpose. Stop some first."
     ),
+    CommandRefusal.NO_MEMBER: lambda: tr("They are no member of this group."),
     CommandRefusal.NO_CONVERSATION: lambda: tr("There is no such conversation any more."),
     CommandRefusal.NOT_ANSWERED: lambda: tr("They have not answered your request yet."),
     CommandRefusal.ACCEPT_FIRST: lambda: tr("Accept their request first."),
@@ -188,6 +189,7 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
     InputFlaw.TOPIC_PLACED: lambda: tr(
         "You are in a channel with this content topic on another shard. Leave it first."
     ),
+    InputFlaw.PEER: lambda: tr("That is no id of a peer."),
     InputFlaw.OFFSET: lambda: tr("A clock can be set by a hundred years at most."),
 }
 

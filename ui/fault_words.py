@@ -1,14 +1,17 @@
 """Faults made on purpose, in words: what is done to a conversation, until when, and so far."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from engine.core.fault_bench import FaultRule, Preset
-from engine.core.ids import ConversationId
-from engine.fault_views import FaultsView, FaultView
+from engine.events import ConversationView, MemberView
+from engine.fault_views import CutOffView, FaultsView, FaultView
+from ui.foreign_text import one_line, short_peer
 from ui.regional import clock_with_seconds, decimal, grouped
 from ui.times import off_words
 from ui.translate import tr
+
+_NAME = 30
 
 
 def preset_words(preset: Preset) -> str:
@@ -57,21 +60,52 @@ def skew_words(skew_ms: int) -> str:
     return tr("the clock is {time} behind").format(time=off_words(skew_ms))
 
 
+def member_words(fault: FaultView, members: Sequence[MemberView]) -> str:
+    """Whose copies a fault is about; "" for everybody's."""
+    if fault.participant_id is None:
+        return ""
+    names = (each.name for each in members if each.participant_id == fault.participant_id)
+    return one_line(next(names, ""), _NAME) or tr("somebody who left")
+
+
+def cut_off_words(peer: CutOffView, faults: FaultsView, now: datetime) -> str:
+    """`"Peer …3kQ9xZaB: cut off, until 14:08:31"`."""
+    what = tr("cut off")
+    if peer.ends_ms is not None:
+        end = now + timedelta(milliseconds=peer.ends_ms - faults.now_ms)
+        what = tr("{what}, until {time}").format(what=what, time=clock_with_seconds(end))
+    return tr("Peer {peer}: {what}").format(peer=short_peer(peer.peer_id), what=what)
+
+
+def said_of(faults: FaultsView, conversation: ConversationView, now: datetime) -> list[str]:
+    """Each fault that touches this conversation."""
+    said = []
+    for fault in faults.about(conversation.conversation_id):
+        who = member_words(fault, conversation.members)
+        words = fault_words(fault, faults, now)
+        said.append(tr("from {name}: {what}").format(name=who, what=words) if who else words)
+    return said
+
+
 def overview_words(
-    faults: FaultsView, now: datetime, name_of: Callable[[ConversationId], str]
+    faults: FaultsView, now: datetime, conversations: Sequence[ConversationView]
 ) -> str:
     """All that is on and what it did, for the settings page; a line each."""
     if not faults.is_on:
         return tr("No faults are on.")
-    lines = [
-        tr("{where}: {what}").format(
-            where=tr("All conversations")
-            if fault.conversation_id is None
-            else name_of(fault.conversation_id),
-            what=fault_words(fault, faults, now),
-        )
-        for fault in faults.faults
-    ]
+    known = {view.conversation_id: view for view in conversations}
+    lines = []
+    for fault in faults.faults:
+        where = tr("All conversations")
+        if fault.conversation_id is not None:
+            view = known.get(fault.conversation_id)
+            where = "?" if view is None else one_line(view.name, _NAME)
+            who = "" if view is None else member_words(fault, view.members)
+            if who:
+                where = tr("{conversation}, from {name}").format(conversation=where, name=who)
+        what = fault_words(fault, faults, now)
+        lines.append(tr("{where}: {what}").format(where=where, what=what))
+    lines += [cut_off_words(peer, faults, now) for peer in faults.cut_off]
     if faults.skew_ms:
         lines.append(skew_words(faults.skew_ms))
     counts = counted_words(faults)

@@ -4,6 +4,7 @@ import re
 
 _ONE_LINE_LIMIT = 300
 _LONGEST_RUN = 30
+_PEER_ID, _SHORT_PEER = 80, 12
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
 _BIDI_CONTROLS = {
     ord(mark): None for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -21,3 +22,9 @@ def breaking(text: str, longest: int = _LONGEST_RUN) -> str:
     """To be shown only: a longer run, as of an address or a key, breaks where the line ends."""
     long_run = rf"[^\s\u200b]{{{longest + 1},}}"
     return re.sub(long_run, lambda run: "\u200b".join(run[0]), text)
+
+
+def short_peer(peer_id: str) -> str:
+    """The end of a peer's id: all of one kind begin alike."""
+    shown = one_line(peer_id, _PEER_ID)
+    return shown if len(shown) <= _SHORT_PEER else f"…{shown[-8:]}"

@@ -26,6 +26,7 @@ _WORDS: Final[Mapping[TransportFault, Callable[[], str]]] = {
     TransportFault.NO_PROTOCOL: lambda: tr("it speaks none of the protocols that are needed"),
     TransportFault.BAD_ADDRESS: lambda: tr("its address cannot be used"),
     TransportFault.OURSELVES: lambda: tr("that is this device itself"),
+    TransportFault.CUT_OFF: lambda: tr("it is cut off on purpose, by the fault bench"),
     TransportFault.FULL: lambda: tr("too many connections are open already"),
     TransportFault.STOPPED: lambda: tr("this device is not connected to the network"),
     TransportFault.NO_WEBSOCKET: lambda: tr(

@@ -185,6 +185,8 @@ class LinkReason(StrEnum):
     TOO_MANY_HANDSHAKES = "too_many_handshakes"
     NO_ROOM = "no_room"
     HANDSHAKE_FAILED = "handshake_failed"
+    CUT_OFF = "cut_off"
+    """On purpose, by the fault bench."""
 
 
 class LinkEnded(Struct, frozen=True):

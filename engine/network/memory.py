@@ -8,7 +8,7 @@ published while nobody else is online is gone, as on a real network without a St
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
 from engine.core.counters import Counters
@@ -140,6 +140,9 @@ class MemoryTransport:
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         """Nothing to do: all are connected."""
+
+    def cut_off(self, peers: Collection[str], /) -> None:
+        """Nothing to do: there are no connections."""
 
     @property
     def sharding(self) -> Sharding:

@@ -6,7 +6,7 @@ them.  Sessions and runners know only this port.  Payloads are opaque here.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -111,6 +111,9 @@ class Transport(Protocol):
 
     def addresses(self) -> Sequence[str]:
         """Where others can reach this node, for invitations."""
+
+    def cut_off(self, peers: Collection[str], /) -> None:
+        """Have no connection with these peers, on purpose, until they are left out again."""
 
     def stores(self) -> StoreNetwork | None:
         """How to query Store nodes; None if there are none."""

@@ -5,7 +5,7 @@ Discovery and the fault layer are such wrappers: each overrides one or two calls
 and keeps no other state.  Wrappers can be nested in any order.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engine.core.counters import Counters
 from engine.core.ids import ContentTopic
@@ -62,6 +62,9 @@ class WrappedTransport:
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         self._inner.add_service_nodes(multiaddrs)
+
+    def cut_off(self, peers: Collection[str], /) -> None:
+        self._inner.cut_off(peers)
 
     @property
     def sharding(self) -> Sharding:

@@ -168,7 +168,7 @@ class ConversationRunner:
         if faults is not None and faults.is_on:
             copy = PassingCopy(
                 direction=Direction.IN,
-                size=len(message.payload),
+                payload=message.payload,
                 go_on=partial(self.offer, arrived),
                 waku_hash=waku_hash,
             )

@@ -6,7 +6,7 @@ headless).  It owns the storage thread, the transport and all tasks on them, and
 """
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -20,7 +20,7 @@ from engine.core.ids import (
 )
 from engine.core.ports import ProfileStore, SavePicture, SaveProfile, SaveValue
 from engine.core.problems import ConnectionReason
-from engine.core.records import ProfileRecord
+from engine.core.records import GroupRecord, ProfileRecord
 from engine.crypto.identity import Identity
 from engine.delivery.recorder import Recorder
 from engine.events import (
@@ -115,6 +115,8 @@ class Engine:
             counters=self._counters,
             publish=self._publish,
             knows=self._conversations.__contains__,
+            knows_member=self._knows_member,
+            cut_off=self._cut_off,
             random_unit=parts.entropy.random_unit,
             recording=self._recording,
         )
@@ -275,6 +277,14 @@ class Engine:
                 self._history.online_changed()
         self._snapshots.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
+
+    def _knows_member(self, conversation_id: ConversationId, participant_id: ParticipantId) -> bool:
+        runner = self._conversations.runner(conversation_id)
+        return isinstance(runner.record, GroupRecord) and participant_id in runner.members
+
+    def _cut_off(self, peers: Collection[str]) -> None:
+        if self._transport is not None:
+            self._transport.cut_off(peers)
 
     def _can_fetch(self) -> bool:
         """From Stores: not while the network is cut off on purpose."""

@@ -11,9 +11,9 @@ where everything is.
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -29,14 +29,18 @@ from engine.core.fault_bench import (
     WaitingRoom,
     phases_of,
 )
-from engine.core.ids import ConversationId, MessageId, UnixMs, WakuHash
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs, WakuHash
+from engine.core.records import GroupRecord
 from engine.events import EngineEvent
-from engine.fault_views import FaultsChanged, FaultsView, FaultView
+from engine.fault_views import CutOffView, FaultsChanged, FaultsView, FaultView
 from engine.runtime.own_clock import OwnClock
 from engine.runtime.recorded_queries import Recording, which_is
 from engine.session.contract import ConversationRecord
+from engine.session.group.opening import carrier_of
 
 MAX_FAULTS: Final = 64
+MAX_CUT_OFF: Final = 64
+MAX_PEER_ID: Final = 128
 MAX_SKEW_MS: Final = 24 * 3_600_000
 _LONGEST_WAIT_S: Final = 60.0
 
@@ -50,12 +54,26 @@ class PassingCopy(Struct, frozen=True, kw_only=True):
     """``go_on`` does with it what would be done with it without the bench."""
 
     direction: Direction
-    size: int
+    payload: bytes
     go_on: Callable[[], None]
     waku_hash: WakuHash | None = None
     message_id: MessageId | None = None
     doubles: bool = True
     """Whether there is any use in a second one."""
+
+    @property
+    def size(self) -> int:
+        return len(self.payload)
+
+
+class _Target(NamedTuple):
+    """None: all of them."""
+
+    conversation_id: ConversationId | None
+    participant_id: ParticipantId | None = None
+
+
+_EVERYTHING: Final = _Target(None)
 
 
 class _Wish(Struct, frozen=True):
@@ -71,20 +89,30 @@ class FaultBench:
         counters: Counters,
         publish: Callable[[EngineEvent], None],
         knows: Callable[[ConversationId], bool],
+        knows_member: Callable[[ConversationId, ParticipantId], bool],
+        cut_off: Callable[[Collection[str]], None],
         random_unit: Callable[[], float],
         recording: Recording | None = None,
     ) -> None:
-        """``knows``: whether there is this conversation."""
+        """``knows``: whether there is this conversation.
+
+        ``knows_member``: whether it is a group with that member.  ``cut_off``: have no connection
+        with these peers, and with all others.
+        """
         self._clock = clock
         self._counters = counters
         self._publish = publish
         self._knows = knows
+        self._knows_member = knows_member
+        self._apply_cut_off = cut_off
         self._random_unit = random_unit
         self._recording = recording or Recording()
-        self._wishes: dict[ConversationId | None, _Wish] = {}
-        self._links: dict[tuple[ConversationId, Direction], FaultLink[Callable[[], None]]] = {}
+        self._wishes: dict[_Target, _Wish] = {}
+        self._cut_off: dict[str, UnixMs | None] = {}
+        """Peers, and until when."""
+        self._links: dict[tuple[_Target, Direction], FaultLink[Callable[[], None]]] = {}
         self._room = WaitingRoom()
-        self._told: dict[ConversationId | None, FaultRule | None] = {}
+        self._told: dict[_Target, FaultRule | None] = {}
         """What listeners know of."""
         self._counts: Counter[str] = Counter()
         self._timer: asyncio.TimerHandle | None = None
@@ -96,33 +124,69 @@ class FaultBench:
 
     # --- what the user asks for ---------------------------------------------------------------
 
-    def set(self, conversation_id: ConversationId | None, rule: FaultRule) -> None:
-        self._wish(conversation_id, (Phase(rule=rule),), None)
-
-    def start(self, conversation_id: ConversationId | None, preset: Preset) -> None:
-        seed = int(self._random_unit() * 2**31)
-        self._wish(conversation_id, phases_of(preset, seed=seed), preset)
-
-    def _wish(
+    def set(
         self,
         conversation_id: ConversationId | None,
-        phases: tuple[Phase, ...],
-        preset: Preset | None,
+        rule: FaultRule,
+        participant_id: ParticipantId | None = None,
     ) -> None:
+        self._wish(_Target(conversation_id, participant_id), (Phase(rule=rule),), None)
+
+    def start(
+        self,
+        conversation_id: ConversationId | None,
+        preset: Preset,
+        participant_id: ParticipantId | None = None,
+    ) -> None:
+        seed = int(self._random_unit() * 2**31)
+        target = _Target(conversation_id, participant_id)
+        self._wish(target, phases_of(preset, seed=seed), preset)
+
+    def _wish(self, target: _Target, phases: tuple[Phase, ...], preset: Preset | None) -> None:
+        conversation_id, participant_id = target
         if conversation_id is not None and not self._knows(conversation_id):
             raise CommandError(CommandRefusal.NO_CONVERSATION)
-        if conversation_id not in self._wishes and len(self._wishes) >= MAX_FAULTS:
+        if participant_id is not None and (
+            conversation_id is None or not self._knows_member(conversation_id, participant_id)
+        ):
+            raise CommandError(CommandRefusal.NO_MEMBER)
+        if target not in self._wishes and len(self._wishes) >= MAX_FAULTS:
             raise CommandError(CommandRefusal.TOO_MANY_FAULTS)
-        if not self._wishes and not self._clock.skew_ms:
-            self._counts.clear()
+        self._count_anew()
         course = Course(phases, began_ms=self._clock.steady_ms())
-        self._wishes[conversation_id] = _Wish(course, preset)
+        self._wishes[target] = _Wish(course, preset)
         self._note("begun")
         self._look(told=True)
 
-    def stop(self, conversation_id: ConversationId | None) -> None:
-        if self._wishes.pop(conversation_id, None) is not None:
+    def _count_anew(self) -> None:
+        if not (self._wishes or self._cut_off or self._clock.skew_ms):
+            self._counts.clear()
+
+    def stop(
+        self, conversation_id: ConversationId | None, participant_id: ParticipantId | None = None
+    ) -> None:
+        if self._wishes.pop(_Target(conversation_id, participant_id), None) is not None:
             self._note("ended")
+            self._look(told=True)
+
+    def cut_off(self, peer_id: str, for_ms: int | None = None) -> None:
+        if not 0 < len(peer_id) <= MAX_PEER_ID:
+            raise InputError(InputFlaw.PEER, given=len(peer_id), limit=MAX_PEER_ID)
+        if peer_id not in self._cut_off and len(self._cut_off) >= MAX_CUT_OFF:
+            raise CommandError(CommandRefusal.TOO_MANY_FAULTS)
+        self._count_anew()
+        until_ms = None if for_ms is None else UnixMs(self._clock.steady_ms() + for_ms)
+        self._cut_off[peer_id] = until_ms
+        self._counters.add("faults.cut_off")
+        self._note("peer_cut_off")
+        self._apply_cut_off(tuple(self._cut_off))
+        self._look(told=True)
+
+    def let_back(self, peer_id: str) -> None:
+        if peer_id in self._cut_off:
+            del self._cut_off[peer_id]
+            self._note("peer_let_back")
+            self._apply_cut_off(tuple(self._cut_off))
             self._look(told=True)
 
     def skew(self, skew_ms: int) -> None:
@@ -137,6 +201,8 @@ class FaultBench:
         if self._wishes:
             self._wishes.clear()
             self._note("ended")
+        for peer_id in tuple(self._cut_off):
+            self.let_back(peer_id)
         self.skew(0)
         self._look(told=True)
 
@@ -145,9 +211,14 @@ class FaultBench:
         now_ms = self._clock.steady_ms()
         found = [(key, wish, wish.course.rule(now_ms)) for key, wish in self._wishes.items()]
         return FaultsView(
+            cut_off=tuple(
+                CutOffView(peer_id=peer_id, ends_ms=until_ms)
+                for peer_id, until_ms in self._cut_off.items()
+            ),
             faults=tuple(
                 FaultView(
-                    conversation_id=key,
+                    conversation_id=key.conversation_id,
+                    participant_id=key.participant_id,
                     rule=rule,
                     preset=wish.preset,
                     ends_ms=None if (end := wish.course.ends_ms) is None else UnixMs(end),
@@ -165,7 +236,7 @@ class FaultBench:
     @property
     def cuts_off_everything(self) -> bool:
         """Whether Stores and files are out of reach, too."""
-        wish = self._wishes.get(None)
+        wish = self._wishes.get(_EVERYTHING)
         rule = None if wish is None else wish.course.rule(self._clock.steady_ms())
         return rule is not None and rule.cuts_off
 
@@ -175,13 +246,14 @@ class FaultBench:
         """Whether the copy goes on now.  If not, it is lost, or goes on by itself later."""
         now_ms = self._clock.steady_ms()
         self._look()
-        rule = self._rule_of(record.conversation_id, now_ms)
+        target = self._target_of(record, copy)
+        rule = self._rule_of(target, now_ms)
         if rule is None:
             return True
-        key = record.conversation_id, copy.direction
+        key = target, copy.direction
         link = self._links.get(key)
         if link is None:
-            stream = f"{record.conversation_id}/{copy.direction}"
+            stream = "/".join(each for each in (*target, copy.direction) if each is not None)
             link = self._links[key] = FaultLink(rule, stream, self._room)
         link.change(rule, now_ms)
         offered = link.offer(
@@ -195,6 +267,19 @@ class FaultBench:
             copy.go_on()
         self._arm()
         return offered.now > 0
+
+    def _target_of(self, record: ConversationRecord, copy: PassingCopy) -> _Target:
+        """The conversation, or the member who sent the copy if they have a fault of their own."""
+        whole = _Target(record.conversation_id)
+        members = {
+            target.participant_id
+            for target in self._wishes
+            if target.conversation_id == record.conversation_id and target.participant_id
+        }
+        if not members or copy.direction is Direction.OUT or not isinstance(record, GroupRecord):
+            return whole
+        carrier_id = carrier_of(record, copy.payload)
+        return _Target(record.conversation_id, carrier_id) if carrier_id in members else whole
 
     def send(self, sending: Coroutine[object, object, None]) -> None:
         """Run what hands a copy that waited to the network."""
@@ -215,23 +300,29 @@ class FaultBench:
 
     # --- time ---------------------------------------------------------------------------------
 
-    def _rule_of(self, conversation_id: ConversationId | None, now_ms: int) -> FaultRule | None:
-        wish = self._wishes.get(conversation_id) or self._wishes.get(None)
+    def _rule_of(self, target: _Target, now_ms: int) -> FaultRule | None:
+        wish = self._wishes.get(target)
+        if wish is None and target.participant_id is None:
+            wish = self._wishes.get(_EVERYTHING)
         return None if wish is None else wish.course.rule(now_ms)
 
     def _look(self, *, told: bool = False) -> None:
         """End what is over, and pass on what is due.  ``told``: listeners are told in any case."""
         now_ms = self._clock.steady_ms()
         for key, wish in list(self._wishes.items()):
-            is_gone = key is not None and not self._knows(key)
+            conversation_id = key.conversation_id
+            is_gone = conversation_id is not None and not self._knows(conversation_id)
             if is_gone or wish.course.rule(now_ms) is None:
                 del self._wishes[key]
                 self._note("ended")
+        for peer_id, until_ms in list(self._cut_off.items()):
+            if until_ms is not None and until_ms <= now_ms:
+                self.let_back(peer_id)
         self.is_on = bool(self._wishes)
-        for (conversation_id, direction), link in list(self._links.items()):
-            rule = self._rule_of(conversation_id, now_ms)
+        for (target, direction), link in list(self._links.items()):
+            rule = self._rule_of(target, now_ms)
             if rule is None:
-                del self._links[conversation_id, direction]
+                del self._links[target, direction]
                 due = link.drain()
             else:
                 link.change(rule, now_ms)
@@ -251,6 +342,7 @@ class FaultBench:
             self._timer = None
         now_ms = self._clock.steady_ms()
         times = [link.next_due_ms() for link in self._links.values()]
+        times += self._cut_off.values()
         times += [wish.course.next_change_ms(now_ms) for wish in self._wishes.values()]
         due = min((each for each in times if each is not None), default=None)
         if due is not None:
@@ -263,6 +355,8 @@ class FaultBench:
         """A log that begins while faults are on says so first."""
         if self._wishes:
             self._note("begun")
+        if self._cut_off:
+            self._note("peer_cut_off")
         if self._clock.skew_ms:
             self._note_skew()
 

@@ -99,7 +99,7 @@ class Outgoing:
             return True
         copy = PassingCopy(
             direction=Direction.OUT,
-            size=len(send.message.payload),
+            payload=send.message.payload,
             go_on=lambda: faults.send(self._publish_late(send)),
             message_id=next(iter(send.message_ids), send.repairs),
             doubles=False,  # The same bytes twice are one message to the network.

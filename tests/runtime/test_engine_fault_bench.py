@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from engine.core.errors import CommandError, InputError
 from engine.core.fault_bench import MAX_WAITING_COPIES, FaultRule, Preset
 from engine.core.faults import FaultSpec
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, ParticipantId
 from engine.delivery.contract import DELIVERY_EVENT, Kind
 from engine.delivery.recorder import Recorder, RecorderSettings
 from engine.delivery.sqlite_log import LogReader, find_logs
@@ -17,6 +17,7 @@ from engine.events import ClockJudged, EngineEvent, MessageAdded
 from engine.fault_views import FaultsChanged
 from engine.network.memory import MemoryNetwork
 from engine.runtime.engine import Engine
+from engine.runtime.fault_bench import MAX_CUT_OFF, MAX_PEER_ID
 from engine.runtime.job_queue import INBOX_SIZE
 from tests.runtime.conftest import MakePerson, Person
 from tests.runtime.test_engine_pairs_bad_networks import all_delivered, friends, shows, texts
@@ -201,3 +202,69 @@ async def test_what_was_done_on_purpose_stands_in_the_delivery_log(tmp_path: Pat
 
 def test_a_conversation_has_room_for_all_that_a_pause_held() -> None:
     assert MAX_WAITING_COPIES < INBOX_SIZE
+
+
+async def test_what_one_member_sends_is_lost_and_comes_by_others(person: MakePerson) -> None:
+    alice, bob, cleo = await person("Alice"), await person("Bob"), await person("Cleo")
+    group = await group_of(alice, bob)
+    await cleo.engine.groups.join(await alice.engine.groups.make_invite_link(group))
+    await cleo.until(shows("hello"))
+    bobs_id = bob.engine.identity()
+    assert bobs_id is not None
+    lost = FaultRule(spec=FaultSpec(loss=1.0))
+    alice.engine.faults.set(group, lost, bobs_id.participant_id)
+    await bob.engine.timeline.send_text(group, "from Bob")
+    await cleo.until(shows("from Bob"))
+    await cleo.engine.timeline.send_text(group, "from Cleo, who has it")
+    await alice.until_counted("faults.lost", 1)
+    # Cleo's own copy was not touched; it names Bob's, which Cleo repairs when it is asked for.
+    for _ in range(40):
+        if any(shows("from Bob")(event) for event in alice.told):
+            break
+        pass_time(alice, bob, cleo, ms=60_000)
+        await alice.engine.timeline.send_text(group, "on it goes")
+    await alice.until(shows("from Bob"))
+    await alice.until(shows("from Cleo, who has it"))
+    counts = alice.engine.faults.view().counts
+    assert counts["lost_in"] >= 1
+    assert "lost_out" not in counts, "what goes out goes to everybody"
+
+
+async def test_a_fault_needs_a_member_of_a_group(person: MakePerson) -> None:
+    alice, bob = await person("Alice"), await person("Bob")
+    group, stranger = await group_of(alice, bob), ParticipantId("f" * 32)
+    rule = FaultRule(paused=True)
+    with pytest.raises(CommandError):
+        alice.engine.faults.set(group, rule, stranger)
+    bobs_id = bob.engine.identity()
+    assert bobs_id is not None
+    with pytest.raises(CommandError):
+        alice.engine.faults.set(None, rule, bobs_id.participant_id)
+    alice.engine.faults.set(group, FaultRule(spec=FaultSpec(loss=1.0)))
+    alice.engine.faults.start(group, Preset.PARTITION, bobs_id.participant_id)
+    own, of_bob = alice.engine.faults.view().about(group)
+    assert (own.participant_id, of_bob.participant_id) == (None, bobs_id.participant_id)
+    alice.engine.faults.stop(group)
+    assert [each.participant_id for each in alice.engine.faults.view().faults] == [
+        bobs_id.participant_id
+    ]
+    pass_time(alice, ms=PARTITION_MS + 1)
+    assert not alice.engine.faults.view().is_on
+
+
+async def test_peers_are_cut_off_within_bounds_and_for_a_while(person: MakePerson) -> None:
+    alice = await person("Alice")
+    faults = alice.engine.faults
+    faults.cut_off("peer", PARTITION_MS)
+    assert [each.peer_id for each in faults.view().cut_off] == ["peer"]
+    assert faults.view().is_on
+    pass_time(alice, ms=PARTITION_MS + 1)
+    assert not faults.view().is_on
+    with pytest.raises(InputError):
+        faults.cut_off("p" * (MAX_PEER_ID + 1))
+    for number in range(MAX_CUT_OFF):
+        faults.cut_off(f"peer {number}")
+    with pytest.raises(CommandError):
+        faults.cut_off("one too many")
+    faults.stop_all()
+    assert not faults.view().is_on

@@ -1,5 +1,6 @@
 """The scripted engine's fault bench is the real one; only nothing is sent through it."""
 
+from collections.abc import Collection
 from functools import cached_property
 
 from engine.core.counters import Counters
@@ -13,6 +14,11 @@ class ScriptedFaults:
     views: dict[ConversationId, ConversationView]
     steady_ms = 0
 
+    @cached_property
+    def peers_cut_off(self) -> list[Collection[str]]:
+        """What the network was asked for, one after the other."""
+        return []
+
     def tell(self, event: EngineEvent) -> None:
         raise NotImplementedError
 
@@ -24,6 +30,11 @@ class ScriptedFaults:
             counters=Counters(),
             publish=self.tell,
             knows=lambda conversation_id: conversation_id in self.views,
+            knows_member=lambda conversation_id, participant_id: any(
+                member.participant_id == participant_id
+                for member in self.views[conversation_id].members
+            ),
+            cut_off=self.peers_cut_off.append,
             random_unit=lambda: 0.5,
         )
 

@@ -37,7 +37,7 @@ def test_a_preset_is_started_said_everywhere_and_ends_by_itself(control: Setting
             rows.where.choice.setCurrentText("Tide <b>Gauge</b>")
             rows.presets[Preset.PARTITION].button.setFocus()
             it.press(Key.Key_Return, on=rows.presets[Preset.PARTITION].button)
-            assert engine.faults.view().about(tide) is not None
+            assert engine.faults.view().about(tide)
             assert (
                 "Tide <b>Gauge</b>: Partition of 30 s: cut off, until" in rows.overview.hint.text()
             )
@@ -87,6 +87,42 @@ def test_numbers_are_checked_and_one_button_stops_everything(control: SettingsCo
             assert not engine.faults.view().is_on
             assert bar_words(it) == ""
             assert it.window.pane.composer.box.hasFocus()
+
+    play(scenario)
+
+
+def test_one_member_is_spoiled_and_one_peer_cut_off(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        engine, tide, _ = told_engine()
+        peer_id = "16Uiu2HAm" + "x" * 40 + "LastPart"
+        async with stage(engine, opening=tide, control=control) as it:
+            rows = bench_of(it)
+            assert not rows.member.choice.isEnabled(), "all conversations have no one member"
+            rows.where.choice.setCurrentText("Tide <b>Gauge</b>")
+            assert rows.member.choice.isEnabled()
+            rows.member.choice.setCurrentText("Maya")
+            rows.loss.field.setText("30")
+            rows.own.button.click()
+            (fault,) = engine.faults.view().faults
+            assert (fault.participant_id or "").startswith("maya")
+            rows.back.button.click()  # There is no peer: harmless.
+            engine.faults.cut_off(peer_id)
+            rows.peer.refresh()
+            assert rows.peer.choice.currentText() == "…LastPart"
+            rows.cuts[30_000].button.setFocus()
+            it.press(Key.Key_Return, on=rows.cuts[30_000].button)
+            (cut,) = engine.faults.view().cut_off
+            assert cut.ends_ms == 30_000
+            said = rows.overview.hint.text()
+            assert "Tide <b>Gauge</b>, from Maya: 30 % lost" in said
+            assert "Peer …LastPart: cut off, until" in said
+            it.window.settings.close()
+            await until(lambda: "from Maya: 30 % lost" in bar_words(it))
+            assert "Peer …LastPart: cut off" in bar_words(it)
+            bench_of(it)
+            rows.back.button.click()
+            assert engine.faults.view().cut_off == ()
+            assert engine.peers_cut_off[-1] == ()
 
     play(scenario)
 

@@ -17,7 +17,7 @@ from engine.network_views import LinkEvent, NetworkView, PeerView
 from ui.connection_words import traffic
 from ui.controls import Text
 from ui.dialogs.sheet import Sheet
-from ui.foreign_text import breaking, one_line
+from ui.foreign_text import breaking, one_line, short_peer
 from ui.history_words import short_address
 from ui.inspector.parts import FieldTable
 from ui.network import words
@@ -235,7 +235,7 @@ def _peer_row(peer: PeerView, now: datetime) -> Row:
     return Row(
         key=peer.peer_id,
         cells=(
-            f"{short_address(peer.address)} {words.short_peer(peer.peer_id)}",
+            f"{short_address(peer.address)} {short_peer(peer.peer_id)}",
             words.services_words(peer),
             words.mesh_words(peer.relay),
             words.round_trip_words(peer),

@@ -27,7 +27,7 @@ from engine.network_views import (
     ScoreView,
 )
 from ui.connection_words import connection_line, connection_reason, traffic
-from ui.foreign_text import one_line
+from ui.foreign_text import one_line, short_peer
 from ui.history_words import short_address
 from ui.problem_words import node_problem_words, sentence
 from ui.regional import decimal, grouped
@@ -67,6 +67,7 @@ _ENDED: Final[Mapping[LinkReason, Callable[[], str]]] = {
     LinkReason.TOO_MANY_AT_ADDRESS: lambda: tr("too many connections from one address"),
     LinkReason.TOO_MANY_HANDSHAKES: lambda: tr("too many connections at once"),
     LinkReason.NO_ROOM: lambda: tr("this device has no room for more peers"),
+    LinkReason.CUT_OFF: lambda: tr("it is cut off on purpose, by the fault bench"),
     LinkReason.HANDSHAKE_FAILED: lambda: tr("it went away before it said who it is"),
 }
 
@@ -152,12 +153,6 @@ def heard_words(one: PersonHeard, at_ms: int) -> str:
 
 
 # --- peers --------------------------------------------------------------------------------------
-
-
-def short_peer(peer_id: str) -> str:
-    """Its end: all of one kind begin alike."""
-    shown = one_line(peer_id, _PEER_ID)
-    return shown if len(shown) <= 12 else f"…{shown[-8:]}"  # noqa: PLR2004 - as short as this
 
 
 def services_words(peer: PeerView) -> str:

@@ -15,14 +15,14 @@ from PySide6.QtWidgets import QLineEdit, QSizePolicy
 from engine.core.errors import ChatError
 from engine.core.fault_bench import FaultRule, Preset
 from engine.core.faults import MAX_DELAY_MS, FaultSpec
-from engine.core.ids import ConversationId
-from engine.events import ConversationView
+from engine.core.ids import ConversationId, ParticipantId
+from engine.events import ConversationView, MemberView
 from engine.fault_views import Faults
 from ui.choice import Choice
 from ui.controls import Button
 from ui.error_words import error_words
 from ui.fault_words import overview_words, preset_words
-from ui.foreign_text import one_line
+from ui.foreign_text import one_line, short_peer
 from ui.problem_words import sentence
 from ui.settings_page.rows import ActionRow, SettingRow
 from ui.settings_page.section import SettingsSection
@@ -34,6 +34,7 @@ _DIGITS = 6
 _AGAIN_MS = 1_000
 _DAY_MIN = 24 * 60
 _MAX_LINE_KB = 100_000
+_SHORT_CUT_MS = 30_000
 
 
 class AmountRow(SettingRow):
@@ -92,6 +93,65 @@ class _WhereRow(SettingRow):
         self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
 
 
+class _MemberRow(SettingRow):
+    """Everybody, or one member of the group that is chosen."""
+
+    def __init__(self) -> None:
+        self.choice = Choice()
+        self.choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._ids: tuple[ParticipantId | None, ...] = (None,)
+        words = tr(
+            "What one member sends, repairs by them too. What you send goes to everybody, so it"
+            " cannot be spoiled for one; their peer can be cut off below."
+        )
+        super().__init__(tr("From"), words, self.choice)
+        self.show_members(None)
+
+    @property
+    def participant_id(self) -> ParticipantId | None:
+        """None: everybody, both ways."""
+        return self._ids[max(0, self.choice.currentIndex())]
+
+    def show_members(self, view: ConversationView | None) -> None:
+        chosen, members = self.participant_id, list[MemberView]()
+        if view is not None and view.contact is None and view.open_channel is None:
+            members = [each for each in view.members if not (each.is_self or each.has_left)]
+        self._ids = (None, *(each.participant_id for each in members))
+        self.choice.clear()
+        names = (one_line(each.name, 30) for each in members)
+        self.choice.addItems([tr("Everybody, both ways"), *names])
+        self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
+        self.choice.setEnabled(bool(members))
+
+
+class _PeerRow(SettingRow):
+    """A peer of this device: connected, or cut off."""
+
+    def __init__(self, peers: Callable[[], Sequence[str]]) -> None:
+        self.choice = Choice()
+        self.choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._peers = peers
+        self._ids: tuple[str, ...] = ()
+        words = tr("A device with which this one is connected. The network view says more of each.")
+        super().__init__(tr("Peer"), words, self.choice)
+
+    @property
+    def peer_id(self) -> str | None:
+        """None: there is none."""
+        return self._ids[max(0, self.choice.currentIndex())] if self._ids else None
+
+    def refresh(self) -> None:
+        chosen, self._ids = self.peer_id, tuple(self._peers())
+        self.choice.clear()
+        self.choice.addItems([short_peer(each) for each in self._ids] or [tr("None is connected")])
+        self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
+        self.choice.setEnabled(bool(self._ids))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+
 class OverviewRow(ActionRow):
     """What is on, and the button that ends it; it counts on while it is looked at."""
 
@@ -127,12 +187,35 @@ class FaultRows:
         faults: Callable[[], Faults],
         conversations: Callable[[], Sequence[ConversationView]],
         now: Callable[[], datetime],
+        *,
+        peers: Callable[[], Sequence[str]],
     ) -> None:
+        """``peers``: the ids of those that are connected."""
         self._faults = faults
+        self._connected = peers
         self._conversations = conversations
         self._now = now
         self.overview = OverviewRow(self._overview, self._stop_all)
         self.where = _WhereRow(conversations)
+        self.member = _MemberRow()
+        self.where.choice.currentIndexChanged.connect(lambda _index: self._show_members())
+        self._show_members()
+        self.peer = _PeerRow(self._peers)
+        self.cuts = {
+            for_ms: ActionRow(title, hint, Button(tr("Cut off")), partial(self._cut_off, for_ms))
+            for for_ms, title, hint in (
+                (_SHORT_CUT_MS, tr("Cut off for 30 s"), tr("Then it may come back by itself.")),
+                (None, tr("Cut off"), tr("No connection with it, until you let it back.")),
+            )
+        }
+        for row in self.cuts.values():
+            row.button.setAccessibleName(row.label.text())
+        self.back = ActionRow(
+            tr("Let back"),
+            tr("It is dialled again if it is one to be kept."),
+            Button(tr("Let back")),
+            self._let_back,
+        )
         self.presets = {
             preset: ActionRow(
                 preset_words(preset),
@@ -187,7 +270,7 @@ class FaultRows:
 
     def add_to(self, section: SettingsSection) -> None:
         section.add_rows(self.overview, heading=tr("Fault bench"))
-        section.add_rows(self.where, *self.presets.values(), self.pause)
+        section.add_rows(self.where, self.member, *self.presets.values(), self.pause)
         section.add_rows(
             self.loss,
             self.delay,
@@ -198,20 +281,35 @@ class FaultRows:
             self.own,
             heading=tr("By numbers"),
         )
+        section.add_rows(self.peer, *self.cuts.values(), self.back, heading=tr("One peer"))
         section.add_rows(self.skew, self.clock, heading=tr("A wrong clock"))
 
     def _overview(self) -> str:
-        names = {view.conversation_id: view.name for view in self._conversations()}
-        said = overview_words(
-            self._faults().view(),
-            self._now(),
-            lambda key: one_line(names[key], 30) if key in names else "?",
-        )
+        said = overview_words(self._faults().view(), self._now(), self._conversations())
         always = tr(
             "Makes the network bad on purpose, for tests. Nothing you say is lost for good, and a"
             " restart ends all of it."
         )
         return f"{always}\n{said}"
+
+    def _show_members(self) -> None:
+        chosen = self.where.conversation_id
+        views = (each for each in self._conversations() if each.conversation_id == chosen)
+        self.member.show_members(next(views, None))
+
+    def _peers(self) -> Sequence[str]:
+        cut_off = [each.peer_id for each in self._faults().view().cut_off]
+        return list(dict.fromkeys((*self._connected(), *cut_off)))
+
+    def _cut_off(self, for_ms: int | None) -> None:
+        peer_id = self.peer.peer_id
+        if peer_id is not None:
+            self._do(lambda: self._faults().cut_off(peer_id, for_ms))
+
+    def _let_back(self) -> None:
+        peer_id = self.peer.peer_id
+        if peer_id is not None:
+            self._do(lambda: self._faults().let_back(peer_id))
 
     def _do(self, act: Callable[[], None]) -> None:
         try:
@@ -223,10 +321,10 @@ class FaultRows:
         self.overview.refresh()
 
     def _start(self, preset: Preset) -> None:
-        self._faults().start(self.where.conversation_id, preset)
+        self._faults().start(self.where.conversation_id, preset, self.member.participant_id)
 
     def _set(self, rule: FaultRule) -> None:
-        self._faults().set(self.where.conversation_id, rule)
+        self._faults().set(self.where.conversation_id, rule, self.member.participant_id)
 
     def _set_own(self) -> None:
         rows = (self.loss, self.delay, self.longest, self.doubled, self.overtaken, self.line)

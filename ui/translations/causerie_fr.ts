@@ -752,12 +752,16 @@
         <translation>Une conversation qui a ses propres pannes ne subit pas celles de toutes.</translation>
     </message>
     <message>
+        <source>A device with which this one is connected. The network view says more of each.</source>
+        <translation>Un appareil auquel celui-ci est connecté. La vue du réseau en dit plus sur chacun.</translation>
+    </message>
+    <message>
         <source>A file needs a name.</source>
         <translation>Un fichier a besoin d’un nom.</translation>
     </message>
     <message>
         <source>A folder with a file for each table: events, final orders, messages, members. It holds no text and no names, but whoever has the key can find out whose the pseudonyms are.</source>
-        <translation>Un dossier avec un fichier par table : événements, ordres finaux, messages, membres. Il ne contient ni texte ni nom, mais quiconque a la clé peut découvrir à qui sont les pseudonymes.</translation>
+        <translation>Un dossier avec un fichier par table&#xa0;: événements, ordres finaux, messages, membres. Il ne contient ni texte ni nom, mais quiconque a la clé peut découvrir à qui sont les pseudonymes.</translation>
     </message>
     <message>
         <source>A folder with a page to read (HTML), the same for programs (JSON), and the files that are on this device. It is not encrypted: whoever has the folder can read it.</source>
@@ -1792,6 +1796,14 @@
         <translation>Ctrl avec + et - la change aussi&#x202f;; Ctrl avec 0 donne 100&#xa0;%.</translation>
     </message>
     <message>
+        <source>Cut off</source>
+        <translation>Couper</translation>
+    </message>
+    <message>
+        <source>Cut off for 30 s</source>
+        <translation>Couper 30 s</translation>
+    </message>
+    <message>
         <source>Daily backups begin once you give a passphrase for them on this device.</source>
         <translation>Les sauvegardes quotidiennes commencent dès que vous donnez leur phrase secrète sur cet appareil.</translation>
     </message>
@@ -2076,6 +2088,10 @@
         <translation>Tous ceux qui ont reçu une version antérieure peuvent encore la lire.</translation>
     </message>
     <message>
+        <source>Everybody, both ways</source>
+        <translation>Tout le monde, dans les deux sens</translation>
+    </message>
+    <message>
         <source>Everyone in a group ends up with the same messages in the same order, and every message shows who holds it.</source>
         <translation>Tous les membres d’un groupe finissent par avoir les mêmes messages dans le même ordre, et chaque message montre qui le détient.</translation>
     </message>
@@ -2325,7 +2341,7 @@
     </message>
     <message>
         <source>From now on it is written down when each message was sent, arrived, was missing and was acknowledged: for testers who compare their records. The files lie in the profile and are not encrypted. They hold no text, no names and no keys, but message ids, times, and a pseudonym for every person and conversation. Nothing is sent anywhere.</source>
-        <translation>À partir de maintenant, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé : pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
+        <translation>À partir de maintenant, il est noté quand chaque message a été envoyé, est arrivé, manquait et a été confirmé&#xa0;: pour les testeurs qui comparent leurs relevés. Les fichiers sont dans le profil et ne sont pas chiffrés. Ils ne contiennent ni texte, ni nom, ni clé, mais des identifiants de messages, des heures, et un pseudonyme pour chaque personne et chaque conversation. Rien n’est envoyé nulle part.</translation>
     </message>
     <message>
         <source>From the next start on.</source>
@@ -2680,6 +2696,10 @@
         <translation>Elle n’est demandée qu’une fois. Notez-la&#xa0;: personne ne peut les ouvrir sans elle.</translation>
     </message>
     <message>
+        <source>It is dialled again if it is one to be kept.</source>
+        <translation>Il est rappelé s’il fait partie de ceux à garder.</translation>
+    </message>
+    <message>
         <source>It is not encrypted (http): others on the way can read and change what it shows.</source>
         <translation>Elle n’est pas chiffrée (http)&#xa0;: d’autres, en chemin, peuvent lire et modifier ce qu’elle affiche.</translation>
     </message>
@@ -2970,6 +2990,10 @@
     <message>
         <source>Leave…</source>
         <translation>Quitter…</translation>
+    </message>
+    <message>
+        <source>Let back</source>
+        <translation>Rétablir</translation>
     </message>
     <message>
         <source>Let earlier ones go</source>
@@ -3424,6 +3448,10 @@
         </translation>
     </message>
     <message>
+        <source>No connection with it, until you let it back.</source>
+        <translation>Aucune connexion avec lui, jusqu’à ce que vous le rétablissiez.</translation>
+    </message>
+    <message>
         <source>No conversation of this profile knows of it. If it belongs to one that you are not in, open the link in a profile that is. If you deleted it, or left its conversation, it is gone from here. If it never came, wait until you are connected and the history was fetched, and open the link again.</source>
         <translation>Aucune conversation de ce profil ne le connaît. S’il appartient à une conversation dont vous n’êtes pas membre, ouvrez le lien dans un profil qui l’est. Si vous l’avez supprimé, ou avez quitté sa conversation, il n’est plus ici. S’il n’est jamais arrivé, attendez d’être connecté et que l’historique soit récupéré, puis rouvrez le lien.</translation>
     </message>
@@ -3568,6 +3596,10 @@
         <translation>Aucun</translation>
     </message>
     <message>
+        <source>None is connected</source>
+        <translation>Aucun n’est connecté</translation>
+    </message>
+    <message>
         <source>None yet</source>
         <translation>Pas encore choisi</translation>
     </message>
@@ -3697,7 +3729,7 @@
     </message>
     <message>
         <source>Nothing is recorded now. Switched on, it begins at once: of all conversations, without texts and names, in {folder}.</source>
-        <translation>Rien n’est noté pour le moment. Une fois activé, le relevé commence tout de suite : de toutes les conversations, sans textes ni noms, dans {folder}.</translation>
+        <translation>Rien n’est noté pour le moment. Une fois activé, le relevé commence tout de suite&#xa0;: de toutes les conversations, sans textes ni noms, dans {folder}.</translation>
     </message>
     <message>
         <source>Nothing missing</source>
@@ -3862,6 +3894,10 @@
     <message>
         <source>One of you gives the other a contact link. Both must agree before you can write.</source>
         <translation>L’un de vous donne à l’autre un lien de contact. Vous devez être d’accord tous les deux avant de pouvoir écrire.</translation>
+    </message>
+    <message>
+        <source>One peer</source>
+        <translation>Un seul pair</translation>
     </message>
     <message>
         <source>One-to-one messages go out</source>
@@ -4034,6 +4070,10 @@
     <message>
         <source>Peer</source>
         <translation>Pair</translation>
+    </message>
+    <message>
+        <source>Peer {peer}: {what}</source>
+        <translation>Pair {peer} : {what}</translation>
     </message>
     <message>
         <source>Peers</source>
@@ -4253,7 +4293,7 @@
     </message>
     <message>
         <source>Records can be compared if all who made them have the same key:</source>
-        <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont la même clé :</translation>
+        <translation>Des relevés peuvent être comparés si tous ceux qui les ont faits ont la même clé&#xa0;:</translation>
     </message>
     <message>
         <source>Records can be compared if all who made them have this key. Whoever has it can find out whose the pseudonyms are: give it to your test group only, for “key” under [delivery] in their settings file.</source>
@@ -4988,6 +5028,10 @@
         <translation>C’est bien plus que ce qu’un message peut contenir ({most}&#xa0;Ko). Rien n’a été collé&#x202f;; c’est toujours dans le presse-papiers.</translation>
     </message>
     <message>
+        <source>That is no id of a peer.</source>
+        <translation>Ce n’est pas l’identifiant d’un pair.</translation>
+    </message>
+    <message>
         <source>That is very much: only its first words were searched for.</source>
         <translation>C’est vraiment beaucoup&#xa0;: seuls les premiers mots ont été cherchés.</translation>
     </message>
@@ -5321,7 +5365,7 @@
     </message>
     <message>
         <source>The time chooses events. Final orders, messages and members are always whole: without them nobody can say what is missing.</source>
-        <translation>La durée choisit les événements. Les ordres finaux, les messages et les membres sont toujours entiers : sans eux, personne ne peut dire ce qui manque.</translation>
+        <translation>La durée choisit les événements. Les ordres finaux, les messages et les membres sont toujours entiers&#xa0;: sans eux, personne ne peut dire ce qui manque.</translation>
     </message>
     <message>
         <source>The time of this device was set, so Causerie goes by it again.</source>
@@ -5371,6 +5415,10 @@
         <source>Then a new one is begun.</source>
         <translation>Puis un nouveau est commencé.</translation>
     </message>
+    <message>
+        <source>Then it may come back by itself.</source>
+        <translation>Ensuite, il peut revenir de lui-même.</translation>
+    </message>
     <message numerus="yes">
         <source>There are %n QR codes here, and none is a Causerie link.</source>
         <comment>There is %n QR code here, and it is no Causerie link.</comment>
@@ -5386,6 +5434,10 @@
             <numerusform>Il y a ici %n code avec un lien. N’en montrez qu’un.</numerusform>
             <numerusform>Il y a ici %n codes avec des liens. N’en montrez qu’un.</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>There are too many faults on purpose. Stop some first.</source>
+        <translation>Il y a trop de pannes volontaires. Arrêtez-en d’abord.</translation>
     </message>
     <message>
         <source>There can be {limit} Stores.</source>
@@ -5490,6 +5542,10 @@
     <message>
         <source>They are in {groups}, as you are.</source>
         <translation>Groupes en commun&#xa0;: {groups}.</translation>
+    </message>
+    <message>
+        <source>They are no member of this group.</source>
+        <translation>Cette personne n’est pas membre de ce groupe.</translation>
     </message>
     <message>
         <source>They are not told. Nothing of theirs is taken in or answered until you unblock them.</source>
@@ -5920,10 +5976,6 @@
         <translation>Aujourd’hui</translation>
     </message>
     <message>
-        <source>Too many conversations have faults on purpose. Stop some first.</source>
-        <translation>Trop de conversations ont des pannes volontaires. Arrêtez-en d’abord quelques-unes.</translation>
-    </message>
-    <message>
         <source>Too many wrong passphrases. Try again in {detail} seconds.</source>
         <translation>Trop de phrases secrètes erronées. Réessayez dans {detail}&#xa0;secondes.</translation>
     </message>
@@ -6208,6 +6260,10 @@
         <translation>Ce que fait son bouton</translation>
     </message>
     <message>
+        <source>What one member sends, repairs by them too. What you send goes to everybody, so it cannot be spoiled for one; their peer can be cut off below.</source>
+        <translation>Ce qu’un membre envoie, ses réparations comprises. Ce que vous envoyez va à tout le monde et ne peut donc pas être gâché pour un seul ; son pair peut être coupé plus bas.</translation>
+    </message>
+    <message>
         <source>What opens this profile otherwise does not work just now: the system keyring is locked or was changed, or a file is missing. The passphrase opens it all the same.</source>
         <translation>Ce qui ouvre ce profil d’habitude ne fonctionne pas en ce moment&#xa0;: le trousseau du système est verrouillé ou a changé, ou un fichier manque. La phrase secrète l’ouvre quand même.</translation>
     </message>
@@ -6443,8 +6499,8 @@
         <source>Written: %n events, {folder}</source>
         <comment>Written: %n event, {folder}</comment>
         <translation>
-            <numerusform>Écrit : %n événement, {folder}</numerusform>
-            <numerusform>Écrit : %n événements, {folder}</numerusform>
+            <numerusform>Écrit&#xa0;: %n événement, {folder}</numerusform>
+            <numerusform>Écrit&#xa0;: %n événements, {folder}</numerusform>
         </translation>
     </message>
     <message>
@@ -7136,6 +7192,10 @@
         <translation>de {name}, à ce qu’on affirme</translation>
     </message>
     <message>
+        <source>from {name}: {what}</source>
+        <translation>de {name} : {what}</translation>
+    </message>
+    <message>
         <source>given up</source>
         <translation>abandonné</translation>
     </message>
@@ -7302,6 +7362,10 @@
     <message>
         <source>it has nothing of your conversations</source>
         <translation>il n’a rien de vos conversations</translation>
+    </message>
+    <message>
+        <source>it is cut off on purpose, by the fault bench</source>
+        <translation>il est coupé exprès, par le banc de pannes</translation>
     </message>
     <message>
         <source>it is damaged</source>
@@ -8128,6 +8192,10 @@
         <translation>un inconnu</translation>
     </message>
     <message>
+        <source>somebody who left</source>
+        <translation>quelqu’un qui est parti</translation>
+    </message>
+    <message>
         <source>state</source>
         <translation>état</translation>
     </message>
@@ -8524,6 +8592,10 @@
         </translation>
     </message>
     <message>
+        <source>{conversation}, from {name}</source>
+        <translation>{conversation}, de {name}</translation>
+    </message>
+    <message>
         <source>{conversation}: {messages} gone, of {when}</source>
         <translation>{conversation}&#xa0;: {messages} en moins, du {when}</translation>
     </message>
@@ -8549,7 +8621,7 @@
     </message>
     <message>
         <source>{file} was left out, in whole or in part: {reason}.</source>
-        <translation>{file} a été laissé de côté, en tout ou en partie : {reason}.</translation>
+        <translation>{file} a été laissé de côté, en tout ou en partie&#xa0;: {reason}.</translation>
     </message>
     <message>
         <source>{file}: {text}</source>

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 from engine.api import ChatEngine
 from engine.fault_views import FaultsChanged, FaultsView
 from ui.controls import Area, Button, Text
-from ui.fault_words import fault_words, skew_words
+from ui.fault_words import cut_off_words, said_of, skew_words
 from ui.translate import tr
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ class FaultNotices(QObject):
     def _show(self, faults: FaultsView) -> None:
         self._window.strip.faults.setVisible(faults.is_on)
         conversation = self._window.pane.conversation
-        fault = None if conversation is None else faults.about(conversation.conversation_id)
-        said = [] if fault is None else [fault_words(fault, faults, self._now())]
+        said = [] if conversation is None else said_of(faults, conversation, self._now())
+        said += [cut_off_words(peer, faults, self._now()) for peer in faults.cut_off]
         if faults.skew_ms:
             said.append(skew_words(faults.skew_ms))
         words = tr("Faults on purpose: {what}").format(what="; ".join(said))

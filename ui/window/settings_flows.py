@@ -157,7 +157,12 @@ class SettingsFlows(QObject):
         from ui.settings_page.fault_rows import FaultRows  # noqa: PLC0415
 
         parts = self._parts
-        rows = FaultRows(lambda: parts.engine.faults, parts.data.conversations, parts.context.now)
+        rows = FaultRows(
+            lambda: parts.engine.faults,
+            parts.data.conversations,
+            parts.context.now,
+            peers=lambda: [peer.peer_id for peer in parts.engine.network().facts.peers],
+        )
         rows.add_to(section)
         self.faults = rows
         return section

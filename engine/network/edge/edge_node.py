@@ -92,6 +92,7 @@ class EdgeNode:
             observer=self,
         )
         self._up: RunningEdge | None = None
+        self._cut_off: Collection[str] = ()
         self._nodes.add(settings.service_nodes)
         self._last_status = self.status()
 
@@ -107,6 +108,7 @@ class EdgeNode:
         host.on_peer_connected(self._peer_connected)
         host.on_peer_disconnected(self._peer_disconnected)
         host.on_dial_failed(self._dial_failed)
+        host.cut_off(tuple(map(PeerId, self._cut_off)))
         try:
             await host.start()
         except BaseException:
@@ -308,6 +310,11 @@ class EdgeNode:
     def blobs(self) -> HostBlobs:
         """Nobody can dial it, and its service nodes want no chunks: nothing is served."""
         return HostBlobs(self.hosts, lambda _: None)
+
+    def cut_off(self, peers: Collection[str], /) -> None:
+        self._cut_off = tuple(peers)
+        for host in self.hosts():
+            host.cut_off(tuple(map(PeerId, peers)))
 
     def hosts(self) -> tuple[Host, ...]:
         return () if self._up is None else (self._up.host,)

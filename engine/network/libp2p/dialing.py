@@ -105,6 +105,14 @@ class KeptPeers:
             if kept.peer_id == peer_id:
                 kept.lost.set()
 
+    def try_now(self, peer_id: PeerId) -> None:
+        """Dial a peer that is kept and not connected, however often that failed before."""
+        for kept in self._kept.values():
+            if kept.peer_id == peer_id and kept.task is not None:
+                kept.task.cancel()
+                kept.task = None
+                self._ensure_running(kept)
+
     def remove(self, peer_id: PeerId) -> None:
         for key in [key for key, kept in self._kept.items() if kept.peer_id == peer_id]:
             task = self._kept.pop(key).task

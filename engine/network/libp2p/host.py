@@ -9,7 +9,7 @@ violation by a peer ends with a counter and a closed connection.  Waku is built 
 import asyncio
 import os
 import ssl
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engine.codec.libp2p import encode_public_key
 from engine.core.counters import Counters
@@ -21,7 +21,7 @@ from engine.core.errors import (
     TransportFault,
     broken_protocol,
 )
-from engine.core.problems import PeerRefusal
+from engine.core.problems import LinkEnded, LinkReason, PeerRefusal
 from engine.network.libp2p.admission import Handshakes, InboundRoom
 from engine.network.libp2p.connection import Connection
 from engine.network.libp2p.dialing import KeptPeers
@@ -97,6 +97,7 @@ class TcpHost:
         )
         self._listeners: list[Listener] = []
         self._running = False
+        self._cut_off: frozenset[PeerId] = frozenset()
         self._tasks = OwnedTasks(self._counters, failed="libp2p.task_failed")
         self._connections: set[Connection] = set()
         self._handshakes = Handshakes(self._limits)
@@ -257,6 +258,15 @@ class TcpHost:
             connection.close(why)
         await asyncio.gather(*(connection.wait_closed() for connection in connections))
 
+    def cut_off(self, peers: Collection[PeerId]) -> None:
+        """As the fault bench wants it; a peer that is let back is dialled again if it is kept."""
+        before, self._cut_off = self._cut_off, frozenset(peers)
+        for connection in tuple(self._connections):
+            if connection.peer_id in self._cut_off:
+                connection.close(LinkEnded(LinkReason.CUT_OFF))
+        for peer_id in before - self._cut_off:
+            self._kept.try_now(peer_id)
+
     async def ping(self, peer_id: PeerId) -> float:
         """Seconds of one round trip on a stream of its own.  Raises TransportError."""
         return await self._measure(await self.new_stream(peer_id, (PING,)))
@@ -367,6 +377,8 @@ class TcpHost:
             raise TransportError("this node is not running", TransportFault.STOPPED)
         if address.peer_id == self._peer_id:
             raise TransportError(f"{address} is this node itself", TransportFault.OURSELVES)
+        if address.peer_id is not None:
+            self._require_not_cut_off(address.peer_id)
         if self._in_use() >= self._limits.max_connections:
             text = f"{self._limits.max_connections} connections are open already"
             raise TransportError(text, TransportFault.FULL)
@@ -408,6 +420,7 @@ class TcpHost:
         )
         if upgraded.peer_id == self._peer_id:
             raise TransportError("the peer is this node itself", TransportFault.OURSELVES)
+        self._require_not_cut_off(upgraded.peer_id)
         if not initiator:
             self._make_room(upgraded.peer_id, pipe)
         connection = Connection(
@@ -443,6 +456,10 @@ class TcpHost:
         if worse is None:
             raise _NoRoomError("this node has no room for another connection", TransportFault.FULL)
         worse.drop("connection_gave_way")
+
+    def _require_not_cut_off(self, peer_id: PeerId) -> None:
+        if peer_id in self._cut_off:
+            raise TransportError("this peer is cut off on purpose", TransportFault.CUT_OFF)
 
     def _in_use(self) -> int:
         return len(self._connections) + self._handshakes.outbound

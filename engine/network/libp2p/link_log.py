@@ -11,7 +11,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from engine.core.errors import ChatError, RemoteProtocolError
+from engine.core.errors import (
+    ChatError,
+    RemoteProtocolError,
+    TransportError,
+    TransportFault,
+)
 from engine.core.ids import UnixMs
 from engine.core.problems import LinkEnded, LinkReason, PeerRefusal, Unreachable, unreachable
 from engine.network.libp2p.multiaddr import Multiaddr
@@ -75,6 +80,8 @@ class LinkLog:
     def handshake_failed(self, address: Multiaddr, error: ChatError) -> None:
         if isinstance(error, RemoteProtocolError):
             self._refused(address, LinkEnded(LinkReason.BROKE_PROTOCOL, error.reason))
+        elif isinstance(error, TransportError) and error.fault is TransportFault.CUT_OFF:
+            self._refused(address, LinkEnded(LinkReason.CUT_OFF))
         else:
             self._refused(address, LinkEnded(LinkReason.HANDSHAKE_FAILED))
 

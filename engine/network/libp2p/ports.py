@@ -4,7 +4,7 @@ Waku's protocols depend only on these, so transports and muxers can be added bel
 above, without other changes.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NewType, Protocol
 
 from msgspec import Struct
@@ -99,6 +99,12 @@ class Host(Protocol):
         """Dial these, and redial with back-off and jitter whenever they are lost."""
 
     async def disconnect(self, peer_id: PeerId, why: PeerRefusal | None = None, /) -> None: ...
+
+    def cut_off(self, peers: Collection[PeerId], /) -> None:
+        """Close the connections to these, and have none with them until they are left out.
+
+        Those that are kept connected are dialled again soon after that.
+        """
 
     def peers(self) -> Sequence[RemotePeer]: ...
 

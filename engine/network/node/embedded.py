@@ -119,6 +119,7 @@ class EmbeddedNode:
         self._address_listeners = Listeners[str]()
         self._known_peers: dict[str, None] = {}
         self._topics: set[PubsubTopic] = settings.relayed_topics()
+        self._cut_off: Collection[str] = ()
         self._host: Host | None = None
         self._relay: WakuRelay | None = None
         self._services: NodeServices | None = None
@@ -186,6 +187,7 @@ class EmbeddedNode:
         host.on_dial_failed(self._dial_failed)
         for topic in sorted(self._topics):
             relay.join(topic)
+        host.cut_off(tuple(map(PeerId, self._cut_off)))
         try:
             await host.start()
         except BaseException:
@@ -307,6 +309,11 @@ class EmbeddedNode:
     def try_peers(self, multiaddrs: Sequence[str], /) -> None:
         if self._host is not None:
             self._attempts.begin(self._host, multiaddrs)
+
+    def cut_off(self, peers: Collection[str], /) -> None:
+        self._cut_off = tuple(peers)
+        if self._host is not None:
+            self._host.cut_off(tuple(map(PeerId, peers)))
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         """Dial them as peers: they relay too, and a Store must be connected to be queried."""

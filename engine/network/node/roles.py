@@ -127,6 +127,7 @@ class RoleTransport:
         self._relay.on_status(self._status_changed)
         self._relay.add_service_nodes(self._own_nodes)
         self._edge: EdgeNode | None = None
+        self._cut_off: Collection[str] = ()
         self._up: list[Transport] = []
         self._turn = asyncio.Lock()
         self._news = asyncio.Event()
@@ -210,6 +211,7 @@ class RoleTransport:
             self._edge = self._make_edge(self._settings.relay)
             self._edge.add_service_nodes(self._service_nodes())
             self._edge.on_status(self._status_changed)
+            self._edge.cut_off(self._cut_off)
             for content_topic, undo in self._topics.items():
                 undo[self._edge] = self._edge.subscribe(content_topic, self._arrived)
         return self._edge
@@ -418,6 +420,12 @@ class RoleTransport:
         """The running hosts, that of the edge role first."""
         edge = () if self._edge is None else self._edge.hosts()
         return (*edge, *self._relay.hosts())
+
+    def cut_off(self, peers: Collection[str], /) -> None:
+        self._cut_off = tuple(peers)
+        for role in (self._relay, self._edge):
+            if role is not None:
+                role.cut_off(self._cut_off)
 
     def counters(self) -> Mapping[str, int]:
         total = Counters()

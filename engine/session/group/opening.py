@@ -19,6 +19,9 @@ from engine.codec.message_id import message_id_of
 from engine.codec.sds import decode_message, encode_message
 from engine.core.content import Content
 from engine.core.errors import RemoteProtocolError
+from engine.core.ids import ParticipantId
+from engine.core.invite import group_id_of
+from engine.core.records import GroupRecord
 from engine.core.sds.vocabulary import HistoryEntry, Message
 from engine.crypto.sealed import Opened, SealedGroup
 
@@ -101,6 +104,19 @@ def open_page(data: bytes) -> bytes:
         sealed = SealedGroup(group_id=page.group_id, epoch_keys=page.epoch_keys)
         envelopes += [_open(sealed, payload, places) for payload in page.payloads]
     return _to_bytes(_Answer(tuple(places), tuple(envelopes)))
+
+
+def carrier_of(group: GroupRecord, payload: bytes) -> ParticipantId | None:
+    """Who sent this copy: the sender of the message, or whoever repairs it.  None: nobody proved.
+
+    Opens the whole envelope, so it is for the few who want to know before the session does.
+    """
+    try:
+        group_id = group_id_of(group.conversation_id)
+        opened = SealedGroup(group_id=group_id, epoch_keys=group.epoch_keys).open(payload)
+    except RemoteProtocolError:
+        return None
+    return opened.repaired_by or opened.sender_id
 
 
 def _open(sealed: SealedGroup, payload: bytes, places: dict[HistoryEntry, int]) -> _Answered | None:

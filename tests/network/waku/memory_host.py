@@ -5,7 +5,7 @@ it knows every host by its address and can freeze or break what runs between two
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from engine.core.errors import TransportError
 from engine.core.problems import PeerRefusal
@@ -178,6 +178,9 @@ class MemoryHost:
 
     def keep_connected(self, multiaddrs: Sequence[str], /) -> None:
         raise NotImplementedError
+
+    def cut_off(self, peers: Collection[PeerId], /) -> None:
+        """Nobody is cut off here."""
 
     async def disconnect(self, peer_id: PeerId, why: PeerRefusal | None = None, /) -> None:
         del why
