@@ -19,7 +19,7 @@ from typing import Final
 from chat_app.compose import opening_command
 from engine.core.entropy import Entropy
 from engine.core.ids import UnixMs
-from engine.events import EngineEvent, MessageAdded, MessageKind
+from engine.events import EngineEvent, MessageAdded, MessageKind, MessagesAdded
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -51,10 +51,15 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
 
     def hear(event: EngineEvent) -> None:
         nonlocal texts
-        if isinstance(event, MessageAdded) and event.message.kind is MessageKind.TEXT:
-            texts += 1
-            if texts >= count:
-                done.set()
+        match event:
+            case MessageAdded(message=message):
+                texts += message.kind is MessageKind.TEXT
+            case MessagesAdded(messages=messages):
+                texts += sum(each.kind is MessageKind.TEXT for each in messages)
+            case _:
+                return
+        if texts >= count:
+            done.set()
 
     engine.subscribe(hear)
     sys.setswitchinterval(SWITCH_INTERVAL_S)

@@ -20,7 +20,7 @@ from chat_app.compose import build_engine
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.core.ids import ConversationId, MessageId, Position
-from engine.events import EngineEvent, MessageAdded
+from engine.events import EngineEvent, MessageAdded, MessagesAdded
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
 from ui.app import build_window
@@ -110,10 +110,15 @@ async def wait(place: Path, group: ConversationId, count: int, peer: str) -> int
 
     def hear(event: EngineEvent) -> None:
         nonlocal arrived
-        if isinstance(event, MessageAdded):
-            arrived += 1
-            if arrived >= count:
-                all_here.set()
+        match event:
+            case MessageAdded():
+                arrived += 1
+            case MessagesAdded(messages=messages):
+                arrived += len(messages)
+            case _:
+                return
+        if arrived >= count:
+            all_here.set()
 
     engine.subscribe(hear)
     await engine.start()

@@ -412,10 +412,15 @@ class MessageAdded(Struct, frozen=True, kw_only=True):
 
     message: MessageView
     notify: bool
-    """True for another member's live message in a conversation that is not muted.
+    """True for another member's live message in a conversation that is not muted, or, if the
+    settings allow it, in a muted one and it mentions us."""
 
-    Also for one that mentions us in a muted conversation, if the settings allow it.
-    """
+
+class MessagesAdded(Struct, frozen=True, kw_only=True):
+    """Many new rows at once, as Stores give them, in the log's order; none rings."""
+
+    conversation_id: ConversationId
+    messages: tuple[MessageView, ...]
 
 
 class ReactionReceived(Struct, frozen=True, kw_only=True):
@@ -570,6 +575,7 @@ EngineEvent: TypeAlias = (
     | ConversationChanged
     | ConversationRemoved
     | MessageAdded
+    | MessagesAdded
     | MessageChanged
     | ReactionReceived
     | FileProgressed

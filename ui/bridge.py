@@ -24,6 +24,7 @@ from engine.events import (
     MessageAdded,
     MessageChanged,
     MessageRemoved,
+    MessagesAdded,
     NoticeCleared,
     NoticeRaised,
     ReactionReceived,
@@ -41,6 +42,7 @@ class EngineBridge(QObject):
     conversation_changed = Signal(ConversationChanged)
     conversation_removed = Signal(ConversationRemoved)
     message_added = Signal(MessageAdded)
+    messages_added = Signal(MessagesAdded)
     message_changed = Signal(MessageChanged)
     reaction_received = Signal(ReactionReceived)
     file_progressed = Signal(FileProgressed)
@@ -72,7 +74,7 @@ class EngineBridge(QObject):
             self._attached = False
             self._unsubscribe()
 
-    def publish(self, event: EngineEvent) -> None:  # noqa: C901, PLR0912 - one flat table of events.
+    def publish(self, event: EngineEvent) -> None:  # noqa: C901, PLR0912, PLR0915 - one flat table
         match event:
             case ConversationAdded():
                 self.conversation_added.emit(event)
@@ -82,6 +84,8 @@ class EngineBridge(QObject):
                 self.conversation_removed.emit(event)
             case MessageAdded():
                 self.message_added.emit(event)
+            case MessagesAdded():
+                self.messages_added.emit(event)
             case MessageChanged():
                 self.message_changed.emit(event)
             case ReactionReceived():

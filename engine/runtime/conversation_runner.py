@@ -67,7 +67,9 @@ from engine.session.transitions import (
 BATCH_MS = 4
 HAND_OVER_MS = 5
 MAX_JOBS_PER_BATCH = 128
-TOLD_TOGETHER = 24
+TOLD_ONE_BY_ONE = 24
+TOLD_TOGETHER = 64
+"""More rows from Stores are told together, so that a window does not act on each of thousands."""
 LOG_SLICE = 8_192
 """Entries of a log that are read in one go: some 20 ms of the storage thread."""
 FED_BATCH_MS = 1
@@ -534,15 +536,16 @@ class ConversationRunner:
     async def _tell(
         self, session: Session, batch: CommitBatch, rows: Mapping[MessageId, StoredMessage]
     ) -> None:
-        """Publish events; many rows in small groups, letting other tasks run in between."""
+        """Publish events; many rows in groups, letting other tasks run in between."""
         notes = in_log_order(batch.notes, rows)
-        if len(notes) <= TOLD_TOGETHER:
+        if len(notes) <= TOLD_ONE_BY_ONE:
             self._publisher.tell(session, notes, rows)
             return
         if any(isinstance(note, MembersNoted) for note in notes):
             self._publisher.learn(session)
+        tell_rows = self._publisher.tell_many if batch.fed else self._publisher.tell_rows
         for first in range(0, len(notes), TOLD_TOGETHER):
-            self._publisher.tell_rows(notes[first : first + TOLD_TOGETHER], rows)
+            tell_rows(notes[first : first + TOLD_TOGETHER], rows)
             await asyncio.sleep(0)
         self._publisher.tell_concerned(notes, rows)
         self._publisher.tell_others(session, notes)

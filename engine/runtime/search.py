@@ -24,6 +24,7 @@ from engine.events import (
     MessageAdded,
     MessageChanged,
     MessageRemoved,
+    MessagesAdded,
     NoticeLevel,
     NoticeRaised,
     SearchIndexed,
@@ -45,7 +46,8 @@ BREATHE_S: Final = 0.05
 MOST_SLICES: Final = 16
 """Indexed before a search; the rest of a flood is found a little later."""
 _CHANGES: Final = (
-    MessageAdded, MessageChanged, MessageRemoved, TimelineChanged, ConversationRemoved,
+    MessageAdded, MessagesAdded, MessageChanged, MessageRemoved, TimelineChanged,
+    ConversationRemoved,
 )  # fmt: skip
 
 logger = logging.getLogger(__name__)

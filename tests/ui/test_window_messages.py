@@ -19,7 +19,14 @@ from engine.api import MAX_TEXT_BYTES
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import DeliveryState, UnixMs
 from engine.core.problems import FailureReason
-from engine.events import ClockView, DeliveryView, HeldView, MessageKind, TypingChanged
+from engine.events import (
+    ClockView,
+    DeliveryView,
+    HeldView,
+    MessageKind,
+    MessagesAdded,
+    TypingChanged,
+)
 from tests.ui.driving import Key, group_stage, heard, play, stage, turn, until
 from tests.ui.on_settings import turn_switch
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
@@ -393,5 +400,27 @@ def test_every_control_has_a_name_for_the_screen_reader() -> None:
             ]
             assert nameless == []
             assert QApplication.focusWidget() is it.window.pane.composer.box
+
+    play(scenario)
+
+
+def test_rows_that_come_together_are_each_shown_once_in_their_place() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            elsewhere = engine.add_group("Elsewhere")
+            rows = [
+                engine.row(group, member("Maya"), f"number {number}", number)
+                for number in range(30)
+            ]
+            engine.receive(group, "Luc", "the newest", minute=50, notify=False)
+            foreign = engine.row(elsewhere, member("Maya"), "said elsewhere", 3)
+            engine.tell(MessagesAdded(conversation_id=group, messages=(*rows, rows[7])))
+            engine.tell(MessagesAdded(conversation_id=elsewhere, messages=(foreign,)))
+            loaded = it.window.pane.timeline.scene.loaded
+            await until(lambda: len(loaded) > len(rows))
+            assert [view.text for view in loaded.messages] == [
+                *(row.text for row in rows),
+                "the newest",
+            ]
 
     play(scenario)

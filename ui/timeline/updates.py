@@ -5,6 +5,7 @@ they wait, because the page may be older or newer than they are.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, QTimer
@@ -118,28 +119,31 @@ class TimelineUpdates(QObject):
 
     # changes ------------------------------------------------------------------------------------
 
-    def add(self, message: MessageView) -> None:
-        """Insert a new message.  One's own brings the newest into view."""
-        if self._is_shown(message) and not self._postpone(lambda: self._add(message)):
-            self._add(message)
+    def add(self, *messages: MessageView) -> None:
+        """Insert new messages.  One's own brings the newest into view."""
+        has_changed = False
+        for message in messages:
+            if self._is_shown(message) and not self._postpone(partial(self.add, message)):
+                has_changed |= self._add(message)
+        if has_changed:
+            self._changed()
 
-    def _add(self, message: MessageView) -> None:
+    def _add(self, message: MessageView) -> bool:
+        """Whether there is something else to see now."""
         loaded, layout = self._scene.loaded, self._scene.layout
         placement = loaded.add(message, keep=None if layout.anchor is None else layout.anchor[0])
         if placement is Placement.REPLACED:
-            self._changed()
-            return
+            return True
         if message.is_own and not is_system(message):
             loaded.set_first_unread(None)  # Who answers has read what was new.
         if message.is_own and placement is Placement.BEYOND_NEWER:
             self._navigation.go_to_newest()
-        elif message.is_own:
-            if placement is Placement.APPENDED:
-                layout.stick()
-            self._changed()
-        else:
+            return False
+        if not message.is_own:
             self._arrived.append((message, placement))
-            self._changed()
+        elif placement is Placement.APPENDED:
+            layout.stick()
+        return True
 
     def change(self, message: MessageView) -> None:
         """Replace a message: its delivery changed, or it found its place."""

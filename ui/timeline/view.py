@@ -203,9 +203,9 @@ class TimelineView(QAbstractScrollArea):
         """
         self.updates.change_conversation(conversation)
 
-    def add(self, message: MessageView) -> None:
-        """Show a new message.  One's own brings the newest into view."""
-        self.updates.add(message)
+    def add(self, *messages: MessageView) -> None:
+        """Show new messages.  One's own brings the newest into view."""
+        self.updates.add(*messages)
 
     def change(self, message: MessageView) -> None:
         """The same message id: delivery, or a waiting row that found its place."""

@@ -379,10 +379,11 @@ class ConversationPane(QWidget):
 
     # --- engine events for the open conversation --------------------------------------------------
 
-    def add(self, message: MessageView) -> None:
-        self._recent.put(message)
+    def add(self, *messages: MessageView) -> None:
+        for message in messages[-MAX_BEADS:]:
+            self._recent.put(message)
         self._change_header()
-        self.timeline.add(message)
+        self.timeline.add(*messages)
 
     def change(self, message: MessageView) -> None:
         self._recent.put(message)

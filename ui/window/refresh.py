@@ -14,6 +14,7 @@ from engine.events import (
     MessageAdded,
     MessageChanged,
     MessageRemoved,
+    MessagesAdded,
     TimelineChanged,
 )
 from ui.bridge import EngineBridge
@@ -37,7 +38,12 @@ class Refresh(QObject):
         self.regularly.timeout.connect(self.due)
         bridge.message_added.connect(self._heard_message)
         bridge.message_changed.connect(self._heard_message)
-        for signal in (bridge.message_removed, bridge.timeline_changed, bridge.gap_updated):
+        for signal in (
+            bridge.messages_added,
+            bridge.message_removed,
+            bridge.timeline_changed,
+            bridge.gap_updated,
+        ):
             signal.connect(self._heard)
 
     def watch(self, conversation_id: ConversationId) -> None:
@@ -59,5 +65,5 @@ class Refresh(QObject):
     def _heard_message(self, event: MessageAdded | MessageChanged) -> None:
         self.soon(event.message.conversation_id)
 
-    def _heard(self, event: MessageRemoved | TimelineChanged | GapUpdated) -> None:
+    def _heard(self, event: MessagesAdded | MessageRemoved | TimelineChanged | GapUpdated) -> None:
         self.soon(event.conversation_id)

@@ -15,6 +15,7 @@ from engine.events import (
     MessageAdded,
     MessageChanged,
     MessageRemoved,
+    MessagesAdded,
     NoticeCleared,
     NoticeLevel,
     NoticeRaised,
@@ -62,6 +63,7 @@ class EventRouter(QObject):
         bridge.conversation_changed.connect(self._put)
         bridge.conversation_removed.connect(self._conversation_removed)
         bridge.message_added.connect(self._message_added)
+        bridge.messages_added.connect(self._messages_added)
         bridge.message_changed.connect(self._message_changed)
         bridge.file_progressed.connect(self._file_progressed)
         bridge.message_removed.connect(self._message_removed)
@@ -112,6 +114,10 @@ class EventRouter(QObject):
         if view is not None and self._shown.settings.notifications:
             show_text = self._shown.settings.show_message_text
             self._shown.notifications.tell(view, message, show_text=show_text)
+
+    def _messages_added(self, event: MessagesAdded) -> None:
+        if self._shown.pane.is_open(event.conversation_id):
+            self._shown.pane.add(*event.messages)
 
     def _reaction_received(self, event: ReactionReceived) -> None:
         view = self._shown.model.conversation(event.conversation_id)

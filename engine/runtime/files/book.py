@@ -13,7 +13,7 @@ from engine.core.ids import ConversationId, MessageId
 from engine.core.ports import StoredTransfer
 from engine.core.problems import FileProblem
 from engine.core.records import TransferState
-from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageView
+from engine.events import EngineEvent, MessageAdded, MessageChanged, MessagesAdded, MessageView
 from engine.file_views import FileState, FileView
 from engine.runtime.files.transfer import Rate, Transfer
 
@@ -89,6 +89,11 @@ class FileBook:
         blob = self.blobs.get((message.conversation_id, message.message_id))
         return message if blob is None else replace(message, file=self.view(blob, file))
 
+    def differs(self, message: MessageView) -> bool:
+        """Whether the message has a file that is not in the book, or none but it is."""
+        is_blob = message.file is not None and message.file.state is not FileState.INLINE
+        return is_blob != ((message.conversation_id, message.message_id) in self.blobs)
+
     def view(self, blob: Blob, file: FileView) -> FileView:
         state, transfer = blob.file_state(), blob.transfer
         done = 0 if transfer is None else transfer.done_bytes
@@ -105,4 +110,6 @@ class FileBook:
     def event_as_shown(self, event: EngineEvent) -> EngineEvent:
         if isinstance(event, MessageAdded | MessageChanged):
             return replace(event, message=self.shown(event.message))
+        if isinstance(event, MessagesAdded) and any(each.file for each in event.messages):
+            return replace(event, messages=tuple(map(self.shown, event.messages)))
         return event

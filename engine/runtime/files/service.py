@@ -43,10 +43,10 @@ from engine.events import (
     MessageChanged,
     MessageKind,
     MessageRemoved,
+    MessagesAdded,
     MessageView,
     TimelineChanged,
 )
-from engine.file_views import FileState
 from engine.network.owned_tasks import OwnedTasks
 from engine.persistence.saved_file import write_whole
 from engine.runtime.conversation_runner import ConversationRunner
@@ -211,21 +211,26 @@ class Files:
     def hear(self, event: EngineEvent) -> None:
         """Told of every event of the engine."""
         match event:
-            case MessageAdded(message=message) | MessageChanged(message=message):
-                key = (message.conversation_id, message.message_id)
-                is_blob = message.file is not None and message.file.state is not FileState.INLINE
-                # While the book is brought up to date, what was read for it may be old already.
-                may_be_old = message.kind is MessageKind.FILE and self._loading.locked()
-                if may_be_old or is_blob != (key in self._book.blobs):
-                    self._news.set()
-                if isinstance(event, MessageAdded):
-                    if self._network is not None:
-                        self._network.give_way()
-                    self.look_at((message,))
+            case MessageAdded(message=message):
+                self._heard_of((message,), are_new=True)
+            case MessagesAdded(messages=messages):
+                self._heard_of(messages, are_new=True)
+            case MessageChanged(message=message):
+                self._heard_of((message,), are_new=False)
             case MessageRemoved() | ConversationRemoved() | TimelineChanged():
                 self._news.set()
             case _:
                 pass
+
+    def _heard_of(self, messages: Sequence[MessageView], *, are_new: bool) -> None:
+        for one in messages:
+            # While the book is brought up to date, what was read for it may be old already.
+            if (one.kind is MessageKind.FILE and self._loading.locked()) or self._book.differs(one):
+                self._news.set()
+        if are_new and self._network is not None:
+            self._network.give_way()
+        if are_new:
+            self.look_at(messages)
 
     def look_at(self, messages: Iterable[MessageView]) -> None:
         """Messages came or are shown: small pictures among them are fetched."""

@@ -28,6 +28,8 @@ from engine.events import (
     EngineEvent,
     MessageAdded,
     MessageKind,
+    MessagesAdded,
+    MessageView,
 )
 from engine.history_views import HistoryChanged, HistoryReason, HistoryState, HistoryView
 from engine.network.node.embedded import EmbeddedNode
@@ -264,11 +266,10 @@ class Person:
     def texts(self, conversation_id: ConversationId) -> list[str]:
         """As they were told, in the order of telling."""
         return [
-            event.message.text
+            message.text
             for event in self.told
-            if isinstance(event, MessageAdded)
-            and event.message.conversation_id == conversation_id
-            and event.message.kind is MessageKind.TEXT
+            for message in added_in(event)
+            if message.conversation_id == conversation_id and message.kind is MessageKind.TEXT
         ]
 
     async def until_out(self, conversation_id: ConversationId) -> None:
@@ -326,6 +327,17 @@ class Person:
         for text in texts:
             await self.engine.timeline.send_text(conversation_id, text)
         return texts
+
+
+def added_in(event: EngineEvent) -> tuple[MessageView, ...]:
+    """The new rows that it tells of."""
+    match event:
+        case MessageAdded(message=message):
+            return (message,)
+        case MessagesAdded(messages=messages):
+            return messages
+        case _:
+            return ()
 
 
 async def befriend(ann: Person, bob: Person) -> ConversationId:
