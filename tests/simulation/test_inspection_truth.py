@@ -192,7 +192,7 @@ def judged(seed: int) -> tuple[int, dict[Whereabouts, int], list[str]]:
     return truth.looked, truth.seen, truth.wrong
 
 
-@pytest.mark.parametrize("seed", [3, 4, 7])
+@pytest.mark.parametrize("seed", [3, 7])
 def test_every_statement_is_what_the_simulator_knows(seed: int) -> None:
     looked, seen, wrong = judged(seed)
     print(looked, seen)  # noqa: T201 - how much was looked into
@@ -204,7 +204,7 @@ def test_every_statement_is_what_the_simulator_knows(seed: int) -> None:
 @pytest.mark.long
 def test_it_is_so_for_ten_thousand_looks() -> None:
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
-        outcomes = list(pool.map(judged, range(100, 130)))
+        outcomes = list(pool.map(judged, (4, *range(100, 130))))
     assert not [what for _, _, wrong in outcomes for what in wrong]
     assert sum(looked for looked, _, _ in outcomes) >= 10_000
 
