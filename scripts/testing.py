@@ -5,6 +5,11 @@ examples, of a new seed.  What fails in the other ones runs once more, alone: wh
 depends on what ran beside it, is named as unsteady, and is a defect of its own.  A skipped test
 counts as a failure when ``CI`` is set: there a check that did not run must be red.  So do the tests
 against other implementations where those cannot be had (scripts/peers.py).
+
+A test waits for about half of its time: for a timer of the program, for the disk, for another
+process.  So there are two workers for each processor.  Their directories are in memory where that
+can be had.  Nothing is tested less by that: the program calls ``fsync`` as ever, what a killed
+process had written is there as on a disk, and no test can cut the power.
 """
 
 import os
@@ -12,6 +17,7 @@ import secrets
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +29,11 @@ NO_TESTS_COLLECTED = 5
 MAX_UNSTEADY = 3
 """More than so many that fail at first are no accident, however often they pass afterwards."""
 SEEDS = 2**32
+WORKERS_PER_PROCESSOR = 2
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+DIRECTORIES_AT = "PYTEST_DEBUG_TEMPROOT"
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 -- pytest makes a directory there that is ours alone
+ROOM_IN_MEMORY = 4 * 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,19 +79,45 @@ def names_in(report: Path) -> list[str]:
     return [f"{case.get('classname')}::{case.get('name')}" for case in cases]
 
 
-def run_again_alone(root: Path, report: Path) -> list[str]:
+def run_again_alone(
+    root: Path, report: Path, environment: Mapping[str, str] | None = None
+) -> list[str]:
     """Run what failed last without company; its names if all of it passes, else nothing."""
     report.unlink(missing_ok=True)
     only_failed = ["--last-failed", "--last-failed-no-failures=none", "-p", "no:xdist"]
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *only_failed]
-    code = subprocess.run(command, cwd=root, check=False).returncode
+    code = subprocess.run(command, cwd=root, env=environment, check=False).returncode
     return names_in(report) if code == 0 and report.exists() else []
+
+
+def workers() -> int:
+    ours = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return WORKERS_PER_PROCESSOR * ours
+
+
+def is_roomy(place: Path) -> bool:
+    """Whether tests can have their directories here, and start programs from there."""
+    if not os.access(place, os.W_OK):
+        return False
+    here = os.statvfs(place)
+    return here.f_bavail * here.f_frsize >= ROOM_IN_MEMORY and not here.f_flag & os.ST_NOEXEC
+
+
+def surroundings(environment: Mapping[str, str], in_memory: Path) -> dict[str, str]:
+    """What pytest runs in: a fast place for directories, unless there is one named already.
+
+    Bytecode is kept, because hundreds of tests start the program.
+    """
+    made = {name: value for name, value in environment.items() if name != NO_BYTECODE}
+    if sys.platform == "linux" and is_roomy(in_memory):
+        made.setdefault(DIRECTORIES_AT, str(in_memory))
+    return made
 
 
 def chosen(arguments: list[str], *, is_long: bool, seed: int) -> list[str]:
     """What pytest is told; ``seed`` is for the long ones, the others draw the same every time."""
     if not is_long:
-        return ["-n", "auto", *arguments]
+        return ["-n", str(workers()), *arguments]
     drawn = ["--hypothesis-profile=explore", f"--hypothesis-seed={seed}"]
     return ["-m", "long or hypothesis", *drawn, *arguments]
 
@@ -98,14 +135,15 @@ def main() -> int:
     for argument in [one for one in told if one.startswith("--hypothesis-seed=")][-1:]:
         print(f"{name}: examples are drawn with {argument}", flush=True)
     not_run = peers.missing()
-    code = subprocess.run(command, cwd=ROOT, check=False).returncode
+    environment = dict(os.environ) if is_long else surroundings(os.environ, IN_MEMORY)
+    code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     if not report.exists():
         print(f"{name}: did not run, exit code {code}")
         return code or 1
     counts = counts_of(report)
     if code == TESTS_FAILED and not is_long and counts.failed <= MAX_UNSTEADY:
         print(f"{name}: {counts.failed} failed and run once more, alone", flush=True)
-        unsteady = run_again_alone(ROOT, report.with_name(f"{name}-again.xml"))
+        unsteady = run_again_alone(ROOT, report.with_name(f"{name}-again.xml"), environment)
         if len(unsteady) == counts.failed:
             code = 0
             print(f"{name}: unsteady, to be mended: {', '.join(unsteady)}")

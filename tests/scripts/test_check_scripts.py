@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from scripts.check import CHECKS, run_all
-from scripts.testing import NO_TESTS_COLLECTED, Counts, counts_of, run_again_alone, verdict
+from scripts.testing import (
+    NO_TESTS_COLLECTED,
+    Counts,
+    chosen,
+    counts_of,
+    run_again_alone,
+    surroundings,
+    verdict,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -94,6 +102,28 @@ def test_only_what_failed_is_run_again_and_all_of_it_has_to_pass(
     first = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True)
     assert first.returncode == 1
     assert run_again_alone(tmp_path, tmp_path / "again.xml") == unsteady
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there is a directory in memory")
+def test_directories_are_in_memory_where_there_is_room_and_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = {"HOME": "/home/alice"}
+    given = kept | {"PYTHONDONTWRITEBYTECODE": "1"}
+    named = {"PYTEST_DEBUG_TEMPROOT": "/elsewhere"}
+    monkeypatch.setattr("scripts.testing.ROOM_IN_MEMORY", 1)
+    assert surroundings(given, tmp_path) == kept | {"PYTEST_DEBUG_TEMPROOT": str(tmp_path)}
+    assert surroundings(named, tmp_path) == named
+    assert surroundings(given, tmp_path / "none") == kept
+    monkeypatch.setattr("scripts.testing.ROOM_IN_MEMORY", 2**70)
+    assert surroundings(given, tmp_path) == kept
+
+
+def test_the_long_tests_take_turns_and_the_others_wait_beside_each_other() -> None:
+    assert "-n" not in chosen([], is_long=True, seed=1)
+    flag, count = chosen([], is_long=False, seed=1)
+    assert flag == "-n"
+    assert int(count) >= 2
 
 
 CHECK_RUNS = "check:\n\t@mkdir -p build; echo 1 > build/check.json\n"
