@@ -51,6 +51,12 @@ CHANNEL = "0123456789abcdef"
 HASH = STORE_MESSAGE.names.index("waku_hash")
 
 
+@pytest.fixture(autouse=True)
+def _nobody_is_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The logs are written here and look as if a program still had them; none answers."""
+    monkeypatch.setattr(asking.ask_for_snapshots, "__kwdefaults__", {"within_s": 0.2})
+
+
 def _log(place: Path, participant: str = "a" * 16) -> Path:
     writer = LogWriter(
         place,
@@ -343,12 +349,11 @@ def test_an_endless_store_ends(old: bool, told: str) -> None:
 
 
 def test_who_was_killed_is_not_waited_for_for_ever_and_that_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _log(tmp_path / "logs")
     beside = path.with_name(f"{path.name}-wal")
     beside.touch()  # as a process leaves it that was killed
-    monkeypatch.setattr(asking.ask_for_snapshots, "__kwdefaults__", {"within_s": 0.2})
     arguments = ["--logs", str(path), "--format", "jsonl"]
     assert main(["export-log", *arguments, "--out", str(tmp_path / "out")]) == 0
     assert "nobody who writes it answers" in capsys.readouterr().err
