@@ -100,7 +100,8 @@ def is_roomy(place: Path) -> bool:
     if not os.access(place, os.W_OK):
         return False
     here = os.statvfs(place)
-    return here.f_bavail * here.f_frsize >= ROOM_IN_MEMORY and not here.f_flag & os.ST_NOEXEC
+    no_programs = here.f_flag & getattr(os, "ST_NOEXEC", 0)
+    return here.f_bavail * here.f_frsize >= ROOM_IN_MEMORY and not no_programs
 
 
 def surroundings(environment: Mapping[str, str], in_memory: Path) -> dict[str, str]:
@@ -109,7 +110,7 @@ def surroundings(environment: Mapping[str, str], in_memory: Path) -> dict[str, s
     Bytecode is kept, because hundreds of tests start the program.
     """
     made = {name: value for name, value in environment.items() if name != NO_BYTECODE}
-    if sys.platform == "linux" and is_roomy(in_memory):
+    if is_roomy(in_memory):
         made.setdefault(DIRECTORIES_AT, str(in_memory))
     return made
 
