@@ -40,13 +40,13 @@ class Case:
     """Parameters; shares are from 0 to 1."""
 
     sweep: str = _parameter("own", "a name for runs that belong together")
-    protocol: str = _parameter("sds", "sds: a group; mvds: two people")
+    protocol: str = _parameter("sds", "sds: a group; mvds: people who write to each other")
     seed: int = _parameter(1, "all that is left to chance follows from it")
     config: str = _parameter(
         "ours", "ours, or reference: js-waku's defaults of SDS, the MVDS reference's back-off"
     )
     members: int = _parameter(8, "people in the group", SDS)
-    messages: int = _parameter(100, "messages in all (SDS), of each of the two (MVDS)")
+    messages: int = _parameter(100, "messages in all (SDS), of each person (MVDS)")
     gap_ms: int = _parameter(2_000, "time between two messages (MVDS: of one), on average")
     size_bytes: int = _parameter(200, "content of a message")
     loss: float = _parameter(0.0, "share lost of all transmissions to each receiver, independently")
@@ -64,6 +64,7 @@ class Case:
         0, "wait before a message is first sent again, doubling; 0: as the config has it"
     )
     back_off_longest_ms: int = _parameter(0, "where the doubling ends; 0: as the config has it")
+    people: int = _parameter(2, "who write to each other, at most 26", MVDS)
     store_copies: bool = _parameter(False, "a Store keeps copies for who is offline", MVDS)
     presence: bool = _parameter(False, "people hint that they are there", MVDS)
     mode: str = _parameter("mixed", "batch, interactive or mixed", MVDS)
@@ -99,7 +100,7 @@ class Case:
 
     def check(self) -> None:
         """Raises ValueError for what cannot be; what the simulator refuses is not looked at."""
-        least = {"members": 2, "messages": 1, "size_bytes": 1}
+        least = {"members": 2, "people": 2, "messages": 1, "size_bytes": 1}
         for one in fields(self):
             value = getattr(self, one.name)
             if isinstance(value, int | float) and not value >= least.get(one.name, 0):
@@ -121,7 +122,8 @@ class Case:
         """
         again = 1 / max(1 - self.loss, 0.05)
         if self.protocol == "mvds":
-            return self.messages * (0.0005 + 0.0025 * self.offline + 0.001 * (again - 1))
+            pairs = self.people * (self.people - 1) / 2
+            return pairs * self.messages * (0.0005 + 0.0025 * self.offline + 0.001 * (again - 1))
         each_s = 6e-5 * math.pow(self.members, 2.3)
         if self.members > _PROMPT_MEMBERS or not self.prompt:
             each_s *= 0.6 * min(1.0, self.heal_ms / _SETTLED_MS)
@@ -158,7 +160,7 @@ class Outcome:
     copies_per_message: float
     """Broadcasts or payloads that hold it, repetitions and repairs included."""
     syncs_per_message: float
-    """Of what holds no message."""
+    """Broadcasts or payloads that hold no message."""
     repairs: int
     retransmissions: int
     false_acks: int

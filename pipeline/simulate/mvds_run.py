@@ -1,12 +1,12 @@
-"""Two people who are online now and then, as one row of figures: MVDS, by the simulator's sessions.
+"""People who are online now and then, as one row of figures: MVDS, by the simulator's sessions.
 
 Both modes of the specification and ours, with its reference's back-off or ours; hints that a peer
 is there and a Store that keeps copies can be had besides.
 """
 
+from collections import Counter
 from math import ceil
 from pathlib import Path
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -15,8 +15,6 @@ from engine.sim.back_off import doubling
 from engine.sim.mvds.sessions import Rhythm, cost
 from engine.sim.mvds.world import PRESENCE_BYTES, START_MS, MvdsWorld
 from pipeline.simulate.case import NEVER_MS, Case, Outcome, share_ms
-
-PEOPLE: Final = 2
 
 
 def config_of(case: Case) -> MvdsConfig:
@@ -47,6 +45,7 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
                 world.people[name].record(case.run, now_ms=START_MS)
 
     rhythm = Rhythm(
+        people=case.people,
         offline=case.offline,
         loss=case.loss,
         delay_ms=(case.latency_ms, case.latency_ms + case.jitter_ms),
@@ -63,44 +62,45 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
     (world,) = worlds
     if logs is not None:
         _write(world, logs)
-    said = PEOPLE * case.messages
-    delays = [*found.latencies_ms, *([NEVER_MS] * (said - found.delivered))]
+    said = case.people * case.messages
+    expected = said * (case.people - 1)
+    delays = [*found.latencies_ms, *([NEVER_MS] * (expected - found.delivered))]
     acks = [
         at_ms - person.appended_ms[message_id]
         for person in world.people.values()
         for (_, message_id), at_ms in person.acknowledged_ms.items()
     ]
     acked = len(acks)
-    waits = [*acks, *([NEVER_MS] * (said - acked))]
+    waits = [*acks, *([NEVER_MS] * (expected - acked))]
     appended = max(at for one in world.people.values() for at in one.appended_ms.values())
     wire = world.traffic.bytes + world.traffic.presences * PRESENCE_BYTES
     content = said * case.size_bytes
     return Outcome(
         run=case.run,
         messages=said,
-        expected=said,
+        expected=expected,
         delivered=found.delivered,
-        delivered_share=found.delivered / said,
+        delivered_share=found.delivered / expected,
         delivery_p50_ms=share_ms(delays, 0.5),
         delivery_p95_ms=share_ms(delays, 0.95),
         delivery_p99_ms=share_ms(delays, 0.99),
-        acked_share=acked / said,
+        acked_share=acked / expected,
         ack_p50_ms=share_ms(waits, 0.5),
         ack_p95_ms=share_ms(waits, 0.95),
         known_p95_ms=share_ms(waits, 0.95),
-        held_by_all_share=acked / said,
+        held_by_all_share=_held_by_all(world) / said,
         content_bytes=content,
         wire_bytes=wire,
         bytes_per_message=wire / said,
         overhead=wire / max(content, 1) - 1,
         copies_per_message=found.copies_per_message,
-        syncs_per_message=found.payloads_per_message - found.copies_per_message,
+        syncs_per_message=world.traffic.syncs / said,
         repairs=0,
-        retransmissions=world.traffic.message_copies - said,
+        retransmissions=world.traffic.message_copies - expected,
         false_acks=_false_acks(world),
         maybe_acks=0,
         false_maybe_acks=0,
-        converged=found.delivered == said and not found.unfinished,
+        converged=found.delivered == expected and not found.unfinished,
         causal_violations=0,
         virtual_ms=world.now_ms - appended,
     )
@@ -112,6 +112,17 @@ def _write(world: MvdsWorld, logs: Path) -> None:
         person.finish_recording(START_MS, now_ms=world.now_ms)
         if person.recording is not None:
             person.recording.write(logs)
+
+
+def _held_by_all(world: MvdsWorld) -> int:
+    """Messages that every other member acknowledged."""
+    acks = Counter(
+        message_id
+        for person in world.people.values()
+        for _, message_id in person.acknowledged
+        if message_id in person.appended_ms
+    )
+    return sum(count == len(world.people) - 1 for count in acks.values())
 
 
 def _false_acks(world: MvdsWorld) -> int:

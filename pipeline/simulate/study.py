@@ -28,6 +28,7 @@ BLOOMS: Final = (16, 64, 256, 1_024, 10_000)
 SYNC_INTERVALS_MS: Final = (5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
 FIRST_WAITS_MS: Final = (1_000, 2_000, 5_000, 10_000, 20_000, 60_000)
 LONGEST_WAITS_MS: Final = (30_000, 120_000, 600_000, 3_600_000, 14_400_000)
+PEOPLE: Final = (2, 3, 4, 6, 8)
 CONFIGS: Final = ("ours", "reference")
 MODES: Final = ("batch", "interactive")
 SIZE_OF_ONE_SEED: Final = 64
@@ -43,10 +44,9 @@ _PAIR: Final = Case(
 def study(seeds: int, *, large: bool = False) -> list[Case]:
     """``large``: crowds of up to 1 000 as well, which take minutes each."""
     groups = [*_groups(), *_turned()]
-    pairs = [*_missed(), *_pairs()]
-    away = _seeded(_offline(), range(1, 2 * seeds + 1))
+    pairs = [*_missed(), *_pairs(), *_offline(), *_together()]
     crowds = _crowds((*CROWDS, *LARGE_PATIENTS) if large else CROWDS)
-    return [*_seeded([*groups, *pairs], range(1, seeds + 1)), *away, *_sizes(seeds), *crowds]
+    return [*_seeded([*groups, *pairs], range(1, seeds + 1)), *_sizes(seeds), *crowds]
 
 
 # --- SDS ----------------------------------------------------------------------------------------
@@ -124,6 +124,16 @@ def _offline() -> list[Case]:
         replace(one, sweep="mvds-offline", offline=offline)
         for offline in OFFLINE
         for one in [*_modes(), helped]
+    ]
+
+
+def _together() -> list[Case]:
+    """More than two, each message for all others; each offline for half the time."""
+    few = replace(_PAIR, sweep="mvds-people", offline=0.5, messages=40)
+    return [
+        replace(few, people=people, config=one.config, mode=one.mode)
+        for people in PEOPLE
+        for one in _modes()
     ]
 
 

@@ -48,6 +48,7 @@ def same_people_hear_more(before: Outcome, after: Outcome) -> bool:
 TURNS = [
     Turn("members", SDS, GROUP, 7, same_people_hear_more),
     Turn("messages", SDS, GROUP, 40, lambda a, b: b.messages == 2 * a.messages),
+    Turn("people", MVDS, PAIR, 4, same_people_hear_more),
     Turn("messages", MVDS, PAIR, 40, lambda a, b: b.messages == 2 * a.messages),
     # Said all at once, they share sync messages, and payloads.
     Turn("gap_ms", SDS, GROUP, 50, lambda a, b: b.syncs_per_message < a.syncs_per_message),
@@ -121,6 +122,16 @@ TURNS = [
     Turn("heal_ms", SDS, replace(GROUP, loss=0.6), 500,
          lambda a, b: b.delivered_share < a.delivered_share == 1),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["batch", "interactive", "mixed"])
+def test_what_holds_no_message_is_counted_and_not_inferred(mode: str) -> None:
+    """A payload may hold several messages, so copies may outnumber payloads."""
+    told = run_case(replace(PAIR, mode=mode, gap_ms=20, people=3))
+    assert told.syncs_per_message >= 0
+    assert told.expected == 2 * told.messages == told.delivered
+    assert told.held_by_all_share == told.acked_share == 1
+    assert told.retransmissions == round(told.copies_per_message * told.messages) - told.expected
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda one: f"{one.of}-{one.name}-{one.value}")

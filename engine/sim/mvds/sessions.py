@@ -1,7 +1,7 @@
-"""Two people who are online in sessions and write to each other: bytes and latency of a mode.
+"""People who are online in sessions and write to each other: bytes and latency of a mode.
 
-Session lengths are exponentially distributed.  The writer is online, the other person only by
-chance.  Both begin at a random point of their rhythm.  Every payload counts ``ENVELOPE_BYTES``
+Session lengths are exponentially distributed.  The writer is online, the others only by chance.
+All begin at a random point of their rhythm.  Every payload counts ``ENVELOPE_BYTES``
 besides its own.  Presence hints, one at the start of a session and one every minute, are counted
 separately: their number follows from the sessions, not from the messages.
 """
@@ -19,7 +19,8 @@ from engine.sim.mvds.participant import MvdsParticipant
 from engine.sim.mvds.world import PRESENCE_BYTES, START_MS, MvdsWorld
 from engine.sim.sessions import absence_ms, exponential
 
-A, B = ParticipantId("a"), ParticipantId("b")
+_NAMES: Final = "abcdefghijklmnopqrstuvwxyz"
+MOST_PEOPLE: Final = len(_NAMES)
 GROUP: Final = GroupId(b"two people and their own session")
 _MINUTE_MS: Final = 60_000
 PRESENCE_MS: Final = _MINUTE_MS
@@ -31,6 +32,8 @@ _LONGEST_MS: Final = 25 * _DAY_MS
 class Rhythm(Struct, frozen=True, kw_only=True):
     """How people and the network behave."""
 
+    people: int = 2
+    """Two to ``MOST_PEOPLE``; every message is for all others."""
     offline: float = 0.0
     """Share of the time that each person is offline."""
     loss: float = 0.0
@@ -52,6 +55,7 @@ class Cost(Struct, frozen=True, kw_only=True):
     """The result; times in ms from writing to delivery."""
 
     delivered: int
+    """To a receiver each."""
     unfinished: int
     bytes_per_message: float
     copies_per_message: float
@@ -67,16 +71,22 @@ def cost(
     seed: int,
     watch: Callable[[MvdsWorld], None] | None = None,
 ) -> Cost:
-    """Run it; the same seed gives the same figures.  ``watch`` gets the world before it runs."""
+    """Run it; the same seed gives the same figures.  ``watch`` gets the world before it runs.
+
+    Raises ValueError for fewer or more people than there can be.
+    """
+    if not 2 <= rhythm.people <= MOST_PEOPLE:  # noqa: PLR2004 - it takes two to talk
+        raise ValueError(f"people is 2 to {MOST_PEOPLE}, not {rhythm.people}")
+    names = [ParticipantId(name) for name in _NAMES[: rhythm.people]]
     people = {
         name: MvdsParticipant(
             name,
-            groups={GROUP: frozenset({A, B})},
+            groups={GROUP: frozenset(names)},
             config=config,
             seed=seed,
             now_ms=START_MS,
         )
-        for name in (A, B)
+        for name in names
     }
     world = MvdsWorld(
         people=people,
@@ -92,17 +102,17 @@ def cost(
     )
     if watch is not None:
         watch(world)
-    end_ms = max(_plan(world, name, rhythm, seed) for name in (A, B))
+    end_ms = max(_plan(world, name, rhythm, seed) for name in names)
     world.run_until(end_ms)
     world.run_until(end_ms + _LONGEST_MS, stop=lambda: _settled(world))
-    return _count(world, 2 * rhythm.messages)
+    return _count(world, rhythm.people * rhythm.messages)
 
 
 def _plan(world: MvdsWorld, name: ParticipantId, rhythm: Rhythm, seed: int) -> UnixMs:
     """Plan sessions far beyond the last message; return when that is written."""
     random = SeededRandom(seed, f"rhythm of {name}")
     off_ms = absence_ms(rhythm.offline, rhythm.session_ms)
-    other = B if name == A else A
+    others = [other for other in world.people if other != name]
     written, at_ms = 0, float(START_MS)
     if random() < rhythm.offline:
         world.set_online(name, online=False)
@@ -117,7 +127,7 @@ def _plan(world: MvdsWorld, name: ParticipantId, rhythm: Rhythm, seed: int) -> U
         gap_ms = rhythm.session_ms / rhythm.per_session
         write_ms = at_ms + exponential(gap_ms, random)
         while write_ms < at_ms + length_ms and written < rhythm.messages:
-            world.at(int(write_ms), lambda: world.say(name, (other,), rhythm.size))
+            world.at(int(write_ms), lambda: world.say(name, others, rhythm.size))
             written, last_ms = written + 1, write_ms
             write_ms += exponential(gap_ms, random)
         at_ms += length_ms

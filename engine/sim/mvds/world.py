@@ -32,6 +32,9 @@ class Traffic:
     payloads: int = 0
     bytes: int = 0
     message_copies: int = 0
+    """A payload may hold several."""
+    syncs: int = 0
+    """Payloads that hold no message."""
     presences: int = 0
     lost: int = 0
     missed: int = 0
@@ -172,6 +175,7 @@ class MvdsWorld:
             self.traffic.payloads += 1
             self.traffic.bytes += ENVELOPE_BYTES + len(parcel.data)
             self.traffic.message_copies += parcel.copies
+            self.traffic.syncs += not parcel.copies
             delays = self._delays(sender, parcel.to)
             self.traffic.lost += not delays
             for delay_ms in delays:
