@@ -23,6 +23,7 @@ from pipeline.witness import (
     since_ms,
     step_text,
     times_of,
+    tried_text,
     why,
 )
 
@@ -163,7 +164,7 @@ def tried_lines(tried: Sequence[Tried]) -> Iterator[str]:
     for one in tried:
         by_participant.setdefault(one.participant, []).append(one)
     for participant, found in by_participant.items():
-        done = ", ".join(f"{one.detail} {one.times}" for one in found)
+        done = ", ".join(f"{tried_text(one.detail)} {one.times}" for one in found)
         yield f"a bad network was tried on purpose by {short(participant)}: {done}"
 
 

@@ -185,6 +185,31 @@ _FAULT_TEXTS: Final[Mapping[str, str]] = {
 }
 
 
+_TRIED_TEXTS: Final[Mapping[str, str]] = {
+    "lost": "thrown away",
+    "delayed": "delayed",
+    "doubled": "doubled",
+    "held": "held back",
+    "overflowed": "thrown away because too many were held back",
+}
+_WAY_TEXTS: Final[Mapping[str, str]] = {"in": "incoming copies", "out": "outgoing copies"}
+_BENCH_TEXTS: Final[Mapping[str, str]] = {
+    "begun": "begun",
+    "changed": "changed",
+    "ended": "ended",
+    "clock_ahead": "clock put ahead",
+    "clock_back": "clock put back",
+}
+
+
+def tried_text(detail: str) -> str:
+    """What was done on purpose, to be followed by how often."""
+    what, _, way = detail.rpartition("_")
+    if what in _TRIED_TEXTS and way in _WAY_TEXTS:
+        return f"{_WAY_TEXTS[way]} {_TRIED_TEXTS[what]}"
+    return _BENCH_TEXTS.get(detail, detail)
+
+
 def step_text(step: Step) -> str:
     """Without its time."""
     if step.is_on_purpose:

@@ -4,6 +4,7 @@ import argparse
 import csv
 import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -44,11 +45,13 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
-        TABLES,
         content_of,
+        with_trend,
         write_page,
-        write_tables,
     )
+    from pipeline.report.observed import observed  # noqa: PLC0415 - loads Spark
+    from pipeline.report.tables import TABLES, write_tables  # noqa: PLC0415 - loads Spark
+    from pipeline.report.traces import traces, worth_seeing  # noqa: PLC0415 - loads Spark
 
     lake = Lake(out)
     prepared = ingest.read(spark, arguments.inputs, out, say=outcome.speaker(arguments))
@@ -57,20 +60,27 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     judged = audit(
         spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
-    verdicts = {"verdicts": judged.verdicts, "witnesses": judged.witnesses}
-    tables = write_tables(spark, _silver(spark, lake), out / TABLES, verdicts)
+    audited = {"verdicts": judged.verdicts, "witnesses": judged.witnesses}
+    written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
     found = outcome.summarised(
         NAME,
         spark,
         lake,
         prepared,
-        verdicts=tables["verdicts"],
-        witnesses=tables["witnesses"],
-        notices=notices(spark, lake, tables["verdicts"]),
+        notices=notices(spark, lake, written.audit["verdicts"]),
+        **written.audit,
     )
-    content = content_of(
-        tables, found, lake.silver(spark, "quarantine"), now_ms=time.time_ns() // 1_000_000
+    event, member = lake.silver(spark, "event"), lake.silver(spark, "member")
+    chosen = worth_seeing(written.figures["messages"], found.stories)
+    now_ms = time.time_ns() // 1_000_000
+    content = content_of(written, found, lake.silver(spark, "quarantine"), now_ms=now_ms)
+    content = replace(
+        content,
+        observed=observed(member, event),
+        members=member.count(),
+        traces=traces(event, member, written.figures["clock"], chosen),
     )
+    content = with_trend(content, out, now_ms=now_ms)
     path = out / "report.html"
     write_page(content, path)
     return outcome.hand_out(found, arguments, page=path)
@@ -79,14 +89,13 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
 def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
-        TABLES,
         comparison_page,
         comparison_rows,
         sample_of,
-        write_tables,
     )
     from pipeline.report.compare import compare  # noqa: PLC0415 - loads numpy
     from pipeline.report.live import write_whole  # noqa: PLC0415 - loads Spark
+    from pipeline.report.tables import TABLES, write_tables  # noqa: PLC0415 - loads Spark
 
     samples, is_whole = [], True
     for name, place in (("a", a), ("b", b)):
@@ -95,8 +104,8 @@ def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
         if prepared is None:
             return 2
         is_whole &= not prepared.quarantined
-        tables = write_tables(spark, _silver(spark, lake), out / name / TABLES)
-        samples.append(sample_of(str(place), tables["histogram"]))
+        written = write_tables(spark, _silver(spark, lake), out / name / TABLES)
+        samples.append(sample_of(str(place), written.figures["histogram"]))
     found = compare(*samples)
     write_whole(out / "compare.html", comparison_page(samples[0].name, samples[1].name, found))
     with (out / "compare.csv").open("w", encoding="utf-8", newline="") as file:

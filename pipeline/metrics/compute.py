@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pipeline.metrics.cost import cost, recovery
 from pipeline.metrics.delivery import acks, delivery, held_by_all, histogram, trailing
 from pipeline.metrics.false_acks import false_acks
+from pipeline.metrics.flow import activity, links, worst_messages
 from pipeline.metrics.pairs import clock, pairs
 
 
@@ -49,5 +50,8 @@ def metrics(silver: Silver) -> Metrics:
         "recovery": recovery(silver.event),
         "false_acks": false_acks(silver.event, silver.log),
         "clock": clock(found),
+        "links": links(found),
+        "messages": worst_messages(found),
+        "activity": activity(silver.event),
     }
     return Metrics(tables, found)

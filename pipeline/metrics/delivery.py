@@ -1,5 +1,7 @@
 """Delivery and acknowledgement: shares, percentiles, and histograms for curves and intervals."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -68,20 +70,41 @@ def held_by_all(pairs: DataFrame) -> DataFrame:
 
 
 def histogram(pairs: DataFrame) -> DataFrame:
-    """Figure (delivery, ack), dimension, value, block, bucket, pairs."""
-    rows = by_dimension(
-        pairs.withColumn("block", block_of("channel", "hour")).select(
-            "channel", "app_version", "network", "block", "to_delivery_ms", "to_ack_ms"
-        ),
-        CURVES,
-    ).withColumn("block", F.when(F.col("dimension") == ALL, F.col("block")).otherwise(F.lit(0)))
-    figures = F.explode(
+    """Figure (delivery, ack, held, known), dimension, value, block, bucket, pairs.
+
+    ``held`` and ``known`` are of messages: when the last member whose log is here had it, and when
+    its sender knew that everybody has it.
+    """
+    blocked = pairs.withColumn("block", block_of("channel", "hour"))
+    each = blocked.select(*_OF_CURVES, "to_delivery_ms", "to_ack_ms")
+    of_pairs = _bucketed(each, {"delivery": "to_delivery_ms", "ack": "to_ack_ms"})
+    whole = blocked.groupBy("channel", "mid").agg(
+        F.max("to_delivery_ms").alias("held_ms"),
+        F.max("to_ack_ms").alias("known_ms"),
+        F.max("app_version").alias("app_version"),
+        F.max("network").alias("network"),
+        F.min("block").alias("block"),
+    )
+    return of_pairs.union(_bucketed(whole, {"held": "held_ms", "known": "known_ms"}))
+
+
+_OF_CURVES = ("channel", "app_version", "network", "block")
+
+
+def _bucketed(rows: DataFrame, figures: Mapping[str, str]) -> DataFrame:
+    """``figures``: name and the column of its time."""
+    spread = by_dimension(rows, CURVES).withColumn(
+        "block", F.when(F.col("dimension") == ALL, F.col("block")).otherwise(F.lit(0))
+    )
+    each = F.explode(
         F.array(
-            F.struct(F.lit("delivery").alias("figure"), F.col("to_delivery_ms").alias("ms")),
-            F.struct(F.lit("ack").alias("figure"), F.col("to_ack_ms").alias("ms")),
+            *(
+                F.struct(F.lit(name).alias("figure"), F.col(column).alias("ms"))
+                for name, column in figures.items()
+            )
         )
     ).alias("one")
-    told = rows.select("dimension", "value", "block", figures).where("one.ms IS NOT NULL")
+    told = spread.select("dimension", "value", "block", each).where("one.ms IS NOT NULL")
     return told.groupBy(
         F.col("one.figure").alias("figure"),
         "dimension",

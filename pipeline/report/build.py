@@ -1,69 +1,37 @@
-"""From silver tables to files: every table of figures as Parquet and CSV, and the page.
+"""The pages from figures, verdicts and witnesses: a report, and two inputs against each other."""
 
-A table is written first and read again for the page, so that nothing is counted twice.
-"""
-
-import csv
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
 from math import isfinite
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.metrics.compute import Silver, metrics
 from pipeline.metrics.figures import ALL
+from pipeline.report import trend
 from pipeline.report.compare import FEW_BLOCKS, Difference, Sample
 from pipeline.report.content import Content, Row, curves, grouped
 from pipeline.report.live import write_whole
-from pipeline.report.page import ms_text, page, share_text
+from pipeline.report.numbers import ms_text, share_text
+from pipeline.report.page import page
+from pipeline.report.tables import Written
+from pipeline.report.trend import Run
 from pipeline.summary import Summary
 
-TABLES: Final = "tables"
 MOST_REFUSED: Final = 50
+MOST_PARTS: Final = 200
 MOST_CLOCKS: Final = 50
 
 
-def write_tables(
-    spark: SparkSession, silver: Silver, place: Path, more: Mapping[str, DataFrame] | None = None
-) -> dict[str, DataFrame]:
-    """Figures and ``more`` below ``place``, whole or not at all; what is read again from there."""
-    waiting = place.with_name(f".{place.name}")
-    shutil.rmtree(waiting, ignore_errors=True)
-    found = metrics(silver)
-    tables = {**found.tables, **(more or {})}
-    try:
-        for name, table in tables.items():
-            table.coalesce(1).write.parquet(str(waiting / name))
-    finally:
-        found.release()
-    for name, table in tables.items():
-        written = spark.read.schema(table.schema).parquet(str(waiting / name))
-        write_csv(written, waiting / f"{name}.csv")
-    shutil.rmtree(place, ignore_errors=True)
-    waiting.rename(place)
-    return {
-        name: spark.read.schema(table.schema).parquet(str(place / name))
-        for name, table in tables.items()
-    }
-
-
-def write_csv(table: DataFrame, path: Path) -> None:
-    """Row by row, in the order of its first columns."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow(table.columns)
-        out.writerows(tuple(row) for row in table.orderBy(*table.columns[:4]).toLocalIterator())
-
-
-def content_of(
-    tables: Mapping[str, DataFrame], summary: Summary, refused: DataFrame, *, now_ms: int
-) -> Content:
-    clocks = tables["clock"].where("corrected").orderBy(F.desc(F.abs("offset_ms")), "sender")
+def content_of(written: Written, summary: Summary, refused: DataFrame, *, now_ms: int) -> Content:
+    """What follows from the tables."""
+    figures = written.figures
+    clocks = [row for row in figures["clock"] if row["corrected"]]
+    clocks.sort(key=lambda row: -abs(_float(row["offset_ms"]) or 0))
     unread = refused.groupBy("table", "file", "reason").agg(F.sum("rows").alias("rows"))
     when = datetime.fromtimestamp(now_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
     logs = summary.total
@@ -71,31 +39,65 @@ def content_of(
         title="Delivery report",
         made=f"{logs} log{'' if logs == 1 else 's'} of participants in channels, {when}",
         summary=summary,
-        groups=grouped(tables),
-        curves=curves(tables["histogram"]),
-        false_acks=_rows(tables["false_acks"].orderBy("ack_source", "filters")),
-        clocks=_rows(clocks.limit(MOST_CLOCKS)),
-        quarantine=_rows(unread.orderBy(F.desc("rows"), "file").limit(MOST_REFUSED)),
+        groups=grouped(figures),
+        curves=curves(figures["histogram"]),
+        false_acks=figures["false_acks"],
+        clocks=clocks[:MOST_CLOCKS],
+        quarantine=[
+            row.asDict()
+            for row in unread.orderBy(F.desc("rows"), "file").limit(MOST_REFUSED).collect()
+        ],
+        sums=_sums(written.audit["verdicts"]),
+        links=sorted(figures["links"], key=_worst_link),
+        activity=figures["activity"][:MOST_PARTS],
     )
+
+
+def _worst_link(row: Row) -> tuple[float, float]:
+    return -(_float(row["loss"]) or 0.0), -(_float(row["delivery_p95_ms"]) or 0.0)
+
+
+def with_trend(content: Content, place: Path, *, now_ms: int) -> Content:
+    """Remember this report in ``place``, beside those before."""
+    delivery, acks, cost = (content.total(name) for name in ("delivery", "acks", "cost"))
+    run = Run(
+        made_ms=now_ms,
+        logs=content.summary.total,
+        differing=content.summary.differing,
+        missing=content.missing or 0,
+        delivery_p95_ms=_float(delivery.get("delivery_p95_ms")),
+        ack_p95_ms=_float(acks.get("ack_p95_ms")),
+        bytes_per_message=_float(cost.get("bytes_per_message")),
+    )
+    return replace(content, runs=trend.add(place, run))
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _sums(verdicts: DataFrame) -> dict[str, int]:
+    names = [name for name in ("expected", "missing") if name in verdicts.columns]
+    (row,) = verdicts.agg(*(F.sum(name).alias(name) for name in names)).collect()
+    return {name: row[name] or 0 for name in names}
 
 
 def write_page(content: Content, path: Path) -> None:
     write_whole(path, page(content))
 
 
-def _rows(table: DataFrame) -> list[Row]:
-    return [row.asDict() for row in table.collect()]
-
-
 # --- two against each other -----------------------------------------------------------------------
 
 
-def sample_of(name: str, histogram: DataFrame) -> Sample:
+def sample_of(name: str, histogram: Iterable[Row]) -> Sample:
     """At most so many rows as there are blocks and buckets."""
     pairs: dict[str, dict[tuple[int, int], int]] = {}
-    for row in histogram.where(F.col("dimension") == ALL).collect():
-        figure = pairs.setdefault(row["figure"], {})
-        figure[row["block"], row["bucket"]] = row["pairs"]
+    for row in histogram:
+        if row["dimension"] == ALL:
+            figure = pairs.setdefault(str(row["figure"]), {})
+            block, bucket, count = (row[name] for name in ("block", "bucket", "pairs"))
+            if isinstance(block, int) and isinstance(bucket, int) and isinstance(count, int):
+                figure[block, bucket] = count
     return Sample(name=name, pairs=pairs)
 
 
@@ -109,9 +111,15 @@ _STYLE: Final = """
 margin:28px auto;padding:0 20px}table{border-collapse:collapse;width:100%;
 font-variant-numeric:tabular-nums}th,td{text-align:right;padding:7px 12px;
 border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent)}
-th:first-child,td:first-child{text-align:left}.w{opacity:.7}b{font-weight:650}
+th:first-child{text-align:left}caption{text-align:left;opacity:.7}.w{opacity:.7}b{font-weight:650}
 div{overflow-x:auto}.n{color:light-dark(#b3261e,#ff8a80)}
 """
+
+
+_HEADS: Final = "".join(
+    f"<th scope=col>{head}</th>"
+    for head in ("figure", "A", "B", "B less A, 95 % interval", "clear", "blocks A, B")
+)
 
 
 def comparison_page(a: str, b: str, found: Sequence[Difference]) -> str:
@@ -132,10 +140,10 @@ def comparison_page(a: str, b: str, found: Sequence[Difference]) -> str:
         "<meta name=viewport content='width=device-width'>"
         f"<title>{escape(heading)}</title><style>{_STYLE}</style><h1>{escape(heading)}</h1>"
         f"<p class=w>A: {escape(a)}<br>B: {escape(b)}</p><p>{note}</p>"
-        "<div><table><tr><th>figure</th><th>A</th><th>B</th><th>B less A, 95 % interval</th>"
-        "<th>clear</th><th>blocks A, B</th></tr>"
-        f"{lines}</table></div><p class=w>Intervals: 1 000 block bootstraps from a fixed seed;"
-        " times are exact to 5 %.</p></html>"
+        f"<div><table><caption>Figures of A and B</caption><thead><tr>{_HEADS}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div>"
+        "<p class=w>Intervals: 1 000 block bootstraps from a fixed seed; times are exact to"
+        " 5 %.</p></html>"
     )
 
 
@@ -146,7 +154,7 @@ def _comparison_line(one: Difference) -> str:
     if one.is_clear:
         clear = "<b>B is better</b>" if (one.low > 0) is (one.unit == "share") else _WORSE
     return (
-        f"<tr><td>{escape(one.figure)}</td><td>{show(one.a)}</td><td>{show(one.b)}</td>"
+        f"<tr><th scope=row>{escape(one.figure)}</th><td>{show(one.a)}</td><td>{show(one.b)}</td>"
         f"<td>{interval}</td><td>{clear}</td><td>{one.blocks[0]}, {one.blocks[1]}</td></tr>"
     )
 

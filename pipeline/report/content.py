@@ -1,23 +1,22 @@
 """What a report says, collected from the figures' tables: few rows, whatever the input was.
 
-Of channels and participants only the worst are shown, of hours the last; everything is in the
-Parquet files beside the page.  Everything here is plain data, so that the page can be made, looked
+Of channels and participants only the worst are shown; everything is in the Parquet files beside
+the page.  Everything here is plain data, so that the page can be made, looked
 at and tested without Spark.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from pipeline.metrics.figures import ALL, NEVER_BUCKET, bucket_end_ms
+from pipeline.report.observed import Observed
+from pipeline.report.traces import Trace
+from pipeline.report.trend import Run
 from pipeline.summary import IDENTICAL, Summary, headline
 
 Row: TypeAlias = Mapping[str, object]
 WORST: Final = 20
-MOST_HOURS: Final = 31 * 24
 MOST_LINES: Final = 6
 GROUPED: Final = ("delivery", "acks", "held_by_all", "trailing", "cost", "recovery")
 
@@ -29,6 +28,8 @@ class Curve:
     figure: str
     name: str
     points: Sequence[tuple[float, float]]
+    begin_ms: float = 0.0
+    """None came sooner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,30 @@ class Content:
     false_acks: Sequence[Row]
     clocks: Sequence[Row]
     quarantine: Sequence[Row] = ()
+    sums: Mapping[str, int] = field(default_factory=dict)
+    """Of all verdicts: expected, missing."""
+    observed: Sequence[Observed] = ()
+    members: int = 0
+    """How many rows ``observed`` would have in all."""
+    links: Sequence[Row] = ()
+    activity: Sequence[Row] = ()
+    traces: Sequence[Trace] = ()
+    runs: Sequence[Run] = ()
+    """Reports into the same place, the newest last: this one."""
+
+    @property
+    def expected(self) -> int | None:
+        return self.sums.get("expected")
+
+    @property
+    def missing(self) -> int | None:
+        return self.sums.get("missing")
+
+    @property
+    def held_share(self) -> float | None:
+        """Of what all logs should hold in the end."""
+        expected = self.expected or 0
+        return (expected - (self.missing or 0)) / expected if expected else None
 
     @property
     def is_same(self) -> bool:
@@ -54,71 +79,87 @@ class Content:
         return rows[0] if rows else {}
 
     @property
+    def seen(self) -> int:
+        """Of ``members``, whose log is here."""
+        return self.members - sum(not one.spans for one in self.observed)
+
+    @property
     def headline(self) -> str:
         return headline(self.summary.counts)
 
 
-def grouped(tables: Mapping[str, DataFrame]) -> dict[str, dict[str, list[Row]]]:
-    """The worst channels and participants by ``delivery_p95_ms`` and so on, all of the others."""
-    found: dict[str, dict[str, list[Row]]] = {}
+def grouped(figures: Mapping[str, Sequence[Row]]) -> dict[str, dict[str, Sequence[Row]]]:
+    """The worst channels and participants by ``_WORST_FIRST``, all of the others."""
+    found: dict[str, dict[str, Sequence[Row]]] = {}
     for name in GROUPED:
-        if name in tables:
-            by_dimension = found.setdefault(name, {})
-            for row in _few(name, tables[name]):
-                by_dimension.setdefault(str(row["dimension"]), []).append(row)
+        by_dimension: dict[str, list[Row]] = {}
+        for row in figures.get(name, ()):
+            by_dimension.setdefault(str(row["dimension"]), []).append(row)
+        found[name] = {
+            dimension: few
+            for dimension, rows in by_dimension.items()
+            if (few := _few(name, dimension, rows))
+        }
     return found
 
 
-_WORST_FIRST: Final = {
-    "delivery": ("delivery_rate ASC NULLS LAST", "delivery_p95_ms DESC NULLS LAST"),
-    "acks": ("ack_rate ASC NULLS LAST", "ack_p95_ms DESC NULLS LAST"),
-    "held_by_all": ("held_by_all_p95_ms DESC NULLS LAST",),
-    "trailing": ("trailing DESC",),
-    "cost": ("sent_bytes DESC",),
-    "recovery": ("lost DESC", "missing DESC"),
+_KINDS: Final = ("version", "network")
+_WORST_FIRST: Final[Mapping[str, Sequence[tuple[str, int]]]] = {
+    "delivery": (("delivery_rate", 1), ("delivery_p95_ms", -1)),
+    "acks": (("ack_rate", 1), ("ack_p95_ms", -1)),
+    "held_by_all": (("held_by_all_p95_ms", -1),),
+    "trailing": (("trailing", -1),),
+    "cost": (("sent_bytes", -1),),
+    "recovery": (("lost", -1), ("missing", -1)),
 }
+"""Column, and 1 if less is worse."""
 
 
-def _few(name: str, table: DataFrame) -> list[Row]:
-    order = ", ".join((*_WORST_FIRST[name], "value"))
-    per_dimension = F.expr(f"row_number() OVER (PARTITION BY dimension ORDER BY {order})")
-    by_hour = F.expr("row_number() OVER (PARTITION BY dimension ORDER BY value DESC)")
-    few = (
-        table.withColumn("_place", per_dimension)
-        .withColumn("_hour", by_hour)
-        .where(
-            (F.col("dimension") != "hour") & (F.col("_place") <= WORST)
-            | (F.col("dimension") == "hour") & (F.col("_hour") <= MOST_HOURS)
+def _few(name: str, dimension: str, rows: Sequence[Row]) -> Sequence[Row]:
+    if dimension in _KINDS:
+        # A single version or network says nothing that the total does not.
+        rows = [row for row in rows if row["value"]]
+        rows = rows if len(rows) > 1 else ()
+
+    def worst(row: Row) -> tuple[tuple[bool, float], ...]:
+        values = ((row[column], sign) for column, sign in _WORST_FIRST[name])
+        return tuple(
+            (False, sign * value) if isinstance(value, int | float) else (True, 0.0)
+            for value, sign in values
         )
-        .orderBy("dimension", F.when(F.col("dimension") == "hour", F.col("value")), "_place")
-    )
-    return [row.asDict() for row in few.drop("_place", "_hour").collect()]
+
+    return sorted(rows, key=lambda row: (worst(row), str(row["value"])))[:WORST]
 
 
-def curves(histogram: DataFrame) -> list[Curve]:
+def curves(histogram: Sequence[Row]) -> list[Curve]:
     """For all together, and for each version and network if there are several."""
-    wanted = histogram.where(F.col("dimension").isin(ALL, "version", "network"))
-    summed = wanted.groupBy("figure", "dimension", "value", "bucket").agg(F.sum("pairs"))
-    found: dict[tuple[str, str, str], list[tuple[int, int]]] = {}
-    for row in summed.collect():
-        figure, dimension, value, bucket, pairs = row
-        found.setdefault((dimension, value or "", figure), []).append((bucket, pairs))
+    found: dict[tuple[str, str, str], dict[int, int]] = {}
+    for row in histogram:
+        key = (str(row["dimension"]), str(row["value"] or ""), str(row["figure"]))
+        bucket, pairs = row["bucket"], row["pairs"]
+        if key[0] in (ALL, *_KINDS) and isinstance(bucket, int) and isinstance(pairs, int):
+            buckets = found.setdefault(key, {})
+            buckets[bucket] = buckets.get(bucket, 0) + pairs
     values = {
-        dimension: sorted({key[1] for key in found if key[0] == dimension})
-        for dimension in ("version", "network")
+        dimension: {key[1] for key in found if key[0] == dimension and key[1]}
+        for dimension in _KINDS
     }
     lines = []
     for (dimension, value, figure), buckets in sorted(found.items()):
-        if dimension == ALL or 1 < len(values[dimension]) <= MOST_LINES:
+        if dimension == ALL or (value and 1 < len(values[dimension]) <= MOST_LINES):
             name = "all" if dimension == ALL else f"{dimension} {value}"
-            lines.append(Curve(figure=figure, name=name, points=_cumulative(buckets)))
+            first = min(buckets)
+            begin_ms = bucket_end_ms(first - 1) if 0 < first < NEVER_BUCKET else 0.0
+            lines.append(
+                Curve(figure=figure, name=name, points=_cumulative(buckets), begin_ms=begin_ms)
+            )
     return lines
 
 
-def _cumulative(buckets: list[tuple[int, int]]) -> list[tuple[float, float]]:
-    total, so_far = sum(pairs for _, pairs in buckets), 0
+def _cumulative(buckets: Mapping[int, int]) -> list[tuple[float, float]]:
+    total, so_far = sum(buckets.values()), 0
     points = []
-    for bucket, pairs in sorted(buckets):
+    for bucket, pairs in sorted(buckets.items()):
         if bucket < NEVER_BUCKET:
             so_far += pairs
             points.append((round(bucket_end_ms(bucket), 1), so_far / total))

@@ -1,59 +1,87 @@
-"""The report as one HTML file: nothing is fetched, whatever the reader's network or colours are.
+"""The report as one HTML file: nothing is fetched and nothing runs, whatever the reader's colours.
 
-Plots are drawn by plotly, which is inside the file; tables and the verdict are there without any
-script.  It refuses to know Spark: it is made from ``Content``.
+Charts are SVG and bars in tables, drawn here; every figure can be read in a table or as a title.
+It refuses to know Spark: it is made from ``Content``.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
-from math import ceil, floor, isfinite, log10
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from math import log10
 from pathlib import Path
 from typing import Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from engine.core.message_link import message_link
 from pipeline.metrics.figures import ALL
-from pipeline.report.content import Content, Curve, Row
+from pipeline.report import charts
+from pipeline.report.charts import Series, Steps
+from pipeline.report.content import Content, Row
+from pipeline.report.numbers import amount_text, bytes_text, ms_text, share_text
+from pipeline.report.observed import span_of
+from pipeline.report.traces import MARKS, Happening, marks_of
 from pipeline.summary import tried_lines
 from pipeline.witness import Story, Witness, happened, origin, times_of, why
 
-NOTHING: Final = "\u2013"
-_PURPOSES: Final = ("first", "again", "repair", "sync", "ephemeral")
-_PURPOSE_TEXTS: Final = {
+_PURPOSES: Final = {
     "first": "first copies",
     "again": "sent again",
     "repair": "repairs",
     "sync": "sync",
     "ephemeral": "ephemeral",
 }
-_TICKS: Final = ((2, (1, 2, 5)), (4, (1, 3)))
-"""Up to so many decades, these of each."""
 _WAYS: Final = ("relay", "filter", "lightpush", "repair", "store")
-_DIMENSION_TEXTS: Final = {
+_DIMENSIONS: Final = {
     ALL: "All together",
     "version": "By version",
     "network": "By network",
     "channel": "Channels, the worst first",
     "participant": "Participants, the worst first",
 }
+_CURVES: Final = {
+    "delivery": "Delivered to the other members",
+    "held": "Held by everybody, by their logs",
+    "ack": "Acknowledged for certain",
+    "known": "Known by its sender to be held by everybody",
+}
+_AGAIN: Final = {
+    "retransmitted": "sent again",
+    "repairs_sent": "repairs",
+    "by_repair": "came by repair",
+    "by_store": "came from a Store",
+}
+_BARS: Final = (
+    ("way", "on the way"),
+    ("missing", "known to be missing"),
+    ("waiting", "waits for what it depends on"),
+    ("held", "held"),
+)
+"""Of a trace."""
+_TROUBLE: Final = {
+    "sent": "written",
+    "missing": "missed",
+    "lost": "given up",
+    "on_purpose": "done on purpose",
+}
+MOST_PEOPLE: Final = 10
+"""On either side of a heat map."""
 
 
 def page(content: Content) -> str:
-    plotly = files("plotly").joinpath("package_data", "plotly.min.js").read_text(encoding="utf-8")
-    drawn = plots(content)
     return (
         _environment()
         .get_template("page.html.j2")
         .render(
             content=content,
-            plots=drawn,
-            plots_json=_json(drawn),
-            plotly=plotly,
-            dimensions=_DIMENSION_TEXTS,
-            purposes=_PURPOSE_TEXTS,
+            charts={name: Markup(drawn) for name, drawn in drawn_charts(content).items()},  # noqa: S704 - escaped there
+            heat=heat_map(content.links),
+            bars=_BARS,
+            marks=marks_of(content.traces),
+            dimensions=_DIMENSIONS,
+            purposes=_PURPOSES,
             ways=_WAYS,
+            span=span_of(content.observed),
         )
     )
 
@@ -66,57 +94,26 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["ms"] = ms_text
-    environment.filters["share"] = share_text
-    environment.filters["amount"] = amount_text
-    environment.filters["bytes"] = bytes_text
-    environment.filters["anchor"] = anchor
-    environment.filters["message_link"] = message_link
-    environment.globals["told"] = told
-    environment.globals["tried_lines"] = tried_lines
+    filters = {
+        "ms": ms_text,
+        "share": share_text,
+        "amount": amount_text,
+        "bytes": bytes_text,
+        "anchor": anchor,
+        "message_link": message_link,
+        "clock": clock_text,
+    }
+    environment.filters.update(filters)
+    environment.globals.update(
+        told=told,
+        tried_lines=tried_lines,
+        ticks=ticks,
+        place=place,
+        stay=stay,
+        log_place=log_place,
+        mark_class=mark_class,
+    )
     return environment
-
-
-def _json(value: object) -> str:
-    """Safe inside a script element."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-
-
-# --- numbers as people read them ------------------------------------------------------------------
-
-
-def ms_text(value: object) -> str:
-    if not isinstance(value, int | float):
-        return NOTHING
-    if not isfinite(value):
-        return "never"
-    for limit, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
-        if value >= limit:
-            return f"{value / limit:.3g} {unit}"
-    return f"{value:.0f} ms"
-
-
-def share_text(value: object) -> str:
-    """Never 100 % unless it is all."""
-    if not isinstance(value, int | float):
-        return NOTHING
-    if 0.9999 < value < 1:  # noqa: PLR2004 - would be rounded up
-        return "99.99 %"
-    return f"{100 * value:.4g} %"
-
-
-def amount_text(value: object) -> str:
-    return f"{value:,}".replace(",", "\u202f") if isinstance(value, int) else NOTHING
-
-
-def bytes_text(value: object) -> str:
-    if not isinstance(value, int | float):
-        return NOTHING
-    for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if value >= limit:
-            return f"{value / limit:.3g} {unit}"
-    return f"{value:.0f} B"
 
 
 def anchor(log: Story) -> str:
@@ -126,123 +123,168 @@ def anchor(log: Story) -> str:
 def told(witness: Witness) -> Sequence[str]:
     """Who wrote it and holds it, what the log itself says, and what is wrong."""
     times = times_of(witness)
-    return origin(witness, times), happened(witness, times), why(witness, times)
+    wrong = why(witness, times)
+    return origin(witness, times), happened(witness, times), f"{wrong[:1].upper()}{wrong[1:]}."
 
 
-# --- plots ----------------------------------------------------------------------------------------
+def clock_text(at_ms: object) -> str:
+    """In UTC, as everything on the page that is not of a single device."""
+    if not isinstance(at_ms, int):
+        return ""
+    try:
+        return datetime.fromtimestamp(at_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "a time that no calendar has"
 
 
-def plots(content: Content) -> dict[str, object]:
-    """By the id of the element: data and layout as plotly takes them, without colours of a page."""
-    found: dict[str, object] = {}
-    for figure, title in (("delivery", "delivered"), ("ack", "acknowledged for certain")):
-        lines = [curve for curve in content.curves if curve.figure == figure and curve.points]
+# --- bars in tables -------------------------------------------------------------------------------
+
+
+def place(begin: float, end: float, low: float, high: float) -> str:
+    """Style of a bar from ``begin`` to ``end`` where ``low`` to ``high`` is the whole width."""
+    span = (high - low) or 1
+    left = 100 * min(max((begin - low) / span, 0.0), 1.0)
+    right = 100 * min(max((end - low) / span, 0.0), 1.0)
+    return f"left:{left:.2f}%;width:{max(right - left, 0):.2f}%"
+
+
+def stay(one: tuple[int, int | None], span: tuple[int, int]) -> str:
+    begin, end = one
+    return place(begin, span[1] if end is None else end, *span)
+
+
+def log_place(ms: float, end_ms: float) -> float:
+    """0 to 1 on a scale that shows the first second as well as the last minute."""
+    return log10(1 + max(ms, 0) / 10) / log10(1 + max(end_ms, 1) / 10)
+
+
+def mark_class(mark: Happening) -> str:
+    return MARKS[mark.kind][0]
+
+
+def ticks(end_ms: int) -> list[tuple[float, str]]:
+    """(place, words) on that scale."""
+    steps = (10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
+    return [
+        (0.0, "0"),
+        *((log_place(ms, end_ms), ms_text(ms)) for ms in steps if ms < 0.8 * end_ms),
+    ]
+
+
+# --- who reaches whom -----------------------------------------------------------------------------
+
+
+def heat_map(links: Sequence[Row]) -> dict[str, object]:
+    """Senders down, receivers across: those with the worst links."""
+    if not links:
+        return {}
+    by_pair = {(row["sender"], row["receiver"]): row for row in links}
+    senders = list(dict.fromkeys(str(row["sender"]) for row in links))
+    receivers = list(dict.fromkeys(str(row["receiver"]) for row in links))
+    shown = senders[:MOST_PEOPLE], receivers[:MOST_PEOPLE]
+    slowest = max((_finite(row["delivery_p95_ms"]) for row in links), default=0.0)
+    cells = {
+        key: {**row, "loss_heat": _loss_heat(row["loss"]), "late_heat": _late_heat(row, slowest)}
+        for key, row in by_pair.items()
+    }
+    return {
+        "senders": sorted(shown[0]),
+        "receivers": sorted(shown[1]),
+        "cells": cells,
+        "left_out": max(len(senders), len(receivers)) - MOST_PEOPLE,
+    }
+
+
+def _finite(value: object) -> float:
+    return value if isinstance(value, float) and value != float("inf") else 0.0
+
+
+def _loss_heat(loss: object) -> int:
+    """In %, so that the first lost message can be seen."""
+    share = loss if isinstance(loss, float) else 0.0
+    return round(12 + 68 * share) if share else 0
+
+
+def _late_heat(row: Row, slowest: float) -> int:
+    ms = row["delivery_p95_ms"]
+    if not isinstance(ms, float):
+        return 0
+    if ms == float("inf"):
+        return 80
+    return round(60 * log10(1 + ms / 50) / log10(1 + max(slowest, 1) / 50))
+
+
+# --- charts ---------------------------------------------------------------------------------------
+
+
+def drawn_charts(content: Content) -> dict[str, str]:
+    """By name."""
+    found = {}
+    for figure, title in _CURVES.items():
+        lines = [
+            Steps(name=one.name, begin_ms=one.begin_ms, points=one.points)
+            for one in content.curves
+            if one.figure == figure and one.points
+        ]
         if lines:
-            found[f"curve-{figure}"] = _curve_plot(lines, title)
-    hours = content.groups.get("delivery", {}).get("hour", ())
-    if len(hours) > 1:
-        found["hours"] = _hour_plot(hours)
+            found[figure] = charts.curves(title, lines)
     cost = content.total("cost")
     if cost:
-        found["cost"] = _bars(
-            [_PURPOSE_TEXTS[one] for one in _PURPOSES],
-            [cost.get(f"{one}_bytes") or 0 for one in _PURPOSES],
-            "bytes sent",
-            bytes_text,
-        )
+        rows = [(text, _number(cost.get(f"{name}_bytes"))) for name, text in _PURPOSES.items()]
+        found["cost"] = charts.bars("Bytes sent, by purpose", rows, bytes_text)
     recovery = content.total("recovery")
     if recovery:
-        counts = [recovery.get(f"by_{way}") or 0 for way in _WAYS]
-        found["ways"] = _bars(list(_WAYS), counts, "first copies received", amount_text)
+        ways = [(way, _number(recovery.get(f"by_{way}"))) for way in _WAYS]
+        found["ways"] = charts.bars("How messages came first", ways, _whole)
+    if any(row[name] for row in content.activity for name in _AGAIN):
+        found["again"] = _over_time(content.activity, _AGAIN, "Sent again and brought back")
+    if any(row[name] for row in content.activity for name in _TROUBLE):
+        found["activity"] = _over_time(content.activity, _TROUBLE, "Written and missed")
+    if len(content.runs) > 1:
+        found |= _trends(content)
     return found
 
 
-def _curve_plot(lines: Sequence[Curve], title: str) -> Mapping[str, object]:
-    data = [
-        {
-            "x": [point[0] / 1_000 for point in line.points],
-            "y": [point[1] for point in line.points],
-            "name": line.name,
-            "mode": "lines",
-            "line": {"shape": "hv", "width": 2.5},
-            "hovertemplate": "%{y:.2%} within %{x:.3g} s<extra>" + line.name + "</extra>",
-        }
-        for line in lines
+def _over_time(rows: Sequence[Row], names: dict[str, str], title: str) -> str:
+    """Parts of the time in which nothing happened are there, too."""
+    by_start = {int(_number(row["start_ms"])): row for row in rows}
+    width = int(_number(rows[0]["width_ms"])) or 1
+    starts = list(range(min(by_start), max(by_start) + 1, width))
+    series = [
+        Series(
+            name=text,
+            values=[_number(by_start[at][name]) if at in by_start else 0.0 for at in starts],
+        )
+        for name, text in names.items()
     ]
-    layout = {
-        "xaxis": {"type": "log", "title": {"text": "time after sending"}, **_time_ticks(lines)},
-        "yaxis": {
-            "tickformat": ".0%",
-            "range": [0, 1.03],
-            "title": {"text": f"share {title}"},
-        },
-        "showlegend": len(lines) > 1,
-    }
-    return {"data": data, "layout": layout}
+    there = [one for one in series if any(one.values)]
+    return charts.stacked(title, starts, _moment, there)
 
 
-def _time_ticks(lines: Sequence[Curve]) -> Mapping[str, object]:
-    """Few of each decade where there are many; in words, not in powers."""
-    times = [point[0] for line in lines for point in line.points if point[0] > 0]
-    low, high = floor(log10(min(times, default=1))), ceil(log10(max(times, default=1)))
-    steps = next((some for most, some in _TICKS if high - low <= most), (1,))
-    ticks = [step * 10.0**decade for decade in range(low, high + 1) for step in steps]
+def _moment(at_ms: int) -> str:
+    text = clock_text(at_ms)
+    return text[5:] if text[:1].isdigit() else text
+
+
+def _trends(content: Content) -> dict[str, str]:
+    runs = content.runs
+    names = [_moment(run.made_ms)[:-3] for run in runs]
     return {
-        "tickvals": [ms / 1_000 for ms in ticks],
-        "ticktext": [ms_text(ms) for ms in ticks],
-        "tickangle": 0,
+        "trend-missing": charts.trend(
+            "Missing in the end", [float(run.missing) for run in runs], names, _whole
+        ),
+        "trend-late": charts.trend(
+            "To delivery, 95 %", [run.delivery_p95_ms for run in runs], names, ms_text
+        ),
+        "trend-bytes": charts.trend(
+            "Sent per message", [run.bytes_per_message for run in runs], names, bytes_text
+        ),
     }
 
 
-def _hour_plot(hours: Sequence[Row]) -> Mapping[str, object]:
-    x = [str(row["value"]) + ":00" for row in hours]
-    late = [row["delivery_p95_ms"] for row in hours]
-    seconds = [
-        value / 1_000 if isinstance(value, float) and isfinite(value) else None for value in late
-    ]
-    data: list[Mapping[str, object]] = [
-        {"x": x, "y": [row["delivery_rate"] for row in hours], "name": "delivered",
-         "mode": "lines+markers"},
-        {"x": x, "y": seconds, "name": "p95, seconds", "mode": "lines+markers", "yaxis": "y2"},
-    ]  # fmt: skip
-    layout = {
-        "yaxis": {
-            "tickformat": ".0%",
-            "range": [0, 1.03],
-            "title": {"text": "share delivered"},
-        },
-        "yaxis2": {
-            "overlaying": "y",
-            "side": "right",
-            "rangemode": "tozero",
-            "showgrid": False,
-            "nticks": 6,
-            "title": {"text": "p95, seconds"},
-        },
-        "showlegend": True,
-    }
-    return {"data": data, "layout": layout}
+def _whole(value: object) -> str:
+    return amount_text(int(value)) if isinstance(value, int | float) else amount_text(value)
 
 
-def _bars(
-    names: Sequence[str], values: Sequence[object], title: str, show: Callable[[object], str]
-) -> Mapping[str, object]:
-    data = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "y": list(names),
-            "x": list(values),
-            "text": [show(value) for value in values],
-            "textposition": "outside",
-            "cliponaxis": False,
-            "hoverinfo": "none",
-        }
-    ]
-    layout = {
-        "xaxis": {"title": {"text": title}, "rangemode": "tozero", "nticks": 5},
-        "yaxis": {"autorange": "reversed", "automargin": True},
-        "margin": {"r": 70},
-        "showlegend": False,
-    }
-    return {"data": data, "layout": layout}
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,13 +1,13 @@
 """The report's files: whole, self-contained, escaped; and what two inputs' difference is worth."""
 
 import csv
-import json
 import math
-import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -19,12 +19,16 @@ from pipeline.report.build import (
     comparison_rows,
     content_of,
     sample_of,
+    with_trend,
     write_page,
-    write_tables,
 )
 from pipeline.report.compare import Sample, compare
 from pipeline.report.content import Content
-from pipeline.report.page import bytes_text, ms_text, page, share_text
+from pipeline.report.numbers import bytes_text, ms_text, share_text
+from pipeline.report.observed import observed
+from pipeline.report.page import page
+from pipeline.report.tables import write_tables
+from pipeline.report.traces import traces, worth_seeing
 from pipeline.simulate.case import Case
 from pipeline.summary import Summary, Tried
 from pipeline.witness import Story, Witness
@@ -85,12 +89,18 @@ class _Checker(HTMLParser):
         self.ids: set[str] = set()
         self.links: list[str] = []
         self.tags: set[str] = set()
+        self.tables = 0
+        self.captions = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         if tag not in self.VOID:
             self.open.append(tag)
         found = dict(attrs)
+        assert tag != "th" or found.get("scope") in {"col", "row", "rowgroup"}
+        assert not any(name.startswith("on") for name in found)
+        self.tables += tag == "table"
+        self.captions += tag in {"caption", "figcaption"}
         self.fetched += [found[name] or "" for name in ("src",) if name in found]
         if tag == "link":
             self.fetched.append(found.get("href") or "")
@@ -109,49 +119,61 @@ def _checked(text: str) -> _Checker:
     checker.feed(text)
     checker.close()
     assert checker.open == []
+    assert checker.captions >= checker.tables
     assert checker.fetched == []
     return checker
 
 
 def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> None:
     silver = RecordedGroup(Case(members=4, messages=12, loss=0.2)).silver(spark)
-    tables = write_tables(
+    written = write_tables(
         spark,
         Silver(event=silver.event, message=silver.message, member=silver.member, log=silver.log),
         tmp_path / "tables",
+        {"verdicts": spark.createDataFrame([(12, 1), (12, 0)], "expected bigint, missing bigint")},
     )
-    for name, table in tables.items():
+    for name, told in written.figures.items():
         with (tmp_path / "tables" / f"{name}.csv").open(newline="") as file:
-            rows = list(csv.reader(file))
-        assert rows[0] == table.columns
-        assert len(rows) == table.count() + 1, name
+            rows = list(csv.DictReader(file))
+        assert len(rows) == len(told), name
+        for row, one in zip(rows, told, strict=True):
+            assert row == {key: "" if value is None else str(value) for key, value in one.items()}
+        assert pq.read_table(tmp_path / "tables" / name).to_pylist() == told
     refused = spark.createDataFrame(
         [("delivery_event", "x.delivery.db", "file.corrupt", None, None, 1)], REFUSED
     )
-    content = content_of(tables, SUMMARY, refused, now_ms=1_760_000_000_000)
+    content = content_of(written, SUMMARY, refused, now_ms=1_760_000_000_000)
     assert content.headline == "1 of 2 logs differs from the canonical conversation"
     assert content.total("delivery")["delivered"] == 12 * 3
     assert {curve.points[-1][1] for curve in content.curves} == {1.0}
+    assert {curve.figure for curve in content.curves} == {"delivery", "ack", "held", "known"}
+    chosen = worth_seeing(written.figures["messages"], ())
+    drawn = traces(silver.event, silver.member, written.figures["clock"], chosen)
+    assert len(drawn) == len(chosen) > 0
+    assert all(len(trace.lanes) == 4 for trace in drawn), "the sender and three others"
+    content = replace(
+        content, observed=observed(silver.member, silver.event), members=4, traces=drawn
+    )
     path = tmp_path / "report.html"
-    write_page(content, path)
-    assert path.stat().st_size < 6_000_000
+    write_page(with_trend(content, tmp_path, now_ms=1_760_000_000_000), path)
+    assert path.stat().st_size < 300_000
     text = path.read_text(encoding="utf-8")
-    whole = re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL)
-    found = _checked(whole)
+    found = _checked(text)
     inside = [link for link in found.links if link.startswith("#")]
     assert inside
     assert all(link.removeprefix("#") in found.ids for link in inside)
-    opening = [link for link in found.links if not link.startswith("#")]
-    assert opening == [f"causerie:message/{MESSAGE}"]
-    assert [linked_message(link) for link in opening] == [MESSAGE]
-    assert "&lt;/script&gt;&lt;b&gt;" in whole
-    assert not {"i", "u", "s", "em", "img"} & found.tags
-    assert text.count("<script") == 3, "the page's own"
-    assert "and 38 more" in whole
-    assert "file.corrupt" in whole
-    (drawn,) = re.findall(r'id="plots">(.*?)</script>', text, flags=re.DOTALL)
-    assert {"curve-delivery", "curve-ack", "cost", "ways"} <= set(json.loads(drawn))
-    same = compare(sample_of("a", tables["histogram"]), sample_of("b", tables["histogram"]))
+    opening = {link for link in found.links if not link.startswith("#")}
+    assert f"causerie:message/{MESSAGE}" in opening
+    assert all(linked_message(link) for link in opening)
+    assert "&lt;/script&gt;&lt;b&gt;" in text
+    assert not {"script", "u", "s", "em", "img"} & found.tags
+    assert "and 38 more" in text
+    assert "file.corrupt" in text
+    for heading in ("What was observed", "Who reaches whom", "The way of single messages", "When"):
+        assert f"<h2>{heading}</h2>" in text
+    same = compare(
+        sample_of("a", written.figures["histogram"]), sample_of("b", written.figures["histogram"])
+    )
     assert not any(one.is_clear for one in same)
 
 
@@ -159,7 +181,7 @@ def test_an_empty_report_says_that_nothing_could_be_judged() -> None:
     content = Content(
         title="t", made="m", summary=summary({}), groups={}, curves=[], false_acks=[], clocks=[],
     )  # fmt: skip
-    whole = re.sub(r"<script>.*?</script>", "", page(content), flags=re.DOTALL)
+    whole = page(content)
     _checked(whole)
     assert "No log could be judged" in whole
 

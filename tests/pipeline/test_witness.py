@@ -178,7 +178,8 @@ def test_the_terminal_shows_a_few_and_says_how_many_more(found: Summary, cleo: S
     told = list(lines(shown, UTC))
     assert told[0] == "3 logs of channels: 2 agree, 1 differ"
     assert f"    … and {cleo.total - 2} more" in told
-    assert told[-1] == f"a bad network was tried on purpose by {name_of('cleo')[:12]}: lost_in 1"
+    tried_by = f"a bad network was tried on purpose by {name_of('cleo')[:12]}"
+    assert told[-1] == f"{tried_by}: incoming copies thrown away 1"
     assert sum(line.lstrip().startswith("its own log:") for line in told) == 2
 
 
