@@ -10,7 +10,7 @@ from typing import Final
 from pipeline.report.svg import Chart, Line, svg
 from pipeline.simulate.plot_list import PLOTS, Plot, Row
 
-COMMAND: Final = "causerie-pipeline simulate --study --large --out docs/study"
+COMMAND: Final = "causerie-pipeline simulate --study --large --seeds 10 --out docs/study"
 
 
 def number_of(value: object) -> float:
