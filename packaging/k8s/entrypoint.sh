@@ -4,7 +4,11 @@ set -eu
 case "$1" in
 driver)
   shift
-  exec "$SPARK_HOME/bin/spark-submit" "$(command -v causerie-pipeline)" "$@"
+  # Executors are told the address that the driver binds to, so that has to be its pod's own.
+  exec "$SPARK_HOME/bin/spark-submit" \
+    --conf spark.driver.host="$DRIVER_POD_IP" --conf spark.driver.bindAddress="$DRIVER_POD_IP" \
+    --conf spark.kubernetes.driver.pod.name="$DRIVER_POD_NAME" \
+    "$(command -v causerie-pipeline.py)" "$@"
   ;;
 executor)
   # Names as org.apache.spark.deploy.k8s sets them.

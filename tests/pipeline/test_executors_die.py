@@ -1,0 +1,139 @@
+"""The installed command under ``spark-submit`` on a cluster whose executors are killed meanwhile.
+
+``local-cluster`` is Spark's own cluster in miniature: a master, two workers, and executors that are
+processes of their own.  What an executor held is gone with it; the answer must not be.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from pipeline.java import java_home
+from tests.pipeline.log_files import conversation_log, message, name_of
+
+DEADLINE_S = 300
+LOOK_AGAIN_S = 0.2
+SPARK = Path(pyspark.__file__).parent
+COMMAND = Path(sys.executable).with_name("causerie-pipeline.py")
+EXECUTOR = b"CoarseGrainedExecutorBackend"
+PEOPLE = ("ada", "bob", "cyd")
+LACKING = 321
+
+
+def logs_of(place: Path, messages: int) -> str:
+    """Everybody's logs of so many messages; the id of the one that bob lacks."""
+    log = [(1_000 + 10 * number, f"m{number:06}") for number in range(messages)]
+    rows = [message(lamport, name, PEOPLE[0]) for lamport, name in log]
+    lacking = log[LACKING]
+    for name in PEOPLE:
+        own = [entry for entry in log if name != "bob" or entry != lacking]
+        conversation_log(place / f"{name}.delivery.db", name, own, rows, PEOPLE)
+    return lacking[1]
+
+
+class Submitted:
+    """``causerie-pipeline`` as ``spark-submit`` runs it; its own processes are found and killed."""
+
+    def __init__(self, place: Path, *words: str | Path) -> None:
+        self._place = place
+        self.told, self.errors = place / "out.txt", place / "errors.txt"
+        launcher: list[str | Path] = [SPARK / "bin" / "spark-submit", "--driver-memory", "600m"]
+        launcher += ["--master", "local-cluster[2,1,1024]", COMMAND]
+        with self.told.open("wb") as out, self.errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [*launcher, *words], env=self._environment(), cwd=place, stdout=out, stderr=errors,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def _environment(self) -> Mapping[str, str]:
+        """Workers keep their files in Spark's home, which must not be the installed one."""
+        home = self._place / "spark"
+        home.mkdir()
+        for path in SPARK.iterdir():
+            (home / path.name).symlink_to(path)
+        return {
+            **{name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ},
+            "JAVA_HOME": str(java_home(os.environ)),
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+        }
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def executors(self) -> list[int]:
+        """Of their processes; only those that belong to ours."""
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                is_one = EXECUTOR in (place / "cmdline").read_bytes()
+                if is_one and os.getpgid(int(place.name)) == self._process.pid:
+                    found.append(int(place.name))
+            except OSError:  # It ended just now.
+                continue
+        return sorted(found)
+
+    def end(self) -> int:
+        try:
+            return self._process.wait(timeout=DEADLINE_S)
+        finally:
+            if self.is_running:
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    @property
+    def words(self) -> str:
+        return self.told.read_text() + self.errors.read_text()
+
+
+@contextmanager
+def submitted(place: Path, *words: str | Path) -> Iterator[Submitted]:
+    running = Submitted(place, *words)
+    try:
+        yield running
+    finally:
+        running.end()
+
+
+def test_one_dies_and_the_verdict_is_right(tmp_path: Path) -> None:
+    lacking = logs_of(tmp_path / "logs", 600)
+    out = tmp_path / "lake"
+    with submitted(tmp_path, "audit", tmp_path / "logs", "--out", out) as running:
+        until = time.monotonic() + DEADLINE_S
+        while not any(out.rglob("*.parquet")):
+            assert running.is_running, running.words
+            assert time.monotonic() < until, running.words
+            time.sleep(LOOK_AGAIN_S)
+        os.kill(running.executors()[0], signal.SIGKILL)
+        assert running.end() == 1, running.words
+    assert "3 logs of channels: 2 agree, 1 differ" in running.told.read_text(), running.words
+    assert f"missing: {lacking}" in running.told.read_text(), running.words
+    assert f"{name_of('bob')[:12]}  missing" in running.told.read_text()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pause_s", [3, 5, 8])
+def test_they_die_all_the_time_and_the_verdict_is_right(tmp_path: Path, pause_s: int) -> None:
+    """One after the other at every moment of the work, which is so much that it is theirs."""
+    lacking = logs_of(tmp_path / "logs", 60_000)
+    killed = 0
+    with submitted(tmp_path, "audit", tmp_path / "logs", "--out", tmp_path / "lake") as running:
+        until = time.monotonic() + DEADLINE_S
+        while running.is_running and time.monotonic() < until:
+            time.sleep(pause_s)
+            if executors := running.executors():
+                os.kill(executors[killed % len(executors)], signal.SIGKILL)
+                killed += 1
+        assert running.end() == 1, running.words
+    assert killed > 1
+    assert "3 logs of channels: 2 agree, 1 differ" in running.told.read_text(), running.words
+    assert f"missing: {lacking}" in running.told.read_text(), running.words
