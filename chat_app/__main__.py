@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         asked = parser.parse_args(given)
         if link and asked.command is not None:
             raise ConfigError(f"{asked.command}: opens no link; only the window does")
+        _refuse_recording(asked)
         return _dispatch(asked, link)
     except ChatError as error:
         print(f"causerie: {error}", file=sys.stderr)  # noqa: T201 - a command line's answer
@@ -51,6 +52,15 @@ def _without_link(given: Sequence[str]) -> tuple[list[str], str]:
     # One character more than is allowed tells the window that it is too long.
     link = links[0][: MAX_LINK_CHARACTERS + 1] if links else ""
     return [word for word in given if not word.startswith(OWN_SCHEME)], link
+
+
+def _refuse_recording(asked: argparse.Namespace) -> None:
+    """Rather than not doing it in silence."""
+    is_asked = asked.record_delivery is not None or asked.record_delivery_key is not None
+    records = asked.command is None or (asked.command == "demo" and asked.headless)
+    if is_asked and not records:
+        hint = "; say --headless as well" if asked.command == "demo" else ""
+        raise ConfigError(f"--record-delivery: {asked.command} records nothing{hint}")
 
 
 def _dispatch(  # noqa: C901, PLR0911 - a table of commands
@@ -145,13 +155,19 @@ def _dispatch(  # noqa: C901, PLR0911 - a table of commands
 
 def _demo(asked: argparse.Namespace) -> int:
     if asked.headless:
-        from chat_app.demo_headless import DemoSpec, run_headless
+        from chat_app.demo_headless import DEFAULT_LOGS, DemoSpec, run_headless
+        from engine.delivery.pseudonym import parse_key
+        from engine.sim.recording import SIM_KEY
 
+        key_text: str | None = asked.record_delivery_key
+        is_recorded = asked.record_delivery is not None or key_text is not None
         spec = DemoSpec(
             participants=asked.participants,
             messages=asked.messages,
             loss=asked.loss,
             seed=asked.seed,
+            logs=(asked.record_delivery or DEFAULT_LOGS) if is_recorded else None,
+            key=SIM_KEY if key_text is None else parse_key(key_text),
         )
         return run_headless(spec, as_json=asked.json)
     if asked.json:
@@ -309,6 +325,9 @@ def _add_port(parser: argparse.ArgumentParser) -> None:
 def _add_demo(commands: "argparse._SubParsersAction[_Parser]") -> None:
     demo = commands.add_parser("demo", help="people in one process talk to each other")
     demo.add_argument("--headless", action="store_true", help="no window, virtual time")
+    add_record_options(
+        demo, default=argparse.SUPPRESS, where="with --headless: in ./causerie-demo-logs"
+    )
     demo.add_argument("--json", action="store_true", help="with --headless: one JSON object")
     demo.add_argument("--participants", type=_between(2, 64), metavar="N")
     demo.add_argument("--messages", type=_between(1, 100_000), default=200, metavar="N")

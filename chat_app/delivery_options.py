@@ -20,23 +20,33 @@ _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _MOMENTS: Final = "a time such as 2026-11-20 or 2026-11-20T13:45 (UTC), or ago: 90m, 36h, 7d"
 
 
-def add_record_options(parser: argparse.ArgumentParser) -> None:
+def add_record_options(
+    parser: argparse.ArgumentParser,
+    *,
+    default: str | None = None,
+    where: str = "in the profile",
+) -> None:
+    """``default``: SUPPRESS in a command, so that it does not undo what was said before it."""
     parser.add_argument(
         "--record-delivery",
         nargs="?",
         const="",
+        default=default,
         type=_optional_path,
         metavar="DIR",
-        help="record what happens to messages, without text and names (default: in the profile)",
+        help=f"record what happens to messages, without text and names (default: {where})",
     )
     parser.add_argument(
         "--record-delivery-key-file",
         dest="record_delivery_key",
         type=_key_in,
+        default=default,
         metavar="FILE",
         help="holds the key of the test group, as another member was shown it; -: standard input",
     )
-    parser.add_argument("--record-delivery-key", type=_key_itself, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--record-delivery-key", type=_key_itself, default=default, help=argparse.SUPPRESS
+    )
 
 
 def add_export_commands(

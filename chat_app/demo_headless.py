@@ -2,19 +2,22 @@
 
 The real sessions (seals, signatures, membership, SDS) on the deterministic simulator; every single
 transmission, repairs included, is put to the faults.  The same seed gives the same output bit for
-bit; the seconds that it reports are virtual ones.
+bit; the seconds that it reports are virtual ones.  What each of them would have recorded of its
+deliveries can be written as delivery logs, for ``causerie-pipeline``.
 """
 
 import json
 import sys
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 
 from engine.core.content import Text
 from engine.core.faults import FaultSpec, SeededRandom
 from engine.core.ids import UnixMs
 from engine.sim.judge import Verdict, held_by_all, judge
 from engine.sim.network import SimNetwork
+from engine.sim.recording import SIM_KEY
 from engine.sim.session_participant import SessionParticipant
 
 START_MS = UnixMs(1_800_000_000_000)
@@ -24,6 +27,7 @@ PAUSE_MS = (20, 600)
 LONGEST_SILENCE_MS = 2 * 3_600_000
 """Virtual time after the last message in which everything must have arrived."""
 DEFAULT_PARTICIPANTS = 5
+DEFAULT_LOGS = Path("causerie-demo-logs")
 NAMES = ("Ines", "Maya", "Jonas", "Priya", "Luc", "Tomas", "Nell", "Omar")
 
 
@@ -33,6 +37,15 @@ class DemoSpec:
     messages: int = 200
     loss: float = 0.2
     seed: int = 1
+    logs: Path | None = None
+    """Where to write everybody's delivery log."""
+    key: bytes = SIM_KEY
+    """Of the pseudonyms in them."""
+
+    @property
+    def run(self) -> str:
+        """The same for the same conversation, so that its logs are known to be the same."""
+        return f"demo/{self.people}/{self.messages}/{self.loss}/{self.seed}"
 
     @property
     def people(self) -> int:
@@ -55,8 +68,10 @@ class DemoResult:
 
 
 def run_headless(spec: DemoSpec, *, as_json: bool) -> int:
-    """Print the result; 1 unless it converged."""
+    """Print the result; 1 unless it converged.  Raises ConfigError, StorageError."""
     result = play(spec)
+    if spec.logs is not None:
+        sys.stderr.write(f"causerie: deliveries are recorded in {spec.logs}\n")
     if as_json:
         text = json.dumps(asdict(result))
     else:
@@ -66,7 +81,7 @@ def run_headless(spec: DemoSpec, *, as_json: bool) -> int:
 
 
 def play(spec: DemoSpec) -> DemoResult:
-    """Run the whole conversation."""
+    """Run the whole conversation.  Raises ConfigError, StorageError."""
     network = SimNetwork(
         FaultSpec(loss=spec.loss, delay_ms=(20, 250), dup=0.02, reorder=0.05, seed=spec.seed),
         start_ms=START_MS,
@@ -74,6 +89,9 @@ def play(spec: DemoSpec) -> DemoResult:
     people = [
         SessionParticipant(_name(i), seed=spec.seed, now_ms=START_MS) for i in range(spec.people)
     ]
+    if spec.logs is not None:
+        for person in people:
+            person.record(spec.run, key=spec.key, now_ms=START_MS)
     _gather(network, people)
     last_ms = _plan_talk(network, people, spec)
     network.run_until(UnixMs(last_ms + 1))
@@ -87,7 +105,17 @@ def play(spec: DemoSpec) -> DemoResult:
         return held == spec.messages and verdict().converged
 
     network.run_until(UnixMs(last_ms + LONGEST_SILENCE_MS), stop=settled)
+    if spec.logs is not None:
+        _write_logs(people, spec.logs, network.now_ms)
     return _result(verdict(), spec, network.now_ms)
+
+
+def _write_logs(people: list[SessionParticipant], place: Path, now_ms: UnixMs) -> None:
+    """Raises StorageError."""
+    for person in people:
+        person.finish_recording(now_ms=now_ms)
+        if person.recording is not None:
+            person.recording.write(place)
 
 
 def _name(index: int) -> str:

@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 WRONG_USE: Final = 2
 INTERRUPTED: Final = 130
 SMALL_INPUT_BYTES: Final = 16 * 1024 * 1024
+_CAUSE: Final = "Caused by: "
+_FREE: Final = "; make room and start it again, it goes on with what is whole"
+_HINTS: Final = {
+    "No space left on device": _FREE,
+    "Disk quota exceeded": _FREE,
+    "File too large": _FREE,
+    "Read-only file system": "; choose another --out",
+    "Permission denied": "; choose another --out, or have it opened to you",
+}
+"""What the system says when it refuses something, and what one can do about it."""
 
 
 class Command(Protocol):
@@ -74,8 +84,11 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         with session(settings) as spark:
             return command.run(arguments, spark)
-    except (ChatError, JavaMissing, LakeError, OSError) as error:
+    except (ChatError, JavaMissing, LakeError) as error:
         complain(str(error))
+        return WRONG_USE
+    except OSError as error:
+        complain(_refused_by_system(error))
         return WRONG_USE
     except (PySparkException, Py4JError) as error:
         complain(f"Spark could not finish: {gist(str(error))}")
@@ -84,12 +97,26 @@ def main(words: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def _refused_by_system(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror or error}{_HINTS.get(error.strerror or '', '')}"
+
+
 def gist(text: str) -> str:
-    """Of what Spark says: what our own code raised in a worker, else the first line."""
+    """Of what Spark says: what our own code raised in a worker, or what the system refused.
+
+    Else it is the innermost cause, or the first line.
+    """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     ours = f"{LakeError.__module__}.{LakeError.__name__}: "
-    told = (line.partition(ours)[2] for line in lines if ours in line)
-    return next(told, lines[0] if lines else "it says no more")
+    for line in lines:
+        if ours in line:
+            return line.partition(ours)[2]
+    for reason, hint in _HINTS.items():
+        if reason in text:
+            return f"{reason}{hint}"
+    causes = [line.partition(_CAUSE)[2] for line in lines if line.startswith(_CAUSE)]
+    return next(iter([*causes[-1:], *lines]), "it says no more")
 
 
 def _is_small(arguments: argparse.Namespace) -> bool:

@@ -6,7 +6,7 @@ monotonic clock is the virtual one, and the same for all.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from engine.core.ids import (
     UnixMs,
     WakuHash,
 )
+from engine.core.ports import StoreWrite
 from engine.core.records import LoggedMessage
 from engine.core.sds.vocabulary import SendPurpose
 from engine.delivery.contract import (
@@ -42,7 +43,7 @@ ANY_SIZE: Final = 2**62
 class SimRecording:
     """One participant's recording of one conversation."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: whose it is, of what, under which key
         self,
         participant_id: ParticipantId,
         *,
@@ -50,9 +51,13 @@ class SimRecording:
         run: str,
         app_version: str = "sim",
         conversation: str = "sim",
+        key: bytes = SIM_KEY,
     ) -> None:
-        """``run`` names the simulation: logs of different runs have different ids and channels."""
-        self._pseudonyms = Pseudonyms(SIM_KEY)
+        """``run`` names the simulation: logs of different runs have different ids and channels.
+
+        Raises ConfigError for an invalid ``key``.
+        """
+        self._pseudonyms = Pseudonyms(key)
         self._which = Which(ConversationId(f"{run}/{conversation}"), protocol)
         self._book = RowBuilder(self._pseudonyms, participant_id, from_nothing=True)
         self._arrived: Arrived | None = None
@@ -83,9 +88,14 @@ class SimRecording:
 
     def stepped(self, step: Step) -> None:
         arrived, self._arrived = self._arrived, None
-        steps = (step,) if arrived is None else (arrived, step)
-        mono_ns = step.at_ms * NS_PER_MS
-        self._book.took(self._which, steps, (), mono_ns=mono_ns, via=Via.RELAY)
+        self.took(step.at_ms, (step,) if arrived is None else (arrived, step))
+
+    def took(
+        self, now_ms: UnixMs, steps: Sequence[Step], writes: Sequence[StoreWrite] = ()
+    ) -> None:
+        """Steps of a session, which says itself what arrived, and what it wrote."""
+        mono_ns = now_ms * NS_PER_MS
+        self._book.took(self._which, steps, writes, mono_ns=mono_ns, via=Via.RELAY)
 
     def refused(self, now_ms: UnixMs, reason: str) -> None:
         self.stepped(Refused(now_ms, reason))
@@ -101,7 +111,10 @@ class SimRecording:
         to: ParticipantId | None = None,
     ) -> None:
         hash_ = _hash_of(payload)
-        copy = Copy(purpose, message_ids, repairs, hash_, len(payload), None, to)
+        self.handed_over(now_ms, Copy(purpose, message_ids, repairs, hash_, len(payload), None, to))
+
+    def handed_over(self, now_ms: UnixMs, copy: Copy) -> None:
+        """Of a session, whose copies have a Waku message's own hash."""
         self._book.published(
             self._which, copy, at_ms=now_ms, mono_ns=now_ms * NS_PER_MS, via=Via.RELAY
         )

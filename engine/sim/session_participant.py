@@ -32,6 +32,8 @@ from engine.core.sds.vocabulary import (
 )
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
+from engine.delivery.contract import Protocol
+from engine.delivery.row_builder import Copy
 from engine.network.waku.message_hash import message_hash
 from engine.persistence.rules import MAX_PAGE_ROWS, SAID_KINDS
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -48,8 +50,11 @@ from engine.session.transitions import (
 )
 from engine.sim.judge import Observation, ShownFile, ShownMessage
 from engine.sim.network import Outgoing
+from engine.sim.recording import SIM_KEY, SimRecording
 
 _TOPIC = PubsubTopic("/waku/2/rs/42/0")
+MAX_LOGGED = 1_000_000
+"""Messages of a simulated group; all of them stand in memory anyway."""
 
 
 def seeded_bytes(seed: int, name: str) -> Callable[[int], bytes]:
@@ -96,6 +101,7 @@ class SessionParticipant:
             online=lambda: self.online,
         )
         self.seen = Observation(participant_id=identity.participant_id)
+        self.recording: SimRecording | None = None
         self._group: GroupRecord | None = None
         self._session: GroupSession | None = None
 
@@ -108,6 +114,22 @@ class SessionParticipant:
         if self._session is None:
             raise LookupError(f"{self.name} is in no group")
         return self._session
+
+    def record(self, run: str, *, key: bytes = SIM_KEY, now_ms: UnixMs) -> None:
+        """From now on.  Raises ConfigError for an invalid key."""
+        self.recording = SimRecording(self.participant_id, protocol=Protocol.SDS, run=run, key=key)
+        self.recording.begin(now_ms)
+        self.recording.online(now_ms, online=self.online)
+
+    def finish_recording(self, *, now_ms: UnixMs) -> None:
+        """The group's final order and members."""
+        if self.recording is None or self._group is None:
+            return
+        logged = self.store.logged(self._group.conversation_id, None, limit=MAX_LOGGED)
+        members = self.session.members().values()
+        stays = ((one.participant_id, one.joined_ms, one.left_ms) for one in members)
+        self.recording.stands(now_ms, logged, stays)
+        self.recording.end(now_ms)
 
     # --- what a user does ---
 
@@ -144,6 +166,8 @@ class SessionParticipant:
         return self.perform(self.session.handle(held, now_ms=now_ms))
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
+        if self.recording is not None and online != self.online:
+            self.recording.online(now_ms, online=online)
         self._now_ms, self.online = now_ms, online
         return self.perform(self.session.handle(ConnectivityChanged(online=online), now_ms=now_ms))
 
@@ -242,6 +266,8 @@ class SessionParticipant:
             if isinstance(write, ApplyChannel):
                 for channel_write in write.writes:
                     self._watch(channel_write)
+        if self.recording is not None and transition.steps:
+            self.recording.took(self._now_ms, transition.steps, transition.writes)
         outgoing: list[Outgoing] = []
         for send in transition.sends:
             if isinstance(send, Publish):
@@ -259,6 +285,10 @@ class SessionParticipant:
     def _outgoing(self, publish: Publish) -> Outgoing:
         self.sends[publish.purpose] = self.sends.get(publish.purpose, 0) + 1
         message_ids, waku_hash = publish.message_ids, message_hash(_TOPIC, publish.message)
+        if self.recording is not None:
+            size = len(publish.message.payload)
+            copy = Copy(publish.purpose, message_ids, publish.repairs, waku_hash, size, None)
+            self.recording.handed_over(self._now_ms, copy)
 
         def accepted(peers: int, now_ms: UnixMs) -> list[Outgoing]:
             self._now_ms = now_ms

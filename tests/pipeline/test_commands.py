@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.cli import gist
 from pipeline.simulate.case import Case
 from tests.pipeline.recorded_group import RecordedGroup
 
@@ -44,6 +45,7 @@ def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
     assert done.returncode == 3, done.stderr
     assert f"{MEMBERS} logs of channels: {MEMBERS} agree, 0 differ" in done.stdout
     assert "junk.delivery.db: this is neither a delivery log" in done.stderr
+    assert all(line.startswith("causerie-pipeline: ") for line in done.stderr.splitlines())
     (logs / "junk.delivery.db").unlink()
     first = min(logs.iterdir())
     with sqlite3.connect(first) as log:
@@ -60,6 +62,46 @@ def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
     assert witness["message_id"] == taken
     assert "it was there and is gone" in witness["why"]
     assert 'failures="1"' in junit.read_text(encoding="utf-8")
+
+
+LOUD = """
+import sys
+from pipeline.commands import complain, say
+sys.stdin.read()
+for number in range(3):
+    say(str(number))
+    complain(str(number))
+sys.exit(3)
+"""
+
+
+def test_who_stops_reading_stops_nothing_else() -> None:
+    """As ``| head -1`` does."""
+    with subprocess.Popen(
+        [sys.executable, "-c", LOUD],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as child:  # fmt: skip
+        assert child.stdin
+        assert child.stdout
+        assert child.stderr
+        child.stdout.close()
+        child.stdin.close()
+        told = child.stderr.read()
+        assert child.wait(timeout=60) == 3
+    assert told.splitlines() == [f"causerie-pipeline: {number}" for number in range(3)]
+
+
+def test_what_a_disk_refused_is_a_line_with_a_way_out() -> None:
+    trace = (
+        "An error occurred while calling o907.parquet.\n"
+        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 7.0\n"
+        "\tat org.apache.spark.rdd.RDD.iterator(RDD.scala:338)\n"
+        "Caused by: java.io.IOException: No space left on device\n"
+        "\tat java.base/java.io.FileOutputStream.writeBytes(Native Method)\n"
+    )
+    assert gist(trace).startswith("No space left on device; make room")
+    assert gist(trace.replace("No space left on device", "odd")) == "java.io.IOException: odd"
+    assert gist("only this\nand a trace") == "only this"
 
 
 def test_what_is_wrong_is_said_in_a_line() -> None:

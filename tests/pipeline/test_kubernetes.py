@@ -20,7 +20,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject, launch
 
 from pipeline.java import java_home
 from tests.pipeline.fake_kubernetes import FakeCluster, served
-from tests.pipeline.test_executors_die import logs_of
+from tests.pipeline.test_executors_die import assert_bob_lacks, logs_of
 
 PLACE = Path(__file__).resolve().parents[2] / "packaging" / "k8s"
 SPARK = Path(pyspark.__file__).parent
@@ -136,17 +136,18 @@ def test_a_driver_gets_its_executors_and_outlives_one(tmp_path: Path) -> None:
         },
     )  # fmt: skip
     out, told = tmp_path / "lake", tmp_path / "driver.log"
+    printed = tmp_path / "answer.json"
     with served(cluster) as server:
         conf = tmp_path / "conf"
         conf.mkdir()
         (conf / "spark-defaults.conf").write_text(defaults_for(server), encoding="utf-8")
         pod = {"DRIVER_POD_IP": DRIVER_IP, "DRIVER_POD_NAME": DRIVER_POD}
-        words = ("driver", "audit", tmp_path / "logs", "--out", out)
-        with told.open("wb") as file:
+        words = ("driver", "audit", tmp_path / "logs", "--json", "--out", out)
+        with printed.open("wb") as answer, told.open("wb") as file:
             driver = subprocess.Popen(
                 ["/bin/sh", PLACE / "entrypoint.sh", *words],
                 env={**environment, **pod, "SPARK_CONF_DIR": str(conf)},
-                cwd=tmp_path, stdout=file, stderr=file, start_new_session=True,
+                cwd=tmp_path, stdout=answer, stderr=file, start_new_session=True,
             )  # fmt: skip
         try:
             until = time.monotonic() + DEADLINE_S
@@ -159,9 +160,7 @@ def test_a_driver_gets_its_executors_and_outlives_one(tmp_path: Path) -> None:
         finally:
             driver.kill()
             driver.wait()
-    said = told.read_text()
-    assert "3 logs of channels: 2 agree, 1 differ" in said, said
-    assert f"missing: {lacking}" in said, said
+    assert_bob_lacks(lacking, printed.read_text())
     assert len(cluster.executors) > 2, "the one that was killed was not replaced"
     for pod_asked in cluster.executors:
         (container,) = pod_asked["spec"]["containers"]
