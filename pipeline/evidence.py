@@ -75,6 +75,12 @@ def judged(verdicts: DataFrame, most: int = MOST_JUDGED) -> list[Verdict]:
     ]
 
 
+def covered(coverage: DataFrame, most: int = MOST_JUDGED) -> list[Row]:
+    """What was observed of whom; what limits it comes first, then members without a log."""
+    order = (F.size("problems") == 0, "has_log", "channel", "participant")
+    return [row.asDict() for row in coverage.orderBy(*order).limit(most).collect()]
+
+
 def tried(event: DataFrame, most: int = MOST_JUDGED) -> list[Tried]:
     """What was done to the network on purpose, by whom; recorded since contract 2."""
     rows = (

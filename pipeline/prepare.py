@@ -18,7 +18,9 @@ from engine.delivery.contract import (
     TABLES,
 )
 from pipeline import bronze as bronze_stage
-from pipeline import manifest, silver
+from pipeline import coverage, manifest, silver
+from pipeline.clock import clocks
+from pipeline.comparable import Comparable
 from pipeline.lake import Lake
 from pipeline.manifest import Json
 from pipeline.sources.files import LOG
@@ -81,23 +83,32 @@ def write_silver(spark: SparkSession, lake: Lake, place: Path) -> Mapping[str, J
         told[name] = table.schema.jsonValue()
         return spark.read.schema(table.schema).parquet(path)
 
-    bronze_events = rows[DELIVERY_EVENT]
-    may_repeat = _has_exports(lake)
-    events = silver.events(bronze_events, may_repeat=may_repeat)
-    keep("event", events, "day", "hash_bucket")
-    snapshot = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
-    entry = keep("entry", silver.entries(snapshot, bronze_events))
-    keep("message", silver.messages(entry, rows[MESSAGE]))
-    keep("conflict", silver.conflicts(entry, rows[MESSAGE]))
-    log = keep("log", silver.logs(bronze_events).coalesce(1))
-    keep("member", silver.members(rows[MEMBERSHIP], entry, log).coalesce(1))
+    may_repeat = _has_repeats(lake)
+    told_event = silver.events(rows[DELIVERY_EVENT], may_repeat=may_repeat)
+    log = keep("log", coverage.logs(told_event).coalesce(1))
+    told_order = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
+    told_twice = rows[DELIVERY_EVENT] if may_repeat else None
+    gate = Comparable(log, told_event, told_order, told_twice=told_twice)
+    event = keep("event", gate.only(told_event).drop("file"), "day", "hash_bucket")
+    entry = keep("entry", gate.entries(event))
+    message = gate.only(rows[MESSAGE])
+    clock = keep("clock", clocks(spark, event, message))
+    stay = keep("stay", coverage.stays(gate.only(rows[MEMBERSHIP]), clock).coalesce(1))
+    seen = gate.observed(rows, clock).persist()
+    placed = keep("message", silver.messages(entry, message, seen, stay, clock))
+    keep("conflict", silver.conflicts(entry, message).coalesce(1))
+    late = coverage.sent_after_the_end(placed, entry, seen, stay)
+    cover = keep("coverage", gate.coverage(seen, stay, late).coalesce(1))
+    keep("member", silver.members(cover, stay).coalesce(1))
     keep("store_message", silver.store_messages(rows[STORE_MESSAGE]))
     refused = bronze_stage.quarantine({table.name: found for table, found in rows.items()})
-    keep("quarantine", refused.coalesce(1))
+    keep("quarantine", refused.unionByName(gate.quarantine()).coalesce(1))
+    seen.unpersist()
+    gate.release()
     return told
 
 
-def _has_exports(lake: Lake) -> bool:
+def _has_repeats(lake: Lake) -> bool:
     """Whether rows may have come by two ways."""
     files = lake.bronze_state().get("files")
     kinds = files.values() if isinstance(files, Mapping) else ()

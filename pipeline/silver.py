@@ -1,24 +1,33 @@
 """Silver: what was read, put in order.  Pure functions of DataFrames; nothing here reads or writes.
 
 ``event``: every event once.  ``entry``: each participant's final log, from its newest snapshot and
-what was delivered after it.  ``message``: everything anybody knows of, and its place among all.
-``member``: who belongs, since when.  ``conflict``: ids of which different things are told.
+what was delivered after it.  ``message``: everything anybody knows of, and its place among all,
+``sent_ms`` by the corrected clock (``pipeline.clock``).  ``member``, ``stay``, ``coverage``: who
+belongs, when, and what was observed of them (``pipeline.coverage``).  ``conflict``: ids of which
+different things are told, and by whom.
 
 The **canonical log** of a channel is ordered by (Lamport timestamp, message id), as SDS orders it,
-and holds what somebody vouches for: its sender's log, or, where that log is not there, anybody's;
-or two logs.  A message in one log alone, that its sender's log does not know, is a stray; it has a
+and holds what somebody vouches for, ``vouched_by``: its sender's log (``sender``), or most of the
+logs that should hold it (``majority``).  Where the sender's log is there as a whole and does not
+have it, that takes two.  What few hold is no part of it: of a sender whose log could tell, nobody
+vouches (null); of another nobody can say who is right (``minority``).  Such a message has a
 ``place`` among all but no ``position`` in the canonical log.
 """
 
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, STORE_MESSAGE, Kind
+from pipeline.coverage import WHOSE, is_during
 
 HASH_BUCKETS: Final = 4
 ID_KEY: Final = ("channel", "mid", "lamport", "message_id")
+SENDER: Final = "sender"
+MAJORITY: Final = "majority"
+MINORITY: Final = "minority"
 
 
 def good(bronze: DataFrame) -> DataFrame:
@@ -28,6 +37,7 @@ def good(bronze: DataFrame) -> DataFrame:
 def events(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
     """Every event once.  ``may_repeat``: exports were read, and may tell of what a log told too."""
     rows = good(bronze).select(
+        "file",
         *DELIVERY_EVENT.names,
         F.to_date(F.timestamp_millis("at_ms")).alias("day"),
         F.pmod(F.xxhash64(F.coalesce("channel", F.lit(""))), F.lit(HASH_BUCKETS))
@@ -61,23 +71,47 @@ def newest_snapshots(snapshot: DataFrame) -> DataFrame:
     return newest.select("channel", "participant", "newest.*")
 
 
-def entries(snapshot: DataFrame, bronze_events: DataFrame) -> DataFrame:
+def taken(snapshot: DataFrame, newest: DataFrame) -> DataFrame:
+    """The rows of the snapshots that count."""
+    key = ["channel", "participant", "snapshot_ms", "segment", "log_id"]
+    return (
+        good(snapshot)
+        .join(F.broadcast(newest), key)
+        .select("channel", "participant", "position", "lamport", "mid", "message_id", "file")
+    )
+
+
+def clashing(order: DataFrame, irregular: DataFrame) -> DataFrame:
+    """channel, participant, file, rows: snapshots with two messages at one place."""
+    this = F.struct("mid", "lamport", "message_id")
+    return (
+        order.join(F.broadcast(irregular), [*WHOSE], "left_semi")
+        .groupBy(*WHOSE, "position")
+        .agg(
+            F.min(this).alias("one"),
+            F.max(this).alias("other"),
+            F.count("*").alias("rows"),
+            F.max("file").alias("file"),
+        )
+        .where("one <> other")
+        .groupBy(*WHOSE)
+        .agg(F.max("file").alias("file"), F.sum("rows").alias("rows"))
+    )
+
+
+def entries(
+    order: DataFrame, newest: DataFrame, irregular: DataFrame, event: DataFrame
+) -> DataFrame:
     """channel, participant, position, lamport, mid, message_id: positions 0, 1, 2 and so on.
 
     Almost always a snapshot as it is.  Where there is none, or messages were delivered after it
     (the process was killed), or its positions have holes, the log is put together.
     """
-    newest = F.broadcast(newest_snapshots(snapshot))
-    key = ["channel", "participant", "snapshot_ms", "segment", "log_id"]
-    taken = (
-        good(snapshot)
-        .join(newest, key)
-        .select("channel", "participant", "position", "lamport", "mid", "message_id")
-    )
-    later = _delivered_later(newest, bronze_events)
+    taken = order.drop("file")
+    later = _delivered_later(F.broadcast(newest), event)
     unfinished = (
         later.select("channel", "participant")
-        .union(_irregular(taken))
+        .union(irregular)
         .distinct()
         .withColumn("is_unfinished", F.lit(True))
     )
@@ -87,11 +121,10 @@ def entries(snapshot: DataFrame, bronze_events: DataFrame) -> DataFrame:
     return regular.unionByName(_put_together(rest, later))
 
 
-def _delivered_later(newest: DataFrame, bronze_events: DataFrame) -> DataFrame:
+def _delivered_later(newest: DataFrame, event: DataFrame) -> DataFrame:
     """What was delivered after the snapshot: in the same log by ``seq``, in others by the clock."""
-    rows = good(bronze_events)
     marks = (
-        rows.where(F.col("kind") == Kind.SNAPSHOT.value)
+        event.where(F.col("kind") == Kind.SNAPSHOT.value)
         .groupBy("channel", "log_id")
         .agg(F.max("seq").alias("snapshot_seq"))
     )
@@ -110,7 +143,7 @@ def _delivered_later(newest: DataFrame, bronze_events: DataFrame) -> DataFrame:
         )
         .otherwise(F.col("at_ms") > F.col("snapshot_ms"))
     )
-    delivered = rows.where(
+    delivered = event.where(
         (F.col("kind") == Kind.DELIVERED.value)
         & F.col("channel").isNotNull()
         & F.col("mid").isNotNull()
@@ -124,7 +157,7 @@ def _delivered_later(newest: DataFrame, bronze_events: DataFrame) -> DataFrame:
     )
 
 
-def _irregular(taken: DataFrame) -> DataFrame:
+def irregular(taken: DataFrame) -> DataFrame:
     """Whose positions are not 0 to n - 1: count, sum and sum of squares tell."""
     n, top = F.col("n"), F.col("top")
     sums = taken.groupBy("channel", "participant").agg(
@@ -171,6 +204,7 @@ def known_messages(entry: DataFrame, message: DataFrame) -> DataFrame:
         nothing.cast("string").alias("sender"),
         nothing.cast("bigint").alias("sent_ms"),
         nothing.cast("array<bigint>").alias("parent_mids"),
+        nothing.cast("string").alias("content"),
         F.lit(False).alias("is_own"),
         F.col("participant").alias("holder"),
     )
@@ -180,6 +214,7 @@ def known_messages(entry: DataFrame, message: DataFrame) -> DataFrame:
         "sender",
         "sent_ms",
         "parent_mids",
+        "content",
         (F.col("sender") == F.col("participant")).alias("is_own"),
         nothing.cast("string").alias("holder"),
     )
@@ -196,30 +231,36 @@ def known_messages(entry: DataFrame, message: DataFrame) -> DataFrame:
                 "sent_ms"
             ),
             F.max_by("parent_mids", own_first).alias("parent_mids"),
+            F.coalesce(F.max(F.when(F.col("is_own"), F.col("content"))), F.min("content")).alias(
+                "content"
+            ),
             F.count("holder").cast("int").alias("holders"),
-            (F.min("holder") != F.max("holder")).alias("is_shared"),
             F.max("is_own").alias("is_vouched"),
         )
     )
 
 
-def messages(entry: DataFrame, message: DataFrame) -> DataFrame:
-    """The silver table ``message``: all that is known, with ``place`` and ``position``."""
-    observed = (
-        entry.select("channel", F.col("participant").alias("sender"))
-        .union(good(message).select("channel", F.col("participant").alias("sender")))
-        .distinct()
-        .withColumn("sender_has_log", F.lit(True))
+def messages(
+    entry: DataFrame, message: DataFrame, seen: DataFrame, stay: DataFrame, clock: DataFrame
+) -> DataFrame:
+    """The silver table ``message``: all that is known, with ``place`` and ``position``.
+
+    ``seen``: what was observed of the logs that count (``coverage.observed``).
+    """
+    offsets = clock.select(F.col("participant").alias("sender"), "offset_ms")
+    known = (
+        known_messages(entry, message)
+        .join(F.broadcast(offsets), "sender", "left")
+        .withColumn("sent_ms", F.try_subtract("sent_ms", F.coalesce("offset_ms", F.lit(0))))
+        .drop("offset_ms")
     )
-    known = known_messages(entry, message).join(
-        F.broadcast(observed), ["channel", "sender"], "left"
+    own = known.where(F.coalesce("is_vouched", F.lit(False)))
+    doubtful = known.where(~F.coalesce("is_vouched", F.lit(False)))
+    vouched = own.withColumn("vouched_by", F.lit(SENDER)).unionByName(
+        _vouched_by_others(doubtful, entry, seen, stay)
     )
-    vouched = (
-        F.coalesce("is_vouched", F.lit(False))
-        | (F.col("sender").isNotNull() & F.col("sender_has_log").isNull())
-        | F.coalesce("is_shared", F.lit(False))
-    )
-    chosen = _one_of_each(known.withColumn("is_canonical", vouched))
+    is_canonical = F.coalesce(F.col("vouched_by").isin(SENDER, MAJORITY), F.lit(False))
+    chosen = _one_of_each(vouched.withColumn("is_canonical", is_canonical))
     order = Window.partitionBy("channel").orderBy("lamport", "message_id", "mid")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     position = F.sum(F.col("is_canonical").cast("bigint")).over(so_far) - 1
@@ -232,9 +273,55 @@ def messages(entry: DataFrame, message: DataFrame) -> DataFrame:
         "sender",
         "sent_ms",
         "parent_mids",
+        "content",
         "holders",
+        "vouched_by",
         (F.row_number().over(order) - 1).cast("bigint").alias("place"),
         F.when(F.col("is_canonical"), position).alias("position"),
+    )
+
+
+def _vouched_by_others(
+    doubtful: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame
+) -> DataFrame:
+    """Of messages that their sender's log does not tell of: whether most others hold them.
+
+    Those count whose log goes on after it was sent and who belonged then, or who hold it.
+    """
+    ids = doubtful.select(*ID_KEY, "sender", "sent_ms")
+    sender = F.coalesce("sender", F.lit(""))
+    holders = (
+        entry.join(ids, [*ID_KEY])
+        .where(F.col("participant") != sender)
+        .select(*ID_KEY, "participant", F.lit(True).alias("holds"))
+    )
+    logs = seen.select(*WHOSE, "until_ms").join(stay, [*WHOSE], "left")
+    is_there = F.col("joined_ms").isNull() | is_during(F.col("sent_ms"))
+    should = (
+        ids.join(F.broadcast(logs), "channel")
+        .where(F.col("participant") != sender)
+        .where(F.col("sent_ms").isNull() | ((F.col("sent_ms") <= F.col("until_ms")) & is_there))
+        .select(*ID_KEY, "participant", F.lit(False).alias("holds"))
+    )
+    asked = (
+        holders.union(should)
+        .groupBy(*ID_KEY, "participant")
+        .agg(F.max("holds").alias("holds"))
+        .groupBy(*ID_KEY)
+        .agg(F.count_if("holds").alias("yes"), F.count("*").alias("all"))
+    )
+    whole = seen.where("is_whole").select(
+        "channel", F.col("participant").alias("sender"), F.col("until_ms").alias("sender_until_ms")
+    )
+    denies = F.col("sender_until_ms").isNotNull() & F.coalesce(
+        F.col("sent_ms") <= F.col("sender_until_ms"), F.lit(True)
+    )
+    is_majority = (F.col("yes") * 2 > F.col("all")) & (~denies | (F.col("yes") > 1))
+    return (
+        doubtful.join(asked, [*ID_KEY], "left")
+        .join(F.broadcast(whole), ["channel", "sender"], "left")
+        .withColumn("vouched_by", F.when(is_majority, MAJORITY).when(~denies, MINORITY))
+        .drop("yes", "all", "sender_until_ms")
     )
 
 
@@ -267,45 +354,77 @@ def _one_of_each(known: DataFrame) -> DataFrame:
 
 
 def conflicts(entry: DataFrame, message: DataFrame) -> DataFrame:
-    """channel, message_id, reason, variants: of what different logs tell different things."""
+    """channel, mid, message_id, reason, participant: of what a log tells otherwise than others.
+
+    Most logs are right, or the sender's if that many are on either side; if neither tells, all of
+    them are named.  When it was sent is not compared: a log may know that only roughly.
+    """
     told = good(message)
-    differing = (
+    texts = {
+        "lamport": F.col("lamport").cast("string"),
+        "sender": F.col("sender"),
+        "parents": F.array_join("parent_mids", ","),
+        "content": F.col("content"),
+    }
+    differs = [F.min(text) != F.max(text) for text in texts.values()]
+    odd = (
         told.groupBy("channel", "message_id")
         .agg(
-            F.min("lamport").alias("low"),
-            F.max("lamport").alias("high"),
-            F.min("sender").alias("first"),
-            F.max("sender").alias("last"),
-            F.min(F.array_join("parent_mids", ",")).alias("few"),
-            F.max(F.array_join("parent_mids", ",")).alias("many"),
+            F.coalesce(reduce(Column.__or__, (F.coalesce(d, F.lit(False)) for d in differs))).alias(
+                "differs"
+            )
         )
-        .select(
-            "channel",
-            "message_id",
-            F.explode(
-                F.array_compact(
-                    F.array(
-                        F.when(F.col("low") != F.col("high"), "lamport"),
-                        F.when(F.col("first") != F.col("last"), "sender"),
-                        F.when(F.col("few") != F.col("many"), "parents"),
-                    )
-                )
-            ).alias("reason"),
+        .where("differs")
+        .select("channel", "message_id")
+    )
+    fields = F.explode(
+        F.array(
+            *(
+                F.struct(F.lit(name).alias("reason"), text.alias("value"))
+                for name, text in texts.items()
+            )
         )
     )
-    return differing.unionByName(_wrong_mids(entry, told))
+    votes = (
+        told.join(odd, ["channel", "message_id"], "left_semi")
+        .select(
+            "channel",
+            "mid",
+            "message_id",
+            "participant",
+            (F.col("sender") == F.col("participant")).alias("is_own"),
+            fields.alias("one"),
+        )
+        .select("channel", "mid", "message_id", "participant", "is_own", "one.*")
+        .where("value IS NOT NULL")
+    )
+    what = ["channel", "message_id", "reason"]
+    counted = votes.groupBy(*what, "value").agg(
+        F.struct(F.countDistinct("participant").alias("n"), F.max("is_own").alias("own")).alias(
+            "weight"
+        )
+    )
+    best = counted.groupBy(*what).agg(F.max("weight").alias("best"), F.count("*").alias("variants"))
+    judged = counted.join(best, what).where("variants > 1")
+    alone = Window.partitionBy(*what)
+    wrong = (
+        judged.withColumn("is_best", F.col("weight") == F.col("best"))
+        .withColumn("bests", F.count_if("is_best").over(alone))
+        .where("NOT is_best OR bests > 1")
+        .select(*what, "value")
+    )
+    found = votes.join(wrong, [*what, "value"], "left_semi").select(
+        "channel", "mid", "message_id", "reason", "participant"
+    )
+    return found.unionByName(_wrong_mids(entry, told)).distinct()
 
 
 def _wrong_mids(entry: DataFrame, told: DataFrame) -> DataFrame:
-    """``mid`` must be what the id's hash says, or the digests compare the wrong things."""
-    ids = entry.select("channel", "message_id", "mid").union(
-        told.select("channel", "message_id", "mid")
-    )
-    return (
-        ids.distinct()
-        .where(F.col("mid") != mid_of(F.col("message_id")))
-        .select("channel", "message_id", F.lit("mid").alias("reason"))
-        .distinct()
+    """``mid`` must be what the id's hash says, or the wrong things are compared."""
+    columns = ("channel", "mid", "message_id", "participant")
+    ids = entry.select(*columns).union(told.select(*columns))
+    return ids.where(F.col("mid") != mid_of(F.col("message_id"))).select(
+        "channel", "mid", "message_id", F.lit("mid").alias("reason"), "participant"
     )
 
 
@@ -317,36 +436,27 @@ def mid_of(message_id: Column) -> Column:
     return F.shiftleft(high, 32).bitwiseOR(low)
 
 
-# --- members and logs -----------------------------------------------------------------------------
+# --- members --------------------------------------------------------------------------------------
 
 
-def members(membership: DataFrame, entry: DataFrame, logs: DataFrame) -> DataFrame:
-    """Who belongs to a channel, as all logs together tell; the newest stay of each counts.
+def members(coverage: DataFrame, stay: DataFrame) -> DataFrame:
+    """Who belongs to a channel: one row each, with the newest stay and ``stays``, all of them.
 
-    Who has a log of the channel is in here too; without a membership ``joined_ms`` is null, and
-    what is missing in that log is undefined.
+    ``has_log``: it may be compared and tells of the channel.  Without a stay ``joined_ms`` is null,
+    and what is missing in that log is undefined.
     """
-    told = good(membership)
-    latest = told.groupBy("channel", F.col("member").alias("participant")).agg(
-        F.max(F.struct("joined_ms", "left_ms")).alias("stay")
+    one = F.struct("joined_ms", "left_ms")
+    latest = stay.groupBy(*WHOSE).agg(
+        F.max(one).alias("stay"), F.sort_array(F.collect_list(one)).alias("stays")
     )
-    with_log = logs.select("participant").distinct().withColumn("has_log", F.lit(True))
-    holding = entry.select("channel", "participant").distinct().withColumn("holds", F.lit(True))
-    whole = latest.join(holding, ["channel", "participant"], "full")
-    return whole.join(F.broadcast(with_log), "participant", "left").select(
-        "channel",
-        "participant",
-        F.col("stay.joined_ms").alias("joined_ms"),
-        F.col("stay.left_ms").alias("left_ms"),
-        F.coalesce("has_log", "holds", F.lit(False)).alias("has_log"),
-    )
-
-
-def logs(bronze_events: DataFrame) -> DataFrame:
-    """Whose each log is, and how far it goes."""
-    whose = ("log_id", "participant", "key_id", "app_version", "network")
     return (
-        good(bronze_events)
-        .groupBy(*whose)
-        .agg(F.max("seq").alias("last_seq"), F.max("file").alias("file"))
+        coverage.select(*WHOSE, "has_log")
+        .join(latest, [*WHOSE], "left")
+        .select(
+            *WHOSE,
+            F.col("stay.joined_ms").alias("joined_ms"),
+            F.col("stay.left_ms").alias("left_ms"),
+            "stays",
+            "has_log",
+        )
     )

@@ -6,10 +6,11 @@ is a class of cases.  The JSON's layout has a number, ``FORMAT``; docs/pipeline.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import tzinfo
-from typing import Final
+from typing import Final, cast
 from xml.etree import ElementTree as ET
 
 from pipeline.witness import (
@@ -49,6 +50,8 @@ class Verdict:
     extra: int = 0
     reordered: int = 0
     causal: int = 0
+    unconfirmed: int = 0
+    conflict: int = 0
 
     @property
     def differs(self) -> bool:
@@ -124,6 +127,7 @@ def lines(summary: Summary, zone: tzinfo | None = None) -> Iterator[str]:
     unjudged = summary.total - summary.differing - summary.counts.get(IDENTICAL, 0)
     unknown = f", {unjudged} cannot be judged" if unjudged else ""
     agree = summary.counts.get(IDENTICAL, 0)
+    yield from coverage_lines(summary.coverage)
     yield f"{summary.total} logs of channels: {agree} agree, {summary.differing} differ{unknown}"
     for log in summary.logs[:MOST_SHOWN]:
         yield f"  {short(log.channel)}  {short(log.participant)}  {log.verdict}{_of(log)}"
@@ -137,6 +141,22 @@ def lines(summary: Summary, zone: tzinfo | None = None) -> Iterator[str]:
     if summary.stories and told > 0:
         yield f"  … and {told} more logs that differ"
     yield from tried_lines(summary.tried)
+
+
+def coverage_lines(coverage: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """What was observed: of each channel how many members' logs, and what limits them."""
+    channels: dict[str, list[Mapping[str, object]]] = {}
+    for row in coverage:
+        channels.setdefault(str(row["channel"]), []).append(row)
+    for channel, rows in sorted(channels.items())[:MOST_SHOWN]:
+        there = sum(bool(row["has_log"]) for row in rows)
+        limits = Counter(
+            str(what) for row in rows for what in cast("Sequence[object]", row["problems"])
+        )
+        said = "".join(f", {what}: {count}" for what, count in sorted(limits.items()))
+        yield f"observed: {short(channel)}  {there} of {len(rows)} participants' logs{said}"
+    if len(channels) > MOST_SHOWN:
+        yield f"  … and {len(channels) - MOST_SHOWN} more channels"
 
 
 def _of(log: Verdict) -> str:

@@ -16,8 +16,8 @@ from engine.delivery.contract import Kind
 
 MOST_HOLDERS: Final = 8
 """Named; the others are counted."""
-AGREEING: Final = ("identical", "unknown", "not observed")
-COUNTED: Final = ("missing", "extra", "reordered", "causal")
+AGREEING: Final = ("identical", "unknown", "not observed", "not comparable")
+COUNTED: Final = ("missing", "extra", "reordered", "causal", "unconfirmed", "conflict")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +242,13 @@ def why(witness: Witness, times: Times) -> str:
         "extra": _why_extra,
         "reordered": _why_reordered,
         "causal": _why_causal,
+        "unconfirmed": lambda *_: (
+            "few hold it and its sender's log is not here: they have it falsely, or the others lack"
+            " it"
+        ),
+        "conflict": lambda *_: (
+            "this log tells of it otherwise than most: its sender, parents, time or content"
+        ),
     }
     explain = reasons.get(witness.kind)
     return witness.kind if explain is None else explain(witness, times)

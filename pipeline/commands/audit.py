@@ -28,6 +28,7 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """0, 1 if logs differ, 2 if nothing could be read, 3 if something has to be looked at."""
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
     from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+    from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
 
     out = Path(arguments.out)
     prepared = ingest.read(spark, arguments.inputs, out, say=outcome.speaker(arguments))
@@ -37,11 +38,12 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     judged = audit(
         spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
-    written = {"verdicts": judged.verdicts, "witnesses": judged.witnesses}
+    found = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+    written = dict(zip(("verdicts", "witnesses"), found, strict=True))
     for name, table in written.items():
         table.write.mode("overwrite").parquet(str(out / "audit" / name))
         written[name] = spark.read.schema(table.schema).parquet(str(out / "audit" / name))
-    found = outcome.summarised(
+    summary = outcome.summarised(
         NAME,
         spark,
         lake,
@@ -49,4 +51,4 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
         notices=notices(spark, lake, written["verdicts"]),
         **written,
     )
-    return outcome.hand_out(found, arguments)
+    return outcome.hand_out(summary, arguments)

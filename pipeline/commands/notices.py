@@ -4,6 +4,7 @@ What could not be read, and why; logs that cannot be judged because nobody says 
 should have messages; clocks so far apart that joining and writing cannot be put in order.
 """
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -13,7 +14,11 @@ if TYPE_CHECKING:
 
 CLOCK_MS: Final = 20_000
 """So far may clocks be apart; a Store takes in nothing that is further off."""
+SAID_MS: Final = 10_000
+"""A clock that is off by less is put right without a word."""
 MOST: Final = 20
+NAMED: Final = 5
+MOST_SPAN_MS: Final = 10**15
 
 _FILE_REASONS: Final = {
     "file.absent": "there is no such file",
@@ -38,7 +43,72 @@ def notices(spark: "SparkSession", lake: "Lake", verdicts: "DataFrame") -> list[
         row["participant"]: row["file"]
         for row in lake.silver(spark, "log").orderBy("participant", "last_seq").collect()
     }
-    return [*_without_membership(verdicts, file_of), *_clocks(spark, lake, file_of)]
+    coverage = lake.silver(spark, "coverage")
+    return [
+        *_limits(coverage, file_of),
+        *_absent(coverage),
+        *_without_membership(verdicts, file_of),
+        *_clocks(spark, lake, file_of),
+    ]
+
+
+_LIMITS: Final = {
+    "other key": "it was recorded under another key than most: it is compared with none",
+    "clash": "it contradicts itself, two rows under one number or place: it is not compared",
+    "overlap": "two logs tell of the same time, and a recorder writes one: neither is compared",
+    "two beginnings": "two logs, and neither continues the other: neither is compared",
+    "refused": "rows of it break the contract: what it lacks was not observed",
+    "gap": "its recorder dropped {dropped} rows: what these told was not observed",
+    "first file": "what came before is not here: it was not observed live",
+    "hole": "numbers of events are left out: it was not observed live as a whole",
+    "nothing": "it says nothing of this channel: what its owner has there was not observed",
+    "ends early": "{unobserved} messages were sent after its end: they were not observed",
+}
+
+
+def _limits(coverage: "DataFrame", file_of: dict[str, str]) -> list[str]:
+    """What limits a log, a line for each."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
+
+    rows = (
+        coverage.select("*", F.explode("problems").alias("problem"))
+        .orderBy("channel", "participant", "problem")
+        .limit(MOST)
+        .collect()
+    )
+    return [
+        f"{file_of.get(row['participant'], row['participant'])}: log of {row['participant']} in"
+        f" {row['channel']}: "
+        + _LIMITS[row["problem"]].format(dropped=row["dropped"], unobserved=row["unobserved"])
+        for row in rows
+    ]
+
+
+def _absent(coverage: "DataFrame") -> list[str]:
+    """Members who handed in no log, by channel."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
+
+    is_absent = ~F.col("has_log") & (F.size("problems") == 0)
+    rows = (
+        coverage.groupBy("channel")
+        .agg(
+            F.count("*").alias("members"),
+            F.count_if(is_absent).alias("absent"),
+            F.slice(
+                F.array_sort(F.collect_set(F.when(is_absent, F.col("participant")))), 1, NAMED
+            ).alias("names"),
+        )
+        .where("absent > 0")
+        .orderBy("channel")
+        .limit(MOST)
+        .collect()
+    )
+    return [
+        f"{row['channel']}: not observed: {row['absent']} of {row['members']} members handed in no"
+        f" log: {', '.join(row['names'])}"
+        + (f" and {row['absent'] - NAMED} more" if row["absent"] > NAMED else "")
+        for row in rows
+    ]
 
 
 def _without_membership(verdicts: "DataFrame", file_of: dict[str, str]) -> list[str]:
@@ -53,6 +123,30 @@ def _without_membership(verdicts: "DataFrame", file_of: dict[str, str]) -> list[
 
 
 def _clocks(spark: "SparkSession", lake: "Lake", file_of: dict[str, str]) -> list[str]:
+    """Whose clock is off; where no copies were compared, as far as Lamport timestamps tell."""
+    off = lake.silver(spark, "clock").where(f"abs(offset_ms) >= {SAID_MS}")
+    rows = off.orderBy("participant").limit(MOST).collect()
+    if not rows:
+        return _lamport_clocks(spark, lake, file_of)
+    return [
+        f"{file_of.get(row['participant'], row['participant'])}: the clock of {row['participant']}"
+        f" is {_span(abs(row['offset_ms']))}"
+        f" {'ahead of' if row['offset_ms'] > 0 else 'behind'} {row['others']} of"
+        f" {row['partners']} others{_OR_THEIRS if row['partners'] == 1 else ''}: its times are put"
+        " right by that"
+        for row in rows
+    ]
+
+
+_OR_THEIRS: Final = ", or that one's is off"
+
+
+def _span(ms: int) -> str:
+    """A clock may be off by more than any calendar has."""
+    return str(timedelta(milliseconds=ms)) if ms < MOST_SPAN_MS else f"{ms} ms"
+
+
+def _lamport_clocks(spark: "SparkSession", lake: "Lake", file_of: dict[str, str]) -> list[str]:
     """A Lamport timestamp is the sender's clock or, if that is behind, one more than the last."""
     from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
 

@@ -65,6 +65,7 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
     from pipeline.evidence import (  # noqa: PLC0415 - loads Spark
         Evidence,
         counted,
+        covered,
         judged,
         stories,
         tried,
@@ -82,6 +83,7 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
         counts=counts,
         logs=judged(verdicts),
         stories=stories(evidence, verdicts, witnesses) if differs else (),
+        coverage=covered(lake.silver(spark, "coverage")),
         tried=tried(event),
         notices=notices,
         refused=[Refused(file=file, reason=why, rows=rows) for file, why, rows in prepared.refused],

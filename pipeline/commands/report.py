@@ -52,6 +52,7 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     from pipeline.report.observed import observed  # noqa: PLC0415 - loads Spark
     from pipeline.report.tables import TABLES, write_tables  # noqa: PLC0415 - loads Spark
     from pipeline.report.traces import traces, worth_seeing  # noqa: PLC0415 - loads Spark
+    from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
 
     lake = Lake(out)
     prepared = ingest.read(spark, arguments.inputs, out, say=outcome.speaker(arguments))
@@ -60,7 +61,8 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     judged = audit(
         spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
-    audited = {"verdicts": judged.verdicts, "witnesses": judged.witnesses}
+    held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+    audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
     written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
     found = outcome.summarised(
         NAME,

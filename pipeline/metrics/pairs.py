@@ -86,35 +86,38 @@ def clock(received: DataFrame) -> DataFrame:
 
 
 def _expected(event: DataFrame, message: DataFrame, member: DataFrame) -> DataFrame:
-    """Sent when the sender's log says so, else when the message claims, by the same clock."""
+    """Sent when the sender's log says so, by its clock; who belonged then, by the corrected one."""
     sent = (
         event.where(F.col("kind") == Kind.SENT.value)
         .groupBy("channel", "mid")
         .agg(F.min("at_ms").alias("logged_ms"))
     )
     canonical = message.where("position IS NOT NULL").select(
-        "channel", "mid", "lamport", "sender", F.col("sent_ms").alias("claimed_ms")
+        "channel", "mid", "lamport", "sender", F.col("sent_ms").alias("corrected_ms")
     )
-    members = member.select(
-        "channel", F.col("participant").alias("receiver"), "joined_ms", "left_ms", "has_log"
-    )
+    members = member.select("channel", F.col("participant").alias("receiver"), "stays", "has_log")
     senders = member.select(
         "channel",
         F.col("participant").alias("sender"),
         F.col("has_log").alias("sender_has_log"),
     )
     timed = canonical.join(sent, ["channel", "mid"], "left").withColumn(
-        "sent_ms", F.coalesce("logged_ms", "claimed_ms")
+        "sent_ms", F.coalesce("logged_ms", "corrected_ms")
     )
-    was_member = (F.col("joined_ms") <= F.col("sent_ms")) & (
-        F.col("left_ms").isNull() | (F.col("sent_ms") < F.col("left_ms"))
+    true_ms = F.coalesce("corrected_ms", "sent_ms")
+    was_member = F.exists(
+        "stays",
+        lambda stay: (
+            (stay["joined_ms"] <= true_ms)
+            & (stay["left_ms"].isNull() | (true_ms < stay["left_ms"]))
+        ),
     )
     return (
         timed.join(F.broadcast(members), "channel")
         .where((F.col("receiver") != F.col("sender")) & (F.col("sent_ms").isNull() | was_member))
         .join(F.broadcast(senders), ["channel", "sender"], "left")
         .withColumn("sender_has_log", F.coalesce("sender_has_log", F.lit(False)))
-        .drop("logged_ms", "claimed_ms", "joined_ms", "left_ms")
+        .drop("logged_ms", "corrected_ms", "stays")
     )
 
 

@@ -23,7 +23,10 @@ _MESSAGE = (
     " sender string, sent_ms bigint, parent_mids array<bigint>, holders int, place bigint,"
     " position bigint"
 )
-_MEMBER = "channel string, participant string, joined_ms bigint, left_ms bigint, has_log boolean"
+_MEMBER = (
+    "channel string, participant string, stays array<struct<joined_ms:bigint,left_ms:bigint>>,"
+    " has_log boolean"
+)
 _LOG = (
     "log_id string, participant string, key_id string, app_version string, network string,"
     " last_seq bigint, file string"
@@ -98,7 +101,7 @@ class RecordedGroup:
             ),
             member=spark.createDataFrame(
                 [
-                    (r["channel"], m, r["joined_ms"], r["left_ms"], m in with_log)
+                    (r["channel"], m, [(r["joined_ms"], r["left_ms"])], m in with_log)
                     for m, r in members.items()
                 ],
                 _MEMBER,

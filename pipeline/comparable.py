@@ -1,0 +1,177 @@
+"""Which logs take part: those under one key, that do not contradict themselves or one another.
+
+A log under another key speaks of other names.  Of a log that is told in two ways, or of two logs of
+one participant that cannot both be true, nobody can say which is right; then neither takes part.
+What is left out is kept with its reason, for ``pipeline.coverage`` and the quarantine.
+"""
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, Table
+from pipeline import coverage, silver
+from pipeline.coverage import BEGINNINGS, CLASH, OTHER_KEY, OVERLAP, WHOSE
+
+OVERLAP_MS: Final = 5_000
+"""A clock may be put right between two files by that much."""
+KNOWS_BEFORE: Final = 3
+"""The contract's version since which a log tells in every form which one it continues."""
+
+
+class Comparable:
+    """Of one input: what takes part.  Small tables are kept until ``release``."""
+
+    def __init__(
+        self,
+        log: DataFrame,
+        event: DataFrame,
+        snapshot: DataFrame,
+        *,
+        told_twice: DataFrame | None,
+    ) -> None:
+        """``event``, ``snapshot``: each row once, with its ``file``.
+
+        ``told_twice``: all events as they were read, if one log was read more than once.
+        """
+        self._is_under_key = is_under_key = F.col("key_id") == F.lit(main_key(log))
+        self._log = log.where(is_under_key)
+        under_key = snapshot.where(is_under_key)
+        self._newest = silver.newest_snapshots(under_key).persist()
+        self._order = silver.taken(under_key, self._newest)
+        self._irregular = silver.irregular(self._order).persist()
+        self._clashing = silver.clashing(self._order, self._irregular).persist()
+        of_key = event.where(is_under_key)
+        self._part = coverage.parts(of_key, self._newest, self._log).persist()
+        other = event.where(~is_under_key & F.col("channel").isNotNull())
+        self._odd = not_comparable(
+            self._part, odd_logs(log, told_twice), self._clashing, other.select(*WHOSE)
+        ).persist()
+        self._has_odd = not self._odd.isEmpty()
+
+    def only(self, rows: DataFrame) -> DataFrame:
+        """The rows of logs that take part."""
+        return self._but_odd(rows.where(self._is_under_key))
+
+    def entries(self, event: DataFrame) -> DataFrame:
+        order, newest, irregular = map(self._but_odd, (self._order, self._newest, self._irregular))
+        return silver.entries(order, newest, irregular, event)
+
+    def observed(self, bronze: Mapping[Table, DataFrame], clock: DataFrame) -> DataFrame:
+        """``coverage.observed`` of these."""
+        part, newest = self._but_odd(self._part), self._but_odd(self._newest)
+        bad = F.col("problem").isNotNull() & F.col("log_id").isNotNull()
+        order = bronze[LOG_SNAPSHOT].where(bad).select(*WHOSE, F.lit(None).cast("bigint"))
+        events = bronze[DELIVERY_EVENT].where(bad).groupBy("log_id").agg(F.max("seq").alias("seq"))
+        refused = order.union(part.join(events, "log_id").select(*WHOSE, "seq")).toDF(*WHOSE, "seq")
+        return coverage.observed(part, newest, refused.union(self._holes(bronze)), clock)
+
+    def _holes(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
+        """Orders with holes, in a file some of whose rows nobody could even read."""
+        snapshot = bronze[LOG_SNAPSHOT]
+        unread = snapshot.where("problem IS NOT NULL AND log_id IS NULL").select("file").distinct()
+        return (
+            self._order.join(F.broadcast(self._irregular), [*WHOSE], "left_semi")
+            .join(F.broadcast(unread), "file", "left_semi")
+            .select(*WHOSE, F.lit(None).cast("bigint").alias("seq"))
+            .distinct()
+        )
+
+    def coverage(self, seen: DataFrame, stay: DataFrame, unobserved: DataFrame) -> DataFrame:
+        return coverage.coverage(seen, stay, self._odd, self._log, unobserved)
+
+    def quarantine(self) -> DataFrame:
+        """Snapshots that contradict themselves."""
+        return self._clashing.select(
+            F.lit(LOG_SNAPSHOT.name).alias("table"),
+            "file",
+            F.lit("position.clash").alias("reason"),
+            F.lit(None).cast("string").alias("log_id"),
+            F.lit(None).cast("bigint").alias("seq"),
+            "rows",
+        )
+
+    def release(self) -> None:
+        for kept in (self._newest, self._irregular, self._clashing, self._part, self._odd):
+            kept.unpersist()
+
+    def _but_odd(self, rows: DataFrame) -> DataFrame:
+        if not self._has_odd:
+            return rows
+        whose = self._odd.select(*WHOSE).distinct()
+        return rows.join(F.broadcast(whose), [*WHOSE], "left_anti")
+
+
+def main_key(log: DataFrame) -> str | None:
+    """The key that most participants recorded under; None if there is no log."""
+    counted = log.groupBy("key_id").agg(
+        F.countDistinct("participant").alias("people"), F.sum("rows").alias("rows")
+    )
+    first = counted.orderBy(F.desc("people"), F.desc("rows"), "key_id").limit(1).collect()
+    return str(first[0]["key_id"]) if first else None
+
+
+def odd_logs(log: DataFrame, told_twice: DataFrame | None) -> DataFrame:
+    """log_id: that are told in two ways, or of two owners."""
+    owners = log.groupBy("log_id").count().where("count > 1").select("log_id")
+    if told_twice is None:
+        return owners
+    told = [F.col(name) for name in DELIVERY_EVENT.names if name != "schema_version"]
+    twice = (
+        silver.good(told_twice)
+        .groupBy("log_id", "seq")
+        .agg(F.min(F.xxhash64(*told)).alias("one"), F.max(F.xxhash64(*told)).alias("other"))
+        .where("one <> other")
+        .select("log_id")
+    )
+    return owners.union(twice).distinct()
+
+
+def not_comparable(
+    part: DataFrame, odd_log: DataFrame, clashing: DataFrame, other_key: DataFrame
+) -> DataFrame:
+    """channel, participant, problem: who cannot be compared, and why; each once.
+
+    ``part``: under the key that counts; ``clashing``: whose snapshots have two messages at one
+    place; ``other_key``: channel and participant as logs under other keys name them.
+    """
+    found = [
+        part.join(F.broadcast(odd_log), "log_id", "left_semi").select(
+            *WHOSE, F.lit(CLASH).alias("problem")
+        ),
+        clashing.select(*WHOSE, F.lit(CLASH).alias("problem")),
+        _overlapping(part).select(*WHOSE, F.lit(OVERLAP).alias("problem")),
+        _two_beginnings(part).select(*WHOSE, F.lit(BEGINNINGS).alias("problem")),
+        other_key.join(part.select(*WHOSE), [*WHOSE], "left_anti").select(
+            *WHOSE, F.lit(OTHER_KEY).alias("problem")
+        ),
+    ]
+    return reduce(DataFrame.union, found).distinct()
+
+
+def _overlapping(part: DataFrame) -> DataFrame:
+    in_order = Window.partitionBy(*WHOSE).orderBy("from_ms", "log_id")
+    before = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    spans = part.where("from_ms IS NOT NULL").select(*WHOSE, "log_id", "from_ms", "until_ms")
+    return (
+        spans.distinct()
+        .withColumn("busy_until_ms", F.max("until_ms").over(before))
+        .where(F.col("from_ms") < F.col("busy_until_ms") - OVERLAP_MS)
+        .select(*WHOSE)
+        .distinct()
+    )
+
+
+def _two_beginnings(part: DataFrame) -> DataFrame:
+    begins = part.where(
+        (F.col("schema_version") >= KNOWS_BEFORE) & F.col("previous_log_id").isNull()
+    )
+    return (
+        begins.groupBy(*WHOSE)
+        .agg(F.countDistinct("log_id").alias("beginnings"))
+        .where("beginnings > 1")
+        .select(*WHOSE)
+    )

@@ -1,0 +1,292 @@
+"""What was observed of whom: looked at before any verdict, and said before it.
+
+A row for each channel and participant: whose log is there and may be compared, from when to when it
+tells, whether its final order is known as a whole, and what is wrong with it, as ``problems``.  The
+worst of these (``NOT_COMPARABLE``) mean that nobody can tell what the participant holds: such a log
+takes no part, neither as one that is judged nor as one that vouches.  The others leave a log in and
+only limit what its silence means: what it had no way of telling was not observed, and is not
+missing.  Pure functions of DataFrames, one row for each log or participant in most of them.
+"""
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from engine.delivery.contract import Kind
+
+WHOSE: Final = ("channel", "participant")
+
+OTHER_KEY: Final = "other key"
+"""Recorded under another key: its names mean something else."""
+CLASH: Final = "clash"
+"""It contradicts itself: two stories under one number or place, or two owners."""
+OVERLAP: Final = "overlap"
+"""Two logs of one participant at the same time; a recorder writes one."""
+BEGINNINGS: Final = "two beginnings"
+"""Two logs of one participant neither of which continues another."""
+REFUSED: Final = "refused"
+"""Rows of it break the contract, so its order has holes."""
+GAP: Final = "gap"
+"""The recorder dropped rows."""
+FIRST_FILE: Final = "first file"
+"""What came before is not there: it continues a file, or begins after its first row."""
+HOLE: Final = "hole"
+"""Numbers of events are left out."""
+NOTHING: Final = "nothing"
+"""There is a log, and it says nothing of this channel."""
+ENDS_EARLY: Final = "ends early"
+"""Messages were sent after its last row."""
+NOT_COMPARABLE: Final = (OTHER_KEY, CLASH, OVERLAP, BEGINNINGS)
+PROBLEMS: Final = (*NOT_COMPARABLE, REFUSED, GAP, FIRST_FILE, HOLE, NOTHING, ENDS_EARLY)
+MOST_SLACK_MS: Final = 86_400_000
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def logs(event: DataFrame) -> DataFrame:
+    """Of every event once: whose each log is, how far it goes, and what its recorder left out."""
+    whose = ("log_id", "participant", "key_id", "app_version", "network")
+    is_gap = F.col("kind") == Kind.GAP.value
+    return event.groupBy(*whose).agg(
+        F.max("schema_version").alias("schema_version"),
+        F.max("previous_log_id").alias("previous_log_id"),
+        F.min("seq").alias("first_seq"),
+        F.max("seq").alias("last_seq"),
+        F.count(F.lit(1)).alias("rows"),
+        F.min("at_ms").alias("from_ms"),
+        F.max("at_ms").alias("until_ms"),
+        F.count_if(is_gap).alias("gaps"),
+        F.coalesce(F.try_sum(F.when(is_gap, F.col("amount"))), F.lit(0)).alias("dropped"),
+        F.max(F.when(is_gap, F.col("seq"))).alias("last_gap_seq"),
+        F.max(F.when(is_gap, F.col("at_ms"))).alias("last_gap_ms"),
+        F.max("file").alias("file"),
+    )
+
+
+def parts(event: DataFrame, newest: DataFrame, log: DataFrame) -> DataFrame:
+    """channel, log_id and what the log tells of that channel; with the columns of ``log``.
+
+    ``event``: every event once; ``newest``: the snapshots that count.
+    """
+    told = event.where("channel IS NOT NULL")
+    is_delivered = F.col("kind") == Kind.DELIVERED.value
+    found = told.groupBy("channel", "log_id").agg(
+        F.count_if(is_delivered).alias("delivered"),
+        F.max(F.when(is_delivered, F.col("position"))).alias("highest"),
+        F.max(F.when(F.col("kind") == Kind.SNAPSHOT.value, F.col("seq"))).alias("snapshot_seq"),
+        F.min("at_ms").alias("part_from_ms"),
+        F.max("at_ms").alias("part_until_ms"),
+    )
+    shot = newest.select("channel", "log_id", F.col("snapshot_ms").alias("shot_ms")).distinct()
+    return found.join(shot, ["channel", "log_id"], "full").join(log, "log_id")
+
+
+# --- how much of a log is known -------------------------------------------------------------------
+
+
+def observed(part: DataFrame, newest: DataFrame, refused: DataFrame, clock: DataFrame) -> DataFrame:
+    """One row for each channel and participant with a log that may be compared.
+
+    ``refused``: channel, participant, log_id, seq (none: of a snapshot) of rows that break the
+    contract.  Times are by the corrected clock.
+    """
+    known = part.select(F.col("log_id").alias("previous_log_id")).distinct()
+    known = known.withColumn("has_previous", F.lit(True))
+    shot = newest.select(*WHOSE, "snapshot_ms", F.col("log_id").alias("shot_log"))
+    bad = refused.groupBy(*WHOSE).agg(
+        F.max("seq").alias("bad_seq"),
+        F.max(F.col("seq").isNull()).alias("is_bad_order"),
+    )
+    rows = (
+        part.join(F.broadcast(known), "previous_log_id", "left")
+        .join(shot, [*WHOSE], "left")
+        .join(bad, [*WHOSE], "left")
+    )
+    is_shot = F.col("log_id") == F.col("shot_log")
+    knows_seq = is_shot & F.col("snapshot_seq").isNotNull()
+    is_gap_later = F.coalesce(
+        F.when(F.col("shot_log").isNull(), F.col("gaps") > 0)
+        .when(knows_seq, F.col("last_gap_seq") > F.col("snapshot_seq"))
+        .otherwise(F.col("last_gap_ms") > F.col("snapshot_ms")),
+        F.lit(False),
+    )
+    is_bad_later = F.coalesce(
+        F.when(knows_seq, F.col("bad_seq") > F.col("snapshot_seq")).otherwise(
+            F.col("shot_log").isNull() & F.col("bad_seq").isNotNull()
+        ),
+        F.lit(False),
+    )
+    is_cut = (F.col("previous_log_id").isNotNull() & F.col("has_previous").isNull()) | (
+        F.col("first_seq") > 1
+    )
+    is_holed = F.col("rows") < F.col("last_seq") - F.col("first_seq") + 1
+    told = rows.groupBy(*WHOSE).agg(
+        F.countDistinct("log_id").cast("int").alias("logs"),
+        F.max("key_id").alias("key_id"),
+        F.min("from_ms").alias("from_ms"),
+        F.max(F.greatest("until_ms", "shot_ms")).alias("until_ms"),
+        F.max("snapshot_ms").alias("snapshot_ms"),
+        F.sum("gaps").alias("gaps"),
+        F.try_sum("dropped").alias("dropped"),
+        F.max(is_cut).alias("is_cut"),
+        F.max(is_holed).alias("is_holed"),
+        F.max(is_gap_later).alias("is_gap_later"),
+        F.max(is_bad_later | F.coalesce("is_bad_order", F.lit(False))).alias("is_bad"),
+        F.sum("delivered").alias("delivered"),
+        F.max("highest").alias("highest"),
+        F.max(F.col("shot_log").isNotNull()).alias("has_order"),
+    )
+    began_empty = ~F.col("is_cut") & (F.coalesce("highest", F.lit(0)) < F.col("delivered"))
+    is_whole = (F.col("has_order") | began_empty) & ~F.col("is_gap_later") & ~F.col("is_bad")
+    timed = told.withColumn("is_whole", F.coalesce(is_whole, F.lit(False))).join(
+        F.broadcast(clock.select("participant", "offset_ms")), "participant", "left"
+    )
+    offset_ms = F.coalesce("offset_ms", F.lit(0))
+    return timed.select(
+        *WHOSE,
+        "logs",
+        "key_id",
+        *(
+            F.try_subtract(F.col(name), offset_ms).alias(name)
+            for name in ("from_ms", "until_ms", "snapshot_ms")
+        ),
+        "gaps",
+        "dropped",
+        offset_ms.alias("offset_ms"),
+        "is_whole",
+        F.array_compact(
+            F.array(
+                F.when(F.col("is_bad"), REFUSED),
+                F.when(F.col("gaps") > 0, GAP),
+                F.when(F.col("is_cut"), FIRST_FILE),
+                F.when(F.col("is_holed"), HOLE),
+            )
+        ).alias("problems"),
+    )
+
+
+# --- who belongs, and when ------------------------------------------------------------------------
+
+
+def stays(membership: DataFrame, clock: DataFrame) -> DataFrame:
+    """channel, participant, joined_ms, left_ms: when each member surely belonged.
+
+    Every stay that the member's own log tells of, or two logs, or any if its own is not there.  A
+    stay without an end that another follows ended nobody knows when, and is left out.  By the
+    corrected clock, narrowed by how well that is known.
+    """
+    told = (
+        membership.where("problem IS NULL")
+        .groupBy("channel", F.col("member").alias("participant"), "joined_ms")
+        .agg(
+            F.max("left_ms").alias("left_ms"),
+            F.countDistinct("participant").alias("tellers"),
+            F.max(F.col("member") == F.col("participant")).alias("is_own"),
+        )
+    )
+    own = Window.partitionBy(*WHOSE)
+    following = own.orderBy("joined_ms")
+    trusted = (
+        told.withColumn("has_own", F.max("is_own").over(own))
+        .where("is_own OR tellers > 1 OR NOT has_own")
+        .withColumn("next_ms", F.lead("joined_ms").over(following))
+        .where("left_ms IS NOT NULL OR next_ms IS NULL")
+        .withColumn("left_ms", F.least("left_ms", "next_ms"))
+    )
+    sure = clock.select("participant", "offset_ms", "within_ms")
+    slack_ms = F.coalesce(F.max("within_ms").over(Window.partitionBy("channel")), F.lit(0))
+    offset_ms = F.coalesce("offset_ms", F.lit(0))
+    return (
+        trusted.join(F.broadcast(sure), "participant", "left")
+        .withColumn("slack_ms", F.least(slack_ms, F.lit(MOST_SLACK_MS)) * 2)
+        .select(
+            *WHOSE,
+            F.try_add(F.try_subtract("joined_ms", offset_ms), "slack_ms").alias("joined_ms"),
+            F.try_subtract(F.try_subtract("left_ms", offset_ms), "slack_ms").alias("left_ms"),
+        )
+    )
+
+
+def is_during(sent_ms: Column) -> Column:
+    """Whether that was during the stay of the same row."""
+    return (F.col("joined_ms") <= sent_ms) & (
+        F.col("left_ms").isNull() | (sent_ms < F.col("left_ms"))
+    )
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def coverage(
+    seen: DataFrame, stay: DataFrame, odd: DataFrame, log: DataFrame, unobserved: DataFrame
+) -> DataFrame:
+    """The silver table: of members and owners of logs, what was observed.
+
+    ``unobserved``: channel, participant and how many messages were sent after the log's end.
+    """
+    members = stay.groupBy(*WHOSE).agg(F.count("*").cast("int").alias("stays"))
+    bad = odd.groupBy(*WHOSE).agg(F.collect_set("problem").alias("worst"))
+    owners = log.select("participant").distinct().withColumn("owns", F.lit(True))
+    rows = (
+        members.join(seen, [*WHOSE], "full")
+        .join(bad, [*WHOSE], "full")
+        .join(unobserved, [*WHOSE], "left")
+        .join(F.broadcast(owners), "participant", "left")
+    )
+    has_log = F.col("is_whole").isNotNull() & F.col("worst").isNull()
+    is_silent = F.col("owns") & F.col("is_whole").isNull() & F.col("worst").isNull()
+    ends_early = has_log & (F.col("unobserved") > 0)
+    nothing = F.array().cast("array<string>")
+    return rows.select(
+        *WHOSE,
+        has_log.alias("has_log"),
+        F.coalesce("is_whole", F.lit(False)).alias("is_whole"),
+        F.coalesce("stays", F.lit(0)).alias("stays"),
+        F.coalesce("logs", F.lit(0)).alias("logs"),
+        "key_id",
+        "from_ms",
+        "until_ms",
+        "snapshot_ms",
+        F.coalesce("gaps", F.lit(0)).alias("gaps"),
+        F.coalesce("dropped", F.lit(0)).alias("dropped"),
+        F.coalesce("offset_ms", F.lit(0)).alias("offset_ms"),
+        F.coalesce("unobserved", F.lit(0)).alias("unobserved"),
+        F.array_sort(
+            F.concat(
+                F.coalesce("worst", nothing),
+                F.coalesce("problems", nothing),
+                F.array_compact(
+                    F.array(F.when(is_silent, NOTHING), F.when(ends_early, ENDS_EARLY))
+                ),
+            )
+        ).alias("problems"),
+    )
+
+
+def sent_after_the_end(
+    message: DataFrame, entry: DataFrame, seen: DataFrame, stay: DataFrame
+) -> DataFrame:
+    """channel, participant, unobserved: what was sent in its stays after the log's end.
+
+    What the log holds all the same was observed, whatever the clocks say.
+    """
+    earliest = seen.groupBy("channel").agg(F.min("until_ms").alias("first_end_ms"))
+    late = (
+        message.where("position IS NOT NULL AND sent_ms IS NOT NULL")
+        .join(F.broadcast(earliest), "channel")
+        .where("sent_ms > first_end_ms")
+        .select("channel", "mid", "sent_ms")
+    )
+    ends = seen.select(*WHOSE, "until_ms").join(stay, [*WHOSE])
+    held = entry.join(F.broadcast(late.select("channel", "mid")), ["channel", "mid"], "left_semi")
+    return (
+        late.join(F.broadcast(ends), "channel")
+        .where((F.col("sent_ms") > F.col("until_ms")) & is_during(F.col("sent_ms")))
+        .select(*WHOSE, "mid")
+        .distinct()
+        .join(held.select(*WHOSE, "mid"), [*WHOSE, "mid"], "left_anti")
+        .groupBy(*WHOSE)
+        .agg(F.count("*").alias("unobserved"))
+    )

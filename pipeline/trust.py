@@ -1,0 +1,175 @@
+"""The trust gate: which of the audit's findings hold, given what was observed.
+
+The audit compares logs as they are.  What a log had no way of telling is not an anomaly: it becomes
+``not observed``.  A log that cannot be compared gets no other verdict than that.  An entry that few
+hold, of a sender whose log is not there, is ``unconfirmed``: the logs differ, and nobody can say
+which of them is right.  A log that tells of a message otherwise than the others has a ``conflict``.
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pipeline.coverage import NOT_COMPARABLE, NOTHING, WHOSE, is_during
+from pipeline.silver import MINORITY
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.lake import Lake
+
+CONFLICT: Final = "conflict"
+UNCONFIRMED: Final = "unconfirmed"
+NOT_OBSERVED: Final = "not observed"
+NOT_COMPARED: Final = "not comparable"
+_MISSING: Final = "missing"
+_EXTRA: Final = "extra"
+_PREFIX: Final = "prefix"
+_UNKNOWN: Final = "unknown"
+_IDENTICAL: Final = "identical"
+_WORSE: Final = ((("causal", "early"), "causal violation"), (("reordered",), "reordered"))
+_OWN: Final = (_EXTRA, _MISSING, UNCONFIRMED, CONFLICT)
+_MESSAGE: Final = ("channel", "mid", "lamport")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """The silver tables that the gate goes by."""
+
+    coverage: DataFrame
+    conflict: DataFrame
+    message: DataFrame
+    stay: DataFrame
+
+    @classmethod
+    def of(cls, spark: "SparkSession", lake: "Lake") -> "Observed":
+        """Raises LakeError if nothing was ingested yet."""
+        names = ("coverage", "conflict", "message", "stay")
+        return cls(**{name: lake.silver(spark, name) for name in names})
+
+
+def observed_stays(stay: DataFrame, coverage: DataFrame) -> DataFrame:
+    """Stays as far as the member's log goes: nothing that was sent later has to be in it."""
+    ends = coverage.where("has_log").select(*WHOSE, "until_ms")
+    return stay.join(F.broadcast(ends), [*WHOSE], "left").select(
+        *WHOSE, "joined_ms", F.least("left_ms", F.try_add("until_ms", F.lit(1))).alias("left_ms")
+    )
+
+
+def gated(
+    verdicts: DataFrame, witnesses: DataFrame, observed: Observed
+) -> tuple[DataFrame, DataFrame]:
+    """The audit's verdicts and witnesses as far as they hold, and the gate's own."""
+    columns = witnesses.columns
+    few = observed.message.where(F.col("vouched_by") == MINORITY).select(*_MESSAGE)
+    is_few = F.col("is_few") & (F.col("kind") == _EXTRA)
+    others = (
+        witnesses.where(F.col("kind") != _MISSING)
+        .join(F.broadcast(few.withColumn("is_few", F.lit(True))), [*_MESSAGE], "left")
+        .withColumn("kind", F.when(is_few, UNCONFIRMED).otherwise(F.col("kind")))
+        .select(*columns)
+    )
+    lacking = _lacking(witnesses.where(F.col("kind") == _MISSING), observed)
+    missing = lacking.where("is_whole").select(*columns)
+    found = (
+        others.unionByName(missing)
+        .unionByName(_conflicting(observed), allowMissingColumns=True)
+        .select(*columns)
+    )
+    hidden = lacking.where("NOT is_whole").select(*WHOSE).distinct()
+    return _verdicts(verdicts, found, hidden, observed.coverage), found
+
+
+def _lacking(missing: DataFrame, observed: Observed) -> DataFrame:
+    """Of what is missing that which had to be there, with whether the log could tell."""
+    sent = observed.message.select(*_MESSAGE, "sent_ms")
+    due = observed_stays(observed.stay, observed.coverage)
+    whole = observed.coverage.select(*WHOSE, "is_whole")
+    is_due = F.col("sent_ms").isNull() | is_during(F.col("sent_ms"))
+    there = (
+        missing.join(sent, [*_MESSAGE])
+        .join(F.broadcast(due), [*WHOSE])
+        .where(is_due)
+        .select(*WHOSE, "mid", "lamport")
+        .distinct()
+    )
+    return missing.join(there, [*WHOSE, "mid", "lamport"], "left_semi").join(
+        F.broadcast(whole), [*WHOSE]
+    )
+
+
+def _conflicting(observed: Observed) -> DataFrame:
+    """A witness for each log and message of which it tells otherwise."""
+    places = observed.message.groupBy("channel", "message_id").agg(
+        F.min("place").alias("place"), F.min("lamport").alias("lamport")
+    )
+    whose = observed.conflict.select(*WHOSE, "mid", "message_id").distinct()
+    return whose.join(places, ["channel", "message_id"], "left").withColumn("kind", F.lit(CONFLICT))
+
+
+def _verdicts(
+    verdicts: DataFrame, witnesses: DataFrame, hidden: DataFrame, coverage: DataFrame
+) -> DataFrame:
+    """``hidden``: whose log lacks what it had no way of telling of."""
+    kinds = [name for names, _ in _WORSE for name in names if name in verdicts.columns]
+    counted = [*kinds, *_OWN]
+    first = F.when(F.col("place").isNotNull(), F.struct("place", "kind", "message_id"))
+    counts = witnesses.groupBy(*WHOSE).agg(
+        *(F.count_if(F.col("kind") == kind).alias(f"n_{kind}") for kind in counted),
+        F.min(first).alias("first"),
+    )
+    judged = verdicts.join(
+        F.broadcast(coverage.where("has_log").select(*WHOSE, "unobserved")), [*WHOSE]
+    )
+    rows = judged.join(counts, [*WHOSE], "left").join(
+        F.broadcast(hidden.withColumn("is_hidden", F.lit(True))), [*WHOSE], "left"
+    )
+    own = rows.fillna(0, [f"n_{kind}" for kind in counted]).select(
+        *WHOSE,
+        _worst(kinds).alias("verdict"),
+        "expected",
+        "held",
+        *(F.col(f"n_{kind}").alias(kind) for kind in counted),
+        F.col("first.place").alias("first_place"),
+        F.col("first.kind").alias("first_kind"),
+        F.col("first.message_id").alias("first_message_id"),
+    )
+    unjudged = _unjudged(coverage)
+    return own.unionByName(unjudged, allowMissingColumns=True).fillna(
+        0, [*counted, "expected", "held"]
+    )
+
+
+def _worst(kinds: list[str]) -> Column:
+    """Of a row with the audit's verdict, what is left of its counts, and its coverage."""
+    is_unseen = F.coalesce("is_hidden", F.lit(False)) | (F.col("unobserved") > 0)
+    found = F.when(F.col(f"n_{CONFLICT}") > 0, CONFLICT)
+    for names, verdict in _WORSE:
+        numbers = [F.col(f"n_{name}") for name in names if name in kinds]
+        if numbers:
+            found = found.when(reduce(Column.__add__, numbers) > 0, verdict)
+    is_missing = F.col(f"n_{_MISSING}") > 0
+    return (
+        found.when(F.col(f"n_{_EXTRA}") > 0, _EXTRA)
+        .when(is_missing & (F.col("verdict") == _PREFIX), _PREFIX)
+        .when(is_missing, _MISSING)
+        .when(F.col(f"n_{UNCONFIRMED}") > 0, UNCONFIRMED)
+        .when(is_unseen, NOT_OBSERVED)
+        .when(F.col("verdict") == _UNKNOWN, _UNKNOWN)
+        .otherwise(_IDENTICAL)
+    )
+
+
+def _unjudged(coverage: DataFrame) -> DataFrame:
+    """Logs of which nothing can be told."""
+    is_odd = F.arrays_overlap("problems", F.array(*map(F.lit, NOT_COMPARABLE)))
+    is_silent = F.array_contains("problems", NOTHING)
+    return (
+        coverage.where("NOT has_log")
+        .withColumn("verdict", F.when(is_odd, NOT_COMPARED).when(is_silent, NOT_OBSERVED))
+        .where("verdict IS NOT NULL")
+        .select(*WHOSE, "verdict")
+    )

@@ -1,0 +1,118 @@
+"""A verdict that one can trust: every case of ``trust_cases``, through the real stages.
+
+All conversations that can be in one input are written down as files and judged in one run; each
+case is then looked at by itself.  What is right stands in the cases, written from the contract.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.audit import audit
+from pipeline.lake import Lake
+from pipeline.prepare import prepare
+from pipeline.trust import Observed, gated
+from tests.pipeline.told_groups import DELAY_MS, write_jsonl, write_parquet, write_sqlite
+from tests.pipeline.trust_cases import ALONE, TOGETHER, Case
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The tables of one run, as rows."""
+
+    verdicts: Rows
+    witnesses: Rows
+    coverage: Rows
+    clock: Rows
+    conflict: Rows
+
+
+def write(case: Case, place: Path) -> None:
+    for number, log in enumerate(case.logs(case.story)):
+        form = case.forms[number % len(case.forms)]
+        name = f"{case.name} {number:02}"
+        if form == "sqlite":
+            write_sqlite(log, place / f"{name}.delivery.db")
+        elif form == "jsonl":
+            write_jsonl([log], place / name)
+        else:
+            write_parquet([log], place / name)
+
+
+def found_in(spark: SparkSession, logs: Path, out: Path) -> Found:
+    lake = Lake(out)
+    prepare(spark, [logs], lake)
+    judged = audit(spark, lake.audited(), key=1)
+    verdicts, witnesses = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+    tables = [verdicts, witnesses]
+    tables += [lake.silver(spark, name) for name in ("coverage", "clock", "conflict")]
+    return Found(*([row.asDict() for row in table.collect()] for table in tables))
+
+
+@pytest.fixture(scope="module")
+def together(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Found:
+    place = tmp_path_factory.mktemp("together")
+    for case in TOGETHER:
+        write(case, place / "logs")
+    return found_in(spark, place / "logs", place / "out")
+
+
+def assert_right(case: Case, found: Found) -> None:
+    story = case.story
+    names = {story.pseudonym(person): person for person in (*story.people, "gus")}
+    numbers = {story.id_of(number): number for number in (*range(story.count), 90)}
+
+    def of_case(rows: Rows) -> Rows:
+        return [row for row in rows if row["channel"] == story.channel]
+
+    absent = {name for name in case.absent if name in names.values()}
+    judged_people = {person for person in names.values() if person not in absent} - {"gus"}
+    wanted = {person: case.verdicts.get(person, "identical") for person in judged_people}
+    got = {names[row["participant"]]: row["verdict"] for row in of_case(found.verdicts)}
+    told = {
+        (names[row["participant"]], row["kind"], numbers[row["message_id"]])
+        for row in of_case(found.witnesses)
+    }
+    cover = {names[row["participant"]]: row for row in of_case(found.coverage)}
+    problems = {who: frozenset(row["problems"]) for who, row in cover.items() if row["problems"]}
+    assert {"verdicts": got, "witnesses": told, "problems": problems} == {
+        "verdicts": wanted,
+        "witnesses": case.witnesses,
+        "problems": case.problems,
+    }
+    without = {who for who, row in cover.items() if not row["has_log"] and not row["problems"]}
+    assert without == absent
+    clocks = {
+        names[row["participant"]]: row["offset_ms"]
+        for row in found.clock
+        if row["participant"] in names
+    }
+    assert clocks.keys() == case.clocks.keys()
+    for person, offset_ms in clocks.items():
+        assert abs(offset_ms - case.clocks[person]) <= DELAY_MS
+    conflicts = {(numbers[row["message_id"]], row["reason"]) for row in of_case(found.conflict)}
+    assert conflicts == case.conflicts
+
+
+@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.name)
+def test_a_case_in_one_input_with_others(case: Case, together: Found) -> None:
+    assert_right(case, together)
+
+
+@pytest.mark.parametrize("case", ALONE, ids=lambda case: case.name)
+def test_logs_under_another_key_take_no_part(
+    case: Case, spark: SparkSession, tmp_path: Path
+) -> None:
+    write(case, tmp_path / "logs")
+    found = found_in(spark, tmp_path / "logs", tmp_path / "out")
+    odd = [row for row in found.verdicts if row["verdict"] == "not comparable"]
+    assert len(odd) == 1
+    rest = [row for row in found.verdicts if row not in odd]
+    assert {row["verdict"] for row in rest} == {"identical"}
+    assert len(rest) == len(case.story.people) - 1
+    assert {tuple(row["problems"]) for row in found.coverage if row["problems"]} == {("other key",)}
