@@ -35,7 +35,7 @@ class DeliveryMark(StrEnum):
     HERE = "here"
 
 
-class HolderMark(Struct, frozen=True, kw_only=True):
+class HolderMark(Struct, frozen=True, kw_only=True, gc=False):
     """Somebody else who holds a message, or perhaps does; its author is not named."""
 
     participant_id: ParticipantId
@@ -44,7 +44,9 @@ class HolderMark(Struct, frozen=True, kw_only=True):
     """Since when this device knows it; None: not recorded, as of others' messages."""
 
 
-class DeliveryMessage(Struct, frozen=True, kw_only=True):
+class DeliveryMessage(Struct, frozen=True, kw_only=True, gc=False):
+    """Values only, so no cycle is possible, and the collector need not look through thousands."""
+
     message_id: MessageId
     mark: DeliveryMark
     sender_id: ParticipantId | None

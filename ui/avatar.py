@@ -5,19 +5,20 @@ A person's picture takes the initials' place once it has been decoded, which is 
 
 from typing import Literal
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from ui.mirrored import draw_text, upright
 from ui.pictures import FACES, round_face
-from ui.theme import current_theme, initials, theme_changed
+from ui.theme import Theme, current_theme, initials, theme_changed
 from ui.theme.colours import AVATAR_INITIAL
 from ui.theme.metrics import GROUP_AVATAR_RADIUS
 
 _LETTER = 0.40
 _GROUP_LETTER = 0.36
 _PRESENCE = 12
+_MOST_IMAGES = 256
 ColourName = Literal["panel", "header"]
 """What an avatar stands on, for the rim of its dot."""
 
@@ -55,6 +56,34 @@ def draw_avatar(  # noqa: PLR0913 - what it is, and where
     painter.setPen(AVATAR_INITIAL)
     draw_text(painter, rect, Qt.AlignmentFlag.AlignCenter, initials(name, is_group=is_group))
     painter.restore()
+
+
+class AvatarImages:
+    """Initials that are painted many times a second: each drawn once, while the theme stays."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, bool], QPixmap] = {}
+        self._kind: tuple[Theme, QSizeF, float] | None = None
+
+    def paint(
+        self, painter: QPainter, rect: QRectF, *, stable_id: str, name: str, is_group: bool
+    ) -> None:
+        kind = (current_theme(), rect.size(), painter.device().devicePixelRatioF())
+        if kind != self._kind or len(self._known) >= _MOST_IMAGES:
+            self._known.clear()
+            self._kind = kind
+        key = stable_id, name, is_group
+        image = self._known.get(key)
+        if image is None:
+            image = self._known[key] = QPixmap((rect.size() * kind[2]).toSize())
+            image.setDevicePixelRatio(kind[2])
+            image.fill(Qt.GlobalColor.transparent)
+            on_image = QPainter(image)
+            place = QRectF(QPointF(), rect.size())
+            draw_avatar(on_image, place, stable_id=stable_id, name=name, is_group=is_group)
+            on_image.end()
+        with upright(painter, rect):
+            painter.drawPixmap(rect.topLeft(), image)
 
 
 def _draw_face(painter: QPainter, rect: QRectF, face: QPixmap) -> None:

@@ -11,7 +11,7 @@ from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.inspection import PlacedMessage
 from engine.core.sds.vocabulary import HolderEntry, MissingEntry
 from engine.persistence.channel_reads import MISSING_COLUMNS, missing_of_rows, read_holders
-from engine.persistence.many_rows import by_the_dozen, with_ids
+from engine.persistence.many_rows import MANY, by_the_dozen
 from engine.persistence.raw_blocks import read_raws
 from engine.persistence.stored_ids import (
     StoredId,
@@ -41,9 +41,13 @@ LEFT JOIN delivery AS d
 WHERE l.conversation_key = ? AND (l.lamport_timestamp, l.message_id) < (?, ?)
 ORDER BY l.lamport_timestamp DESC, l.message_id DESC LIMIT ?
 """
-_KEYS: Final = with_ids(
-    "SELECT message_id, raw_key FROM log_entry WHERE conversation_key = ? AND message_id IN"
-)
+_KEYS: Final = {
+    count: f"WITH asked (message_id) AS (VALUES {', '.join(['(?)'] * count)})"  # noqa: S608 - marks only
+    " SELECT l.message_id, l.raw_key FROM asked CROSS JOIN log_entry AS l"
+    " ON l.conversation_key = ? AND l.message_id = asked.message_id"
+    for count in (1, MANY)
+}
+"""By the number of ids.  Each is looked up: asked for many with IN, SQLite reads the whole log."""
 _BETWEEN: Final = f"""
 {MISSING_COLUMNS} AND (before_lamport IS NULL OR (before_lamport, before_message_id) >= (?, ?))
 ORDER BY missing_key LIMIT ?
@@ -82,7 +86,7 @@ def read_raws_of(
 ) -> dict[MessageId, bytes]:
     keys: dict[StoredId, int] = {}
     for asked in by_the_dozen(stored_ids(message_ids)):
-        keys |= connection.execute(_KEYS[len(asked)], (conversation, *asked)).fetchall()
+        keys |= connection.execute(_KEYS[len(asked)], (*asked, conversation)).fetchall()
     raws = read_raws(connection, conversation, [*keys.values()])
     return {message_id_of(stored): raws[key] for stored, key in keys.items()}
 

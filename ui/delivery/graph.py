@@ -29,7 +29,7 @@ from engine.delivery_views import DeliveryMessage
 from engine.events import ConversationView
 from ui.delivery.layout import GraphLayout
 from ui.delivery.loaded import LoadedMessages
-from ui.delivery.painting import NAMES, Sight, draw_graph, height_of, lane_y
+from ui.delivery.painting import NAMES, GraphImages, Sight, draw_graph, height_of, lane_y
 from ui.delivery.words import lines_about, said
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -54,6 +54,7 @@ class CausalGraphView(QWidget):
         super().__init__()
         self._now = now
         self._layout = GraphLayout()
+        self._images = GraphImages()
         self._step = STEP
         self._left = 0.0
         self._begin = 0
@@ -84,6 +85,7 @@ class CausalGraphView(QWidget):
     ) -> None:
         """``begin``: the index of the first message of the chosen time."""
         before = self._layout.column_count
+        self._images.points.forget(self._first_new_pixel(changed))
         self._layout.lay_out(loaded.messages, changed, conversation)
         columns = self._layout.columns
         self._begin = columns[begin] if begin < len(columns) else self._layout.column_count
@@ -96,6 +98,11 @@ class CausalGraphView(QWidget):
         self._keep_in()
         self._say()
         self.update()
+
+    def _first_new_pixel(self, changed: int) -> float:
+        """Where what changes begins, before it is laid out anew; beads share a column."""
+        columns = self._layout.columns
+        return (columns[changed - 1] - 1) * self._step if 0 < changed <= len(columns) else 0.0
 
     def fit(self) -> None:
         """All of the chosen time at once, if the beads have room; else its newest part."""
@@ -337,7 +344,7 @@ class CausalGraphView(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
         shown = self._hovered or self.current
-        draw_graph(painter, self._layout, self.sight(), theme, chosen=shown)
+        draw_graph(painter, self._layout, self.sight(), theme, chosen=shown, images=self._images)
         if self.hasFocus() and self._has_ring:
             painter.setPen(QPen(theme.focus, theme.focus_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)

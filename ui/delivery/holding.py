@@ -6,6 +6,7 @@ that there was no sign yet.  Nothing here says that somebody lacks a message: no
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+from functools import cached_property, lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -43,9 +44,14 @@ class Holder(Struct, frozen=True, kw_only=True):
     is_self: bool
 
 
-class Column(Struct, frozen=True, kw_only=True):
+class Column(Struct, frozen=True, kw_only=True, dict=True):
     message: DeliveryMessage
-    cells: tuple[Cell, ...]
+    holders: tuple[Holder, ...]
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Of each holder; made when it is looked at, since few columns are in view."""
+        return _cells(self.message, self.holders, _rows_of(self.holders))
 
     @property
     def message_id(self) -> MessageId:
@@ -84,11 +90,10 @@ def matrix_of(
     known_columns = (
         {each.message_id: each for each in before.columns} if kept == before.holders else {}
     )
-    rows = {holder.participant_id: row for row, holder in enumerate(kept)}
     columns = tuple(
         column
         if (column := known_columns.get(message.message_id)) and column.message == message
-        else Column(message=message, cells=_cells(message, kept, rows))
+        else Column(message=message, holders=kept)
         for message in shown
     )
     known = [message.of for message in shown if message.of]
@@ -125,6 +130,11 @@ def _heard_of(messages: Sequence[DeliveryMessage]) -> list[Holder]:
                 participant_id=who, name=name, known_as=known_as, is_self=message.is_own
             )
     return sorted(found.values(), key=lambda holder: holder.is_self)
+
+
+@lru_cache(maxsize=2)
+def _rows_of(holders: tuple[Holder, ...]) -> Mapping[ParticipantId, int]:
+    return {holder.participant_id: row for row, holder in enumerate(holders)}
 
 
 def _cells(

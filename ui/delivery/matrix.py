@@ -18,17 +18,18 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QPen,
+    QPixmap,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy
 
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, ParticipantId
 from engine.delivery_views import DeliveryMark
-from ui.avatar import draw_avatar
+from ui.avatar import AvatarImages, draw_avatar
 from ui.delivery.holding import EMPTY, Cell, Column, Holder, Matrix, message_words, spoken_cell
 from ui.mirrored import draw_text, mirror_widget, mirrored_point
 from ui.regional import clock
-from ui.theme import current_theme, theme_changed
+from ui.theme import Theme, current_theme, theme_changed
 from ui.times import moment
 from ui.tips import set_tip
 from ui.translate import tr
@@ -42,12 +43,49 @@ _MOST_ROWS: Final = 12
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
+class CellImages:
+    """Each kind of cell is drawn once, as long as the theme is the same; an image is far quicker.
+
+    There are few kinds: one for each state, and one for each member who wrote something.
+    """
+
+    def __init__(self) -> None:
+        self.avatars = AvatarImages()
+        self._known: dict[tuple[Cell, ParticipantId | None], QPixmap] = {}
+        self._kind: tuple[Theme, float, float] | None = None
+
+    def paint(self, painter: QPainter, box: QRectF, cell: Cell, holder: Holder) -> None:
+        kind = (current_theme(), box.width(), painter.device().devicePixelRatio())
+        if kind != self._kind:
+            self._known.clear()
+            self._kind = kind
+        key = cell, holder.participant_id if cell is Cell.WROTE else None
+        image = self._known.get(key)
+        if image is None:
+            image = self._known[key] = _cell_image(box.width(), kind[2], cell, holder)
+        painter.drawPixmap(box.topLeft(), image)
+
+
+def _cell_image(side: float, ratio: float, cell: Cell, holder: Holder) -> QPixmap:
+    image = QPixmap(round(side * ratio), round(side * ratio))
+    image.setDevicePixelRatio(ratio)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    paint_cell(painter, QRectF(0, 0, side, side), cell, holder)
+    painter.end()
+    return image
+
+
 class MatrixPainter:
     """Draws a matrix, from a column and a row on; the same on the screen and in pictures."""
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: Matrix, images: CellImages | None = None) -> None:
+        """``images``: of cells, on the screen; None: they are drawn, as for a file."""
         theme = current_theme()
         self.matrix = matrix
+        self._paint_one = paint_cell if images is None else images.paint
+        self._paint_avatar = draw_avatar if images is None else images.avatars.paint
         self.step = theme.metrics.scaled(_STEP)
         self.head = theme.type.micro.line_height + theme.metrics.scaled(12)
         self.foot = float(self.step)
@@ -95,7 +133,7 @@ class MatrixPainter:
             for row, holder in enumerate(holders):
                 y = box.top() + self.head + row * self.step
                 cell = QRectF(x, y, self.step, self.step)
-                paint_cell(painter, cell, column.cells[top + row], holder)
+                self._paint_one(painter, cell, column.cells[top + row], holder)
                 if focused and chosen == (first + place, top + row):
                     _paint_focus(painter, cell)
             y = box.top() + self.head + len(holders) * self.step
@@ -115,7 +153,7 @@ class MatrixPainter:
         for row, holder in enumerate(holders):
             y = box.top() + self.head + row * self.step
             face = QRectF(box.left(), y + (self.step - side) / 2, side, side)
-            draw_avatar(
+            self._paint_avatar(
                 painter, face, stable_id=holder.participant_id, name=holder.known_as, is_group=False
             )
             painter.setFont(theme.type.caption.font)
@@ -201,7 +239,8 @@ class HoldersMatrix(QAbstractScrollArea):
     def __init__(self) -> None:
         super().__init__()
         self._matrix = EMPTY
-        self._painter = MatrixPainter(EMPTY)
+        self._images = CellImages()
+        self._painter = MatrixPainter(EMPTY, self._images)
         self._chosen: tuple[int, int] | None = None
         """Column and row."""
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -236,9 +275,11 @@ class HoldersMatrix(QAbstractScrollArea):
         bar.setValue(bar.maximum() if place is None else place)
 
     def _dress(self) -> None:
-        self._painter = MatrixPainter(self._matrix)
+        before = self.sizeHint()
+        self._painter = MatrixPainter(self._matrix, self._images)
         self._set_bars()
-        self.updateGeometry()
+        if self.sizeHint() != before:  # Else the whole page would be laid out for nothing.
+            self.updateGeometry()
         self.viewport().update()
 
     def _left_id(self) -> MessageId:

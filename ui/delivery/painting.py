@@ -5,7 +5,7 @@ they stand close, a bead becomes a point, and edges are left out.  Colours are n
 mark has a shape of its own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -14,11 +14,13 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPainterPath, QPen
 
 from engine.core.ids import MessageId
 from engine.delivery_views import DeliveryMark, DeliveryMessage
-from ui.avatar import draw_avatar
+from ui.avatar import AvatarImages, draw_avatar
 from ui.delivery.layout import GraphLayout
+from ui.delivery.tiles_of_points import PointTiles
 from ui.delivery.words import mark_words
-from ui.regional import grouped
+from ui.regional import clock_with_seconds, grouped
 from ui.theme import Theme
+from ui.times import moment
 from ui.translate import tr
 
 LANE: Final = 43
@@ -30,6 +32,10 @@ _SMALL_BELOW: Final = 18
 """Columns narrower than this have small beads, no words and no numbers of their own."""
 _POINTS_BELOW: Final = 12
 """And narrower than this only points, without edges."""
+_EARLIEST_MS, _LATEST_MS = 1_000_000_000_000, 10_000_000_000_000
+"""A Lamport timestamp between these is a time: of 2001 to 2286."""
+_POINT: Final = 9
+"""Pixels of the largest one."""
 _REACH: Final = 40
 """Columns beside the visible ones whose edges are drawn, too."""
 
@@ -58,6 +64,14 @@ class Sight(Struct, frozen=True, kw_only=True):
         return max(1.0, (self.width - self.names) / self.step)
 
 
+class GraphImages:
+    """What is drawn once and shown in many frames."""
+
+    def __init__(self) -> None:
+        self.points = PointTiles()
+        self.avatars = AvatarImages()
+
+
 def lane_height(theme: Theme) -> float:
     return theme.metrics.scaled(LANE)
 
@@ -71,21 +85,24 @@ def height_of(layout: GraphLayout, theme: Theme) -> float:
     return lane_y(lanes - 1, theme) + lane_height(theme) / 2 + theme.metrics.scaled(AXIS)
 
 
-def draw_graph(
+def draw_graph(  # noqa: PLR0913 - keyword-only: what is drawn, and how
     painter: QPainter,
     layout: GraphLayout,
     sight: Sight,
     theme: Theme,
     *,
     chosen: MessageId | None = None,
+    images: GraphImages | None = None,
 ) -> None:
+    """``images``: what was drawn before, on the screen; None: all is drawn, as for a file."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     seen = layout.between(sight.left - 1, sight.left + sight.shown + 1)
-    _draw_lanes(painter, layout, sight, theme)
+    paint_avatar = images.avatars.paint if images else draw_avatar
+    _draw_lanes(painter, layout, sight, theme, paint_avatar)
     painter.save()
     painter.setClipRect(QRectF(sight.names, 0, sight.width - sight.names, height_of(layout, theme)))
     if sight.step < _POINTS_BELOW:
-        _draw_points(painter, layout, sight, theme, seen)
+        _paint_points(painter, layout, sight, theme, images.points if images else PointTiles())
         if chosen is not None and chosen in layout.index:
             _draw_bead(painter, layout, sight, theme, layout.index[chosen], is_chosen=True)
     else:
@@ -100,7 +117,13 @@ def draw_graph(
     painter.restore()
 
 
-def _draw_lanes(painter: QPainter, layout: GraphLayout, sight: Sight, theme: Theme) -> None:
+def _draw_lanes(
+    painter: QPainter,
+    layout: GraphLayout,
+    sight: Sight,
+    theme: Theme,
+    paint_avatar: Callable[..., None],
+) -> None:
     inset = theme.metrics.scaled(22)
     words_left = theme.metrics.scaled(32)
     metrics = QFontMetricsF(theme.type.label.font)
@@ -110,7 +133,7 @@ def _draw_lanes(painter: QPainter, layout: GraphLayout, sight: Sight, theme: The
         painter.drawLine(QLineF(sight.names, y, sight.width, y))
         side = inset
         box = QRectF(4, y - side / 2, side, side)
-        draw_avatar(painter, box, stable_id=lane.sender_id, name=lane.name, is_group=False)
+        paint_avatar(painter, box, stable_id=lane.sender_id, name=lane.name, is_group=False)
         painter.setFont(theme.type.label.font)
         painter.setPen(theme.ink)
         room = sight.names - words_left - 8
@@ -182,17 +205,38 @@ def _draw_edges(  # noqa: PLR0913 - what is drawn, where, and how
         painter.drawPath(path)
 
 
-def _draw_points(
-    painter: QPainter, layout: GraphLayout, sight: Sight, theme: Theme, seen: Iterable[int]
+def _paint_points(
+    painter: QPainter, layout: GraphLayout, sight: Sight, theme: Theme, tiles: PointTiles
+) -> None:
+    """At whole pixels of the graph, so that panning changes none of them."""
+    left = round(sight.left * sight.step)
+
+    def draw(on_tile: QPainter, begin: int, end: int) -> None:
+        _draw_points(on_tile, layout, theme, begin, end, step=sight.step)
+
+    painter.save()
+    painter.translate(sight.names, 0)
+    tiles.paint(
+        painter,
+        left=left,
+        width=int(sight.width - sight.names),
+        height=int(height_of(layout, theme)),
+        kind=(sight.step, tuple(layout.lanes), layout.has_absent, theme),
+        draw=draw,
+    )
+    painter.restore()
+
+
+def _draw_points(  # noqa: PLR0913 - what is drawn, where, and how
+    painter: QPainter, layout: GraphLayout, theme: Theme, begin: int, end: int, *, step: float
 ) -> None:
     """One for each pixel and lane, in the colour of the mark that needs care most."""
     found: dict[tuple[int, int], DeliveryMark] = {}
     urgent = {mark: place for place, mark in enumerate(DeliveryMark)}
-    names, left, step = sight.names, sight.left, sight.step
     columns, messages, lane = layout.columns, layout.messages, layout.lane
-    for at in seen:
+    for at in layout.between((begin - _POINT) / step - 1, (end + _POINT) / step):
         mark = messages[at].mark
-        key = int(names + (columns[at] - left + 0.5) * step), lane(at)
+        key = int((columns[at] + 0.5) * step) - begin, lane(at)
         before = found.get(key)
         if before is None or urgent[mark] < urgent[before]:
             found[key] = mark
@@ -205,7 +249,7 @@ def _draw_points(
         if mark is DeliveryMark.HERE and number < len(layout.lanes):
             colour = theme.sender_colour(layout.lanes[number].sender_id)
         # What needs care stands out by its height, too.
-        size = 5 if mark is DeliveryMark.HERE else 9
+        size = 5 if mark is DeliveryMark.HERE else _POINT
         painter.setPen(QPen(colour, size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         painter.drawPoints(points)
 
@@ -316,21 +360,32 @@ def _draw_late(
 def _draw_axis(
     painter: QPainter, layout: GraphLayout, sight: Sight, theme: Theme, seen: range
 ) -> None:
-    """Lamport timestamps, as many as have room."""
+    """When messages were written, as many times as have room; without one, their Lamport timestamp.
+
+    A Lamport timestamp of ours is a time; one that cannot be a time is a number.
+    """
     font = theme.type.caption.font
     metrics = QFontMetricsF(font)
     painter.setFont(font)
     painter.setPen(theme.ink3)
     top = height_of(layout, theme) - theme.metrics.scaled(AXIS) + 4
-    free_from = sight.names
-    for at in seen:
+    free_from, at = sight.names, seen.start
+    while at < seen.stop:
         lamport = layout.messages[at].lamport_timestamp
         x = sight.x(layout.columns[at])
-        if lamport is None or x < free_from:
-            continue
-        words = grouped(lamport) if lamport < 10**9 else str(lamport)
+        words = "" if lamport is None else axis_words(lamport)
         half = metrics.horizontalAdvance(words) / 2
-        if x - half < free_from or x + half > sight.width:
+        if not words or x - half < free_from or x + half > sight.width:
+            at += 1
             continue
         painter.drawText(QPointF(x - half, top + metrics.ascent()), words)
         free_from = x + half + 18
+        # Nothing nearer has room, and to look at each of ten thousand takes too long.
+        at = max(at + 1, layout.between(sight.column(free_from), layout.column_count).start)
+
+
+def axis_words(lamport: int) -> str:
+    """`"14:03:10"` of a timestamp in milliseconds, as ours are; else the number."""
+    if _EARLIEST_MS <= lamport < _LATEST_MS:
+        return clock_with_seconds(moment(lamport))
+    return grouped(lamport) if lamport < 10**9 else str(lamport)
