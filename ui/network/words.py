@@ -30,7 +30,7 @@ from ui.connection_words import connection_line, connection_reason, traffic
 from ui.foreign_text import one_line, short_peer
 from ui.history_words import short_address
 from ui.problem_words import node_problem_words, sentence
-from ui.regional import decimal, grouped
+from ui.regional import clock_with_seconds, decimal, grouped
 from ui.times import moment, off_words, spoken_time
 from ui.translate import tr
 from ui.transport_words import transport_words
@@ -289,7 +289,9 @@ def event_who(event: LinkEvent) -> str:
 
 
 def event_time(event: LinkEvent, now: datetime) -> str:
-    return spoken_time(event.at_ms, now)
+    """Of today to the second: several things happen within a minute."""
+    at = moment(event.at_ms)
+    return clock_with_seconds(at) if at.date() == now.date() else spoken_time(event.at_ms, now)
 
 
 def event_moment(event: LinkEvent) -> datetime:

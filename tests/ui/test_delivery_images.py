@@ -1,0 +1,81 @@
+"""What the graph draws once and shows in many frames is what it would draw anew."""
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QImage, QPainter, QRegion
+from PySide6.QtWidgets import QWidget
+
+from engine.core.ids import ConversationId
+from engine.delivery_views import DeliveryMark
+from tests.ui.driving import NOW
+from tests.ui.scripted_inspection import page_of
+from tests.ui.test_window_delivery import message
+from ui.delivery.graph import CausalGraphView
+from ui.delivery.loaded import LoadedMessages
+from ui.delivery.painting import axis_words
+from ui.theme import current_theme
+
+pytestmark = pytest.mark.usefixtures("qapp")
+GROUP = ConversationId("tide")
+NAMES = ("Maya", "Luc", "Ines")
+
+
+def anew(graph: CausalGraphView) -> QImage:
+    """All of it drawn without anything that was kept."""
+    image = QImage(graph.size(), QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(current_theme().surface)
+    painter = QPainter(image)
+    graph.paint_on(painter)
+    painter.end()
+    return image
+
+
+def shown(graph: CausalGraphView) -> QImage:
+    """As the window paints it."""
+    image = QImage(graph.size(), QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(current_theme().surface)
+    graph.render(image, QPoint(), QRegion(), QWidget.RenderFlag.DrawChildren)
+    return image
+
+
+def points(image: QImage, graph: CausalGraphView) -> QImage:
+    """Without the lanes' names: an avatar that was kept is set at whole pixels."""
+    left = int(graph.sight().names) + 1
+    return image.copy(left, 0, image.width() - left, image.height())
+
+
+def test_points_that_were_kept_are_those_that_would_be_drawn() -> None:
+    graph, loaded = CausalGraphView(lambda: NOW), LoadedMessages()
+    graph.resize(900, 200)
+    messages = [message(number, sender=NAMES[number % 3]) for number in range(1, 900)]
+
+    def show(change: int | None = None) -> None:
+        if change is not None:
+            messages[change] = replace(messages[change], mark=DeliveryMark.LATE)
+        changed = loaded.take_newest(page_of(GROUP, messages))
+        graph.show_loaded(loaded, changed, None, begin=0)
+
+    show()
+    graph.zoom(0.0001)
+    assert graph.sight().step < 2, "they are points"
+    before = shown(graph)
+    assert points(before, graph) == points(anew(graph), graph)
+    for columns in (-3.0, 17.3, -60.5):
+        graph.pan(columns)
+        assert points(shown(graph), graph) == points(anew(graph), graph)
+    show(change=450)
+    late = shown(graph)
+    assert points(late, graph) == points(anew(graph), graph)
+    messages += [message(number, sender="Maya") for number in range(900, 950)]
+    show()
+    assert points(shown(graph), graph) == points(anew(graph), graph)
+    messages.append(message(950, sender="Somebody new"))  # A lane more: all is another picture.
+    show()
+    assert points(shown(graph), graph) == points(anew(graph), graph)
+
+
+def test_a_lamport_timestamp_of_ours_is_read_as_a_time() -> None:
+    assert axis_words(int(NOW.timestamp() * 1_000)).count(":") == 2
+    assert axis_words(4_174).replace("\u202f", "").replace(",", "") == "4174"
+    assert axis_words(2**62) == str(2**62)
