@@ -1,12 +1,14 @@
 """The live page: who is behind in which channel, rewritten as a whole after each batch.
 
-It has no script and fetches nothing; the browser loads it again every few seconds.  A participant
-is behind by the messages that somebody's log says were sent in a channel and its own does not say
-were delivered.  Messages of those whose logs are not there are not counted here; the audit does.
+It has no script and fetches nothing; the browser loads it again every few seconds.  Whoever holds
+what was sent in a channel is known by a digest over those messages, not by their number.  What was
+sent is what the senders' own logs say; where more was delivered than that, because somebody's log
+is not there, it is what the participant with the most holds.
 """
 
 import os
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,14 +42,33 @@ class LiveRow:
     participant: str
     counts: Mapping[str, int]
     behind: int
+    differs: bool
+    """It holds as many as it should, or more, and not the same ones."""
     newest_ms: int
+
+    @property
+    def is_fine(self) -> bool:
+        return not self.behind and not self.differs
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """So many messages, and which."""
+
+    events: int = 0
+    ids: int = 0
+    marks: int = 0
+
+    def and_also(self, other: "Held") -> "Held":
+        return Held(self.events + other.events, self.ids ^ other.ids, self.marks ^ other.marks)
 
 
 def live_rows(sums: Iterable[Mapping[str, object]]) -> tuple[list[LiveRow], int, int]:
     """Those that are furthest behind first; all events; rows that could not be used."""
     counts: dict[tuple[str, str], dict[str, int]] = {}
     newest: dict[tuple[str, str], int] = {}
-    sent: dict[str, int] = {}
+    sent: dict[str, Held] = {}
+    held: dict[tuple[str, str], Held] = {}
     total = refused = 0
     for row in sums:
         events = _int(row["events"])
@@ -58,20 +79,43 @@ def live_rows(sums: Iterable[Mapping[str, object]]) -> tuple[list[LiveRow], int,
             key = (str(row["channel"]), str(row["participant"]))
             counts.setdefault(key, {})[str(row["kind"])] = events
             newest[key] = max(newest.get(key, 0), _int(row["newest_ms"]))
+            these = Held(events, _int(row["ids"]), _int(row["marks"]))
             if row["kind"] == Kind.SENT.value:
-                sent[key[0]] = sent.get(key[0], 0) + events
+                sent[key[0]] = sent.get(key[0], Held()).and_also(these)
+            elif row["kind"] == Kind.DELIVERED.value:
+                held[key] = these
+    wanted = _wanted(sent, held)
     rows = [
         LiveRow(
             channel=channel,
             participant=participant,
             counts=found,
-            behind=max(sent.get(channel, 0) - found.get(Kind.DELIVERED.value, 0), 0),
+            behind=max(wanted[channel].events - held.get((channel, participant), Held()).events, 0),
+            differs=_differs(held.get((channel, participant), Held()), wanted[channel]),
             newest_ms=newest[channel, participant],
         )
         for (channel, participant), found in counts.items()
     ]
-    rows.sort(key=lambda row: (-row.behind, row.channel, row.participant))
+    rows.sort(key=lambda row: (row.is_fine, -row.behind, row.channel, row.participant))
     return rows, total, refused
+
+
+def _wanted(
+    sent: Mapping[str, Held], held: Mapping[tuple[str, str], Held]
+) -> defaultdict[str, Held]:
+    """Of each channel what everybody should hold: what was sent, once somebody holds that."""
+    of: defaultdict[str, list[Held]] = defaultdict(list)
+    for channel, participant in sorted(held):
+        of[channel].append(held[channel, participant])
+    found = defaultdict(Held, sent)
+    for channel, all_ in of.items():
+        if found[channel] not in all_:
+            found[channel] = max([found[channel], *all_], key=lambda one: one.events)
+    return found
+
+
+def _differs(held: Held, wanted: Held) -> bool:
+    return held.events >= wanted.events and held != wanted
 
 
 def _int(value: object) -> int:
@@ -88,17 +132,19 @@ def live_page(
 ) -> str:
     """``unread``: of files that cannot be read, a line each."""
     rows, total, refused = live_rows(sums)
-    behind = sum(row.behind > 0 for row in rows)
+    behind, differ = sum(row.behind > 0 for row in rows), sum(row.differs for row in rows)
     heading = "Everybody has everything" if rows else "Nothing was recorded yet"
-    if behind:
+    if differ:
+        heading = f"{differ} of {len(rows)} logs hold other messages, {behind} are behind"
+    elif behind:
         heading = f"{behind} of {len(rows)} logs are behind"
-    tone = "bad" if behind else ("good" if rows else "")
+    tone = "bad" if behind or differ else ("good" if rows else "")
     heads = ["<th class=l>channel<th class=l>participant<th>behind by"]
     heads += [f"<th>{escape(kind.value.replace('_', ' '))}" for kind in kinds]
     lines = [
         f"<tr><td class=l><code>{escape(row.channel)}</code>"
         f"<td class=l><code>{escape(row.participant)}</code>"
-        f"<td{' class=n' if row.behind else ''}>{row.behind:,}"
+        f"<td{'' if row.is_fine else ' class=n'}>{'others' if row.differs else f'{row.behind:,}'}"
         + "".join(f"<td>{row.counts.get(kind.value, 0):,}" for kind in kinds)
         + f"<td>{_time(row.newest_ms)}"
         for row in rows[:MOST_ROWS]

@@ -8,13 +8,14 @@ far it goes; ``pieces``: a JSON list of ``Piece``s, when somebody has chosen wha
 Rows have the contract's columns and ``problem`` (none: the row keeps to the contract) and ``file``.
 A file that cannot be read, or not to its end, is one row with the problem ``file.<reason>``;
 nothing that stands in a file makes a job fail.  A stream's offset is the last ``seq`` of each log,
-so what was read once is never read again, and a killed query goes on where its checkpoint says.
+by its ``log_id`` and not by its path, so that copies of a log are read as one, and a killed query
+goes on where its checkpoint says.  An export has no such number: it is read anew when it changed.
 """
 
 import json
 from collections.abc import Iterator, MutableMapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -238,34 +239,38 @@ def _changed(path: Path) -> str:
 # --- stream ---------------------------------------------------------------------------------------
 
 
+Offset: TypeAlias = dict[str, int | str]
+_OF_LOG: Final = "log:"
+_OF_FILE: Final = "file:"
+
+
 class DeliveryStreamReader(DataSourceStreamReader):
-    """Offsets: path -> last ``seq`` that was read; of an export -> 1 once it was."""
+    """Offsets: of a log by its id the last ``seq`` that was read; of an export, what it was."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         self._options = dict(options)
         self._slots = _slots(options)
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {}
 
-    def latestOffset(self, start: dict[str, int], limit: object) -> dict[str, int]:  # noqa: ARG002, N802 - Spark's signature
-        end = dict(start)
-        for piece in _pieces(self._options):
-            if piece.kind == LOG:
-                end[piece.path] = max(start.get(piece.path, 0), _last_seq(piece))
-            else:
-                end[piece.path] = 1
-        return end
+    def latestOffset(self, start: Offset, limit: object) -> Offset:  # noqa: ARG002, N802 - Spark's signature
+        found = {key: last for key, (last, _) in _found(_pieces(self._options)).items()}
+        return {**start, **{key: _later(start.get(key), last) for key, last in found.items()}}
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        found = _found(_pieces(self._options))
         wanted: list[Piece] = []
-        for piece in _pieces({**self._options, "paths": json.dumps(sorted(end))}):
-            begin, stop = start.get(piece.path, 0), end.get(piece.path, 0)
-            if piece.kind != LOG:
-                wanted += [] if begin else [piece]
-            elif stop > begin:
+        for key, stop in sorted(end.items()):
+            _, piece = found.get(key, (0, None))
+            begin = start.get(key, 0)
+            if piece is None or begin == stop:
+                continue
+            if isinstance(stop, int) and isinstance(begin, int):
                 part = Piece(path=piece.path, kind=LOG, bytes=piece.bytes, after_seq=begin)
                 wanted += sliced(part, stop)
+            else:
+                wanted.append(piece)
         return [Pieces(group) for group in pack(wanted, self._slots)]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
@@ -273,17 +278,34 @@ class DeliveryStreamReader(DataSourceStreamReader):
         for piece in pieces:
             yield from read_piece(piece, DELIVERY_EVENT)
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Nothing is kept but what the checkpoint holds."""
 
     def stop(self) -> None:
         """Nothing is open between batches."""
 
 
-def _last_seq(piece: Piece) -> int:
-    """0 of a log that cannot be read now: it is tried again at the next batch."""
-    try:
-        with LogReader(Path(piece.path)) as log:
-            return log.last_seq()
-    except DeliveryLogError:
-        return 0
+def _found(pieces: Sequence[Piece]) -> dict[str, tuple[int | str, Piece]]:
+    """How far each log and export goes, and in which file; of copies it is the longest.
+
+    A log that cannot be read now is tried again at the next batch.
+    """
+    found: dict[str, tuple[int | str, Piece]] = {}
+    for piece in pieces:
+        if piece.kind != LOG:
+            found[_OF_FILE + piece.path] = (_changed(Path(piece.path)), piece)
+            continue
+        try:
+            with LogReader(Path(piece.path)) as log:
+                key, last = _OF_LOG + log.header.log_id, log.last_seq()
+        except DeliveryLogError:
+            continue
+        before, _ = found.get(key, (-1, piece))
+        if isinstance(before, int) and last > before:
+            found[key] = (last, piece)
+    return found
+
+
+def _later(before: int | str | None, now: int | str) -> int | str:
+    """Of a log whose longest copy is gone, what was read of it stays read."""
+    return max(before, now) if isinstance(before, int) and isinstance(now, int) else now
