@@ -1,14 +1,15 @@
 """Bronze: rows as they were read, each once, and which logs were read how far.
 
 Key of an event is (log_id, seq), and a log only grows, so a log is read on from the last ``seq``
-that was read.  Its other tables are small and are read anew when the log has changed; the run's
-number, ``segment``, tells the newer.  What a run read is one segment for each table; it counts once
-the manifest names it, together with how far each log is read, so that a run that was killed never
-happened.  Rows that do not keep to the contract, and files that cannot be read, are in there too
-and are what ``quarantine`` shows.  A run that finds nothing new writes nothing.
+that was read.  Its other tables are small and are read anew when the log has changed; the number
+of the reading, ``segment``, tells the newer.  What a run read counts once it is committed, together
+with how far each log is read, so that a run that was killed never happened.  Rows that do not keep
+to the contract, and files that cannot be read, are in there too and are what ``quarantine`` shows.
+A run that finds nothing new writes nothing.
 """
 
 import json
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +19,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, STORE_MESSAGE, TABLES, Table
-from pipeline import copying, manifest
-from pipeline.lake import SEGMENT, Lake
-from pipeline.manifest import Json
-from pipeline.sources.delivery import FILES_PER_TASK, FORMAT, LOG_ROWS, log_row, register
+from pipeline import copying
+from pipeline.lake import SEGMENT, Lake, Run
+from pipeline.sources.delivery import (
+    FILES_PER_TASK,
+    FORMAT,
+    LOG_ROWS,
+    log_row,
+    register,
+    source_schema,
+)
 from pipeline.sources.files import LOG, Piece, find_pieces, sliced
+from pipeline.tables import Json
 
 SLOTS: Final = 4
 """Into so many tasks few logs are divided; many are packed by their number and size."""
@@ -69,14 +77,19 @@ class Ingested:
 
 
 def ingest(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Ingested:
-    """Read whatever is new.  Raises LakeError."""
-    with manifest.only_writer(lake.root):
-        state = lake.bronze_state()
-        found = _found(spark, places)
-        plan = planned(found, state)
-        if plan.is_empty:
-            return Ingested(files=len(found), copies=plan.copies)
-        return _read_new(spark, lake, plan, state, len(found))
+    """Read whatever is new, as a run of its own.  Raises LakeError."""
+    with lake.run(spark) as run:
+        return ingest_into(spark, places, run)
+
+
+def ingest_into(spark: SparkSession, places: Sequence[Path], run: Run) -> Ingested:
+    """Read whatever is new; it counts from then on, whatever else the run does."""
+    state = _mapping(run.facts.get("bronze"))
+    found = _found(spark, places)
+    plan = planned(found, state)
+    if plan.is_empty:
+        return Ingested(files=len(found), copies=plan.copies)
+    return _read_new(spark, run, plan, state, len(found))
 
 
 def _found(spark: SparkSession, places: Sequence[Path]) -> list[FoundLog]:
@@ -156,31 +169,49 @@ class _Planning:
 
 
 def _read_new(
-    spark: SparkSession, lake: Lake, plan: Plan, state: Mapping[str, Json], files: int
+    spark: SparkSession, run: Run, plan: Plan, state: Mapping[str, Json], files: int
 ) -> Ingested:
     newest = state.get("newest")
     number = newest + 1 if isinstance(newest, int) else 1
-    before = _mapping(state.get("segments"))
-    segments = {name: list(value) for name, value in before.items() if isinstance(value, list)}
     wanted = {table: _pieces_for(plan, table) for table in TABLES}
     wanted = {table: pieces for table, pieces in wanted.items() if pieces}
-    places = {table: lake.bronze_place / table.name / f"{SEGMENT}={number}" for table in wanted}
-    unfinished = {table: manifest.unfinished(place) for table, place in places.items()}
-    rows: dict[str, int] = {}
-    for table, count in copying.copy(spark, wanted, unfinished, SLOTS).items():
-        if count:
-            manifest.finish(places[table])
-            segments.setdefault(table.name, []).append(places[table].name)
-            rows[table.name] = count
-    manifest.write_manifest(
-        lake.bronze_place,
-        {"newest": number, "segments": segments, "logs": plan.logs, "files": plan.files},
-    )
-    for table in TABLES:
-        manifest.remove_but(
-            lake.bronze_place / table.name, {str(name) for name in segments.get(table.name, [])}
-        )
+    write = _through_spark if run.directory is None else _as_files
+    rows = write(spark, run, wanted, number)
+    run.commit(bronze={"newest": number, "logs": plan.logs, "files": plan.files})
     return Ingested(files=files, rows=rows, copies=plan.copies)
+
+
+def _as_files(
+    spark: SparkSession, run: Run, wanted: Mapping[Table, Sequence[Piece]], number: int
+) -> dict[str, int]:
+    """Tasks write Parquet as they read: rows never pass through Java."""
+    assert run.directory is not None  # noqa: S101 - the caller has asked
+    part = f"{SEGMENT}={number}"
+    places = {table: run.directory.place(f"bronze/{table.name}", part) for table in wanted}
+    for place in places.values():
+        shutil.rmtree(place, ignore_errors=True)  # Of a run that was killed.
+    rows: dict[str, int] = {}
+    for table, count in copying.copy(spark, wanted, places, SLOTS).items():
+        if count:
+            schema = source_schema(table).add(SEGMENT, "integer")
+            run.adopt(f"bronze/{table.name}", part, schema, count)
+            rows[table.name] = count
+    return rows
+
+
+def _through_spark(
+    spark: SparkSession, run: Run, wanted: Mapping[Table, Sequence[Piece]], number: int
+) -> dict[str, int]:
+    """Into tables anywhere: workers need see nothing but the logs."""
+    register(spark)
+    rows: dict[str, int] = {}
+    for table, pieces in wanted.items():
+        chosen = json.dumps([piece.as_json() for piece in pieces])
+        reader = spark.read.format(FORMAT).option("table", table.name).option("slots", str(SLOTS))
+        found = reader.option("pieces", chosen).load().withColumn(SEGMENT, F.lit(number))
+        if count := run.add(f"bronze/{table.name}", found):
+            rows[table.name] = count
+    return rows
 
 
 def _pieces_for(plan: Plan, table: Table) -> list[Piece]:

@@ -5,6 +5,7 @@ code.  It refuses to know tables.
 """
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -15,9 +16,10 @@ from pyspark.errors import PySparkException
 from engine.core.errors import ChatError
 from pipeline.commands import audit, bench, complain, ingest, report, simulate, stream
 from pipeline.java import JavaMissing
-from pipeline.manifest import LakeError
 from pipeline.session import SessionSettings, session
 from pipeline.sources.files import find_pieces
+from pipeline.tables import LakeError
+from pipeline.tables.jars import DELTA, session_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,6 +66,14 @@ def parser() -> argparse.ArgumentParser:
         one = commands.add_parser(command.NAME, help=command.HELP, description=command.HELP)
         command.add_arguments(one)
         one.add_argument("--out", required=True, metavar="DIR", help="where tables and pages go")
+        one.add_argument(
+            "--lake", metavar="PLACE", help="where tables are, if not below --out: DIR or s3a://…"
+        )
+        one.add_argument(
+            "--tables",
+            choices=("parquet", DELTA),
+            help="their format; default: parquet in a directory, delta behind a URL",
+        )
         where = one.add_mutually_exclusive_group()
         where.add_argument("--master", help="of Spark; default: all processors of this machine")
         where.add_argument("--remote", metavar="URL", help="of Spark Connect, sc://host:port")
@@ -75,13 +85,17 @@ def parser() -> argparse.ArgumentParser:
 def main(words: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(words)
     command: Command = arguments.command
-    settings = SessionSettings(
-        master=arguments.master,
-        remote=arguments.remote,
-        driver_memory=arguments.driver_memory,
-        is_small=_is_small(arguments),
-    )
+    if "://" in arguments.out and command not in {ingest, audit}:
+        complain(f"{command.NAME}: --out is a directory; --lake says where tables are")
+        return WRONG_USE
     try:
+        settings = SessionSettings(
+            master=arguments.master,
+            remote=arguments.remote,
+            driver_memory=arguments.driver_memory,
+            is_small=_is_small(arguments),
+            more=session_options(arguments.lake or arguments.out, arguments.tables, os.environ),
+        )
         with session(settings) as spark:
             return command.run(arguments, spark)
     except (ChatError, JavaMissing, LakeError) as error:

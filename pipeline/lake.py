@@ -1,97 +1,252 @@
-"""Where tables lie below ``--out``: bronze as it was read, silver as it is asked.
+"""Where tables lie: ``bronze/`` as they were read, ``silver/`` as asked, ``audit/`` as judged.
 
-Bronze grows by a segment for each run that finds something new, silver is made anew from it and
-swapped in as a whole.  Names and columns of the silver tables are in docs/pipeline.md.
+The place is a directory, where tables are Parquet unless another format is asked for, or the URL of
+an object store or of HDFS, where they are Delta tables.  A *run* has an id, is the only one that
+writes, and its rows name it; ``pipeline.tables`` says what readers see meanwhile.  Names and
+columns of the silver tables are in docs/pipeline.md.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from engine.delivery.contract import Table
-from pipeline import manifest
 from pipeline.audit.slices import Places
-from pipeline.manifest import Json, LakeError
 from pipeline.sources.delivery import source_schema
+from pipeline.tables import (
+    KEPT_RUNS,
+    Format,
+    Head,
+    Json,
+    LakeError,
+    Part,
+    Place,
+    Told,
+    count_of,
+    delta,
+    parquet,
+)
+from pipeline.tables.delta import DeltaTables
+from pipeline.tables.hadoop import HadoopPlace
+from pipeline.tables.local import LocalPlace
+from pipeline.tables.parquet import ParquetTables, nothing
 
-KEPT_VERSIONS: Final = 2
-"""The last but one stays for those who are reading it."""
 SEGMENT: Final = "segment"
+_AUDITED: Final = ("entry", "message", "member")
+FORMATS: Final = (parquet.NAME, delta.NAME)
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
-@dataclass(frozen=True, slots=True)
 class Lake:
-    root: Path
+    """``root``: a directory or a URL.  ``kind``: the format of silver tables, if it was named."""
 
-    @property
-    def bronze_place(self) -> Path:
-        return self.root / "bronze"
+    def __init__(self, root: Path | str, kind: str | None = None) -> None:
+        if isinstance(root, str) and root.startswith("file://"):
+            root = unquote(urlsplit(root).path)
+        self.is_local = isinstance(root, Path) or not is_url(root)
+        self.root = str(root)
+        self._kind = kind
 
-    @property
-    def silver_place(self) -> Path:
-        return self.root / "silver"
+    def head(self, spark: SparkSession | None = None) -> Head:
+        """Raises LakeError."""
+        return self._place(spark).head()
 
-    # --- bronze -------------------------------------------------------------------------------
+    def bronze_state(self) -> Mapping[str, Json]:
+        """Which logs were read how far; empty if none was."""
+        return _mapping(self.head().facts.get("bronze"))
 
-    def bronze_state(self) -> dict[str, Json]:
-        return manifest.read_manifest(self.bronze_place)
+    def silver_state(self) -> Mapping[str, Json]:
+        """Of what silver was made; empty if it never was."""
+        return _mapping(self.head().facts.get("silver"))
+
+    def runs(self) -> list[Told]:
+        """The newest last: ``id``, ``ended_ms``, ``rows`` by table."""
+        return list(self.head().runs)
 
     def bronze(self, spark: SparkSession, table: Table) -> DataFrame:
-        """All rows that were read, bad ones too, with the number of the run: ``segment``."""
-        schema = source_schema(table).add(SEGMENT, "integer")
-        place = self.bronze_place / table.name
-        segments = self.bronze_state().get("segments", {})
-        names = segments.get(table.name, []) if isinstance(segments, dict) else []
-        paths = [str(place / str(name)) for name in names] if isinstance(names, list) else []
-        if not paths:
-            # Known to be empty when a query is planned, so whatever only it feeds is left out.
-            nothing = (F.lit(None).cast(field.dataType).alias(field.name) for field in schema)
-            return spark.range(0).select(*nothing)
-        return spark.read.schema(schema).option("basePath", str(place)).parquet(*paths)
-
-    # --- silver -------------------------------------------------------------------------------
-
-    def silver_state(self) -> dict[str, Json]:
-        return manifest.read_manifest(self.silver_place)
+        """All rows that were read, bad ones too, with the number of the reading: ``segment``."""
+        return bronze_rows(self.head(spark), self._formats(spark), table, spark)
 
     def silver(self, spark: SparkSession, name: str) -> DataFrame:
         """Raises LakeError if nothing was ingested yet."""
-        path = str(self.silver_path(name))
-        tables = self.silver_state().get("tables")
-        schema = tables.get(name) if isinstance(tables, Mapping) else None
-        if not isinstance(schema, Mapping):
-            return spark.read.parquet(path)  # Written before schemas were told.
-        return spark.read.schema(StructType.fromJson(dict(schema))).parquet(path)
+        return self.table(spark, f"silver/{name}")
 
-    def audited(self) -> Places:
-        """What an audit reads.  Raises LakeError likewise."""
-        entry, message, member = map(self.silver_path, ("entry", "message", "member"))
-        return Places(entry=entry, message=message, member=member)
+    def audited(self, spark: SparkSession) -> Places:
+        """What an audit reads.  Raises LakeError."""
+        found = {name: self._directory(spark, f"silver/{name}") for name in _AUDITED}
+        return Places(entry=found["entry"], message=found["message"], member=found["member"])
 
-    def silver_path(self, name: str) -> Path:
-        state = self.silver_state()
-        version = state.get("version")
-        if version is None:
+    def _directory(self, spark: SparkSession, name: str) -> Path:
+        """Of the audit's own readers, which see files: a copy, if the table is more than that."""
+        told = self.head(spark).tables.get(name, {})
+        parts = told.get("parts")
+        if isinstance(parts, list) and len(parts) == 1 and not parts[0].get("without"):
+            return Path(self.root) / name / str(parts[0]["place"])
+        place = Path(tempfile.mkdtemp(prefix="causerie-")) / "table"
+        self.table(spark, name).write.parquet(place.as_uri())
+        return place
+
+    def table(self, spark: SparkSession, name: str) -> DataFrame:
+        """By its whole name, such as ``audit/verdicts``.  Raises LakeError if it is not there."""
+        told = self.head(spark).tables.get(name)
+        if told is None:
             raise LakeError(f"there is nothing in {self.root} yet: run `causerie-pipeline ingest`")
-        return self.silver_place / f"v{version}" / name
+        return self._formats(spark)[str(told["format"])].read(name, told)
 
-    def swap_silver(
-        self, write: Callable[[Path], Mapping[str, Json]], made_of: Json
-    ) -> Mapping[str, Json]:
-        """``write`` fills a directory and tells about it; then it becomes what readers see."""
-        state = self.silver_state()
-        before = state.get("version")
-        version = before + 1 if isinstance(before, int) else 1
-        place = self.silver_place / f"v{version}"
-        told = write(manifest.unfinished(place))
-        manifest.finish(place)
-        content = {"version": version, "made_of": made_of, "tables": told}
-        manifest.write_manifest(self.silver_place, content)
-        kept = {f"v{number}" for number in range(version - KEPT_VERSIONS + 1, version + 1)}
-        manifest.remove_but(self.silver_place, kept)
-        return content
+    @contextmanager
+    def run(self, spark: SparkSession) -> "Iterator[Run]":
+        """Raises LakeError, where another process writes for one."""
+        place = self._place(spark)
+        with place.only_writer():
+            head = place.head()
+            formats = self._formats(spark)
+            kind = self._kind_of(head)
+            for one in formats.values():
+                one.settle(head)
+            yield Run(spark, place, head, formats, kind)
+
+    def _kind_of(self, head: Head) -> str:
+        there = next(
+            (str(t["format"]) for name, t in head.tables.items() if name.startswith("silver/")),
+            None,
+        )
+        if self._kind is None or there in (None, self._kind):
+            return there or self._kind or (parquet.NAME if self.is_local else delta.NAME)
+        raise LakeError(
+            f"tables in {self.root} are of the format {there}: name another place, or"
+            f" --tables {there}"
+        )
+
+    def _place(self, spark: SparkSession | None) -> Place:
+        if self.is_local:
+            return LocalPlace(Path(self.root))
+        if self._kind == parquet.NAME:
+            raise LakeError(f"{self.root}: plain Parquet needs a directory; leave out --tables")
+        found = spark or SparkSession.getActiveSession()
+        if found is None or not hasattr(found, "_jsc"):
+            raise LakeError(
+                f"{self.root}: over Spark Connect tables lie in a directory that the server sees"
+            )
+        return HadoopPlace(self.root, found)
+
+    def _formats(self, spark: SparkSession) -> Mapping[str, Format]:
+        if not self.is_local:
+            return {delta.NAME: DeltaTables(self.root, spark)}
+        root = Path(self.root).absolute()
+        return {
+            parquet.NAME: ParquetTables(root, spark),
+            delta.NAME: DeltaTables(root.as_uri(), spark),
+        }
+
+
+def is_url(text: str) -> bool:
+    return _URL.match(text) is not None
+
+
+def bronze_rows(
+    head: Head, formats: Mapping[str, Format], table: Table, spark: SparkSession
+) -> DataFrame:
+    schema = source_schema(table).add(SEGMENT, "integer")
+    name = f"bronze/{table.name}"
+    told = head.tables.get(name)
+    if told is None:
+        return nothing(spark, schema)
+    found = formats[str(told["format"])].read(name, told)
+    return found.select(*schema.names) if set(schema.names) <= set(found.columns) else found
+
+
+class Run:
+    """One run's writing.  Nothing of it is seen before ``commit``, which may be called again."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        place: Place,
+        head: Head,
+        formats: Mapping[str, Format],
+        kind: str,
+    ) -> None:
+        self.id = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(3)}"
+        self._spark = spark
+        self._place = place
+        self._seen = self._head = head
+        self._formats = formats
+        self._kind = kind
+        self._rows: dict[str, int] = {}
+
+    @property
+    def facts(self) -> Mapping[str, Json]:
+        return self._head.facts
+
+    @property
+    def directory(self) -> ParquetTables | None:
+        """Where files may be written as they are, if this is a directory."""
+        found = self._formats.get(parquet.NAME)
+        return found if isinstance(found, ParquetTables) else None
+
+    def bronze(self, table: Table) -> DataFrame:
+        return bronze_rows(self._head, self._formats, table, self._spark)
+
+    def table(self, name: str) -> DataFrame:
+        """With what this run has written."""
+        told = self._head.tables[name]
+        return self._formats[str(told["format"])].read(name, told)
+
+    def has(self, name: str) -> bool:
+        return name in self._head.tables
+
+    def add(self, name: str, rows: DataFrame) -> int:
+        """How many there were."""
+        told = self._formats[self._kind].add(name, rows, self._head.tables.get(name), self.id)
+        return self._keep(name, told)
+
+    def adopt(self, name: str, part: str, schema: StructType, rows: int) -> None:
+        """A directory of Parquet that was written below ``directory``."""
+        assert self.directory is not None  # noqa: S101 - callers have asked
+        told = self.directory.adopt(part, schema, rows, self._head.tables.get(name))
+        self._keep(name, told)
+
+    def replace(self, name: str, rows: DataFrame, part: Part | None = None) -> int:
+        """Of everything, or of the rows of some keys; how many new ones there are."""
+        before = self._head.tables.get(name)
+        return self._keep(
+            name, self._formats[self._kind].replace(name, rows, before, self.id, part)
+        )
+
+    def commit(self, **facts: Json) -> None:
+        """What was written so far becomes what readers see, and ``facts`` are remembered."""
+        now: Told = {
+            "id": self.id,
+            "ended_ms": time.time_ns() // 1_000_000,
+            "rows": dict(self._rows),
+        }
+        earlier = [one for one in self._head.runs if one.get("id") != self.id]
+        head = replace(
+            self._head,
+            number=self._seen.number + 1,
+            facts={**self._head.facts, **facts},
+            runs=[*earlier, now][-KEPT_RUNS:],
+        )
+        self._place.commit(head)
+        for one in self._formats.values():
+            one.forget(head, self._seen)
+        self._seen = self._head = head
+
+    def _keep(self, name: str, told: Told) -> int:
+        self._head = replace(self._head, tables={**self._head.tables, name: told})
+        self._rows[name] = self._rows.get(name, 0) + count_of(told)
+        return count_of(told)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}

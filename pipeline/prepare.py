@@ -6,8 +6,10 @@ The one place where stages are put in a row and written.  Stages themselves are 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine.delivery.contract import (
     DELIVERY_EVENT,
@@ -18,14 +20,14 @@ from engine.delivery.contract import (
     TABLES,
 )
 from pipeline import bronze as bronze_stage
-from pipeline import coverage, manifest, silver
+from pipeline import coverage, silver
 from pipeline.clock import clocks
 from pipeline.comparable import Comparable
-from pipeline.lake import Lake
-from pipeline.manifest import Json
+from pipeline.lake import SEGMENT, Lake, Run
 from pipeline.sources.files import LOG
+from pipeline.tables import RUN, Json
 
-SHOWN: int = 20
+SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +45,23 @@ class Prepared:
 
 def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared:
     """Raises LakeError."""
-    read = bronze_stage.ingest(spark, places, lake)
-    state = lake.bronze_state()
-    is_new = bool(state) and lake.silver_state().get("made_of") != state.get("newest")
-    if is_new:
-        with manifest.only_writer(lake.root):
-            lake.swap_silver(lambda place: write_silver(spark, lake, place), state.get("newest"))
-    if not lake.silver_state():
-        return Prepared(
-            files=read.files, rows={}, copies=(), is_new=False, quarantined=0, refused=()
-        )
-    refused = lake.silver(spark, "quarantine")
-    worst = refused.orderBy("file", "reason").limit(SHOWN).collect()
-    total = sum(row["rows"] for row in worst)
-    if len(worst) == SHOWN:
-        total = refused.groupBy().sum("rows").collect()[0][0]
+    with lake.run(spark) as run:
+        read = bronze_stage.ingest_into(spark, places, run)
+        newest = _mapping(run.facts.get("bronze")).get("newest")
+        made_of = _mapping(run.facts.get("silver")).get("made_of")
+        is_new = isinstance(newest, int) and newest != made_of
+        if is_new:
+            write_silver(spark, run)
+            run.commit(silver={"made_of": newest})
+        if not run.has("silver/quarantine"):
+            return Prepared(
+                files=read.files, rows={}, copies=(), is_new=False, quarantined=0, refused=()
+            )
+        refused = run.table("silver/quarantine")
+        worst = refused.orderBy("file", "reason").limit(SHOWN).collect()
+        total = sum(row["rows"] for row in worst)
+        if len(worst) == SHOWN:
+            total = refused.groupBy().sum("rows").collect()[0][0]
     return Prepared(
         files=read.files,
         rows=read.rows,
@@ -68,32 +72,26 @@ def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared
     )
 
 
-def write_silver(spark: SparkSession, lake: Lake, place: Path) -> Mapping[str, Json]:
-    """All silver tables below ``place``; of each its schema is told.
+def write_silver(spark: SparkSession, run: Run) -> None:
+    """All silver tables, of all that was ever read."""
+    rows = {table: run.bronze(table) for table in TABLES}
 
-    Readers know it then.  Spark would look into files for it, by a job for each table, and would
-    find none where an empty table is kept in directories.
-    """
-    rows = {table: lake.bronze(spark, table) for table in TABLES}
-    told: dict[str, Json] = {}
+    def keep(name: str, table: DataFrame) -> DataFrame:
+        run.replace(f"silver/{name}", table)
+        return run.table(f"silver/{name}").drop(RUN)
 
-    def keep(name: str, table: DataFrame, *partitions: str) -> DataFrame:
-        path = str(place / name)
-        table.write.partitionBy(*partitions).parquet(path)
-        told[name] = table.schema.jsonValue()
-        return spark.read.schema(table.schema).parquet(path)
-
-    may_repeat = _has_repeats(lake)
+    may_repeat = _has_repeats(run)
     told_event = silver.events(rows[DELIVERY_EVENT], may_repeat=may_repeat)
     log = keep("log", coverage.logs(told_event).coalesce(1))
     told_order = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
     told_twice = rows[DELIVERY_EVENT] if may_repeat else None
     gate = Comparable(log, told_event, told_order, told_twice=told_twice)
-    event = keep("event", gate.only(told_event).drop("file"), "day", "hash_bucket")
+    event = keep("event", gate.only(told_event).drop("file"))
     entry = keep("entry", gate.entries(event))
-    message = gate.only(rows[MESSAGE])
+    message = gate.only(_as_last_read(rows[MESSAGE]))
     clock = keep("clock", clocks(spark, event, message))
-    stay = keep("stay", coverage.stays(gate.only(rows[MEMBERSHIP]), clock).coalesce(1))
+    membership = gate.only(_as_last_read(rows[MEMBERSHIP]))
+    stay = keep("stay", coverage.stays(membership, clock).coalesce(1))
     seen = gate.observed(rows, clock).persist()
     placed = keep("message", silver.messages(entry, message, seen, stay, clock))
     keep("conflict", silver.conflicts(entry, message).coalesce(1))
@@ -105,11 +103,19 @@ def write_silver(spark: SparkSession, lake: Lake, place: Path) -> Mapping[str, J
     keep("quarantine", refused.unionByName(gate.quarantine()).coalesce(1))
     seen.unpersist()
     gate.release()
-    return told
 
 
-def _has_repeats(lake: Lake) -> bool:
+def _as_last_read(table: DataFrame) -> DataFrame:
+    """Of a file that was read again, because its log has grown, what it says now."""
+    newest = table.groupBy("log_id", "file").agg(F.max(SEGMENT).alias(SEGMENT))
+    return table.join(F.broadcast(newest), ["log_id", "file", SEGMENT], "left_semi")
+
+
+def _has_repeats(run: Run) -> bool:
     """Whether rows may have come by two ways."""
-    files = lake.bronze_state().get("files")
-    kinds = files.values() if isinstance(files, Mapping) else ()
-    return any(isinstance(file, Mapping) and file.get("kind") != LOG for file in kinds)
+    files = _mapping(run.facts.get("bronze")).get("files")
+    return any(_mapping(file).get("kind") != LOG for file in _mapping(files).values())
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}

@@ -22,9 +22,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from engine.delivery.contract import Kind
-from pipeline.manifest import LakeError
 from pipeline.report.live import write_whole
 from pipeline.sources.delivery import FORMAT, register
+from pipeline.tables import LakeError
 
 BATCH: Final = "batch"
 FORMAT_NUMBER: Final = 2

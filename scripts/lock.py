@@ -4,7 +4,7 @@
 same with what the pipeline needs; ``dev.txt`` is that and the tools.  One file serves every
 platform and Python version (``--universal``), and none names a registry, so that whoever installs
 uses the one they have.  See docs/decisions/0007-locks.md.  The Python and Go peers of
-tests/interop have locks of their own, made the same way.
+tests/interop, and the object store of tests/pipeline, have locks of their own, made the same way.
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from scripts import interop_go, interop_python, source_packages
+from scripts import interop_go, interop_python, object_store, source_packages
 
 ROOT = Path(__file__).resolve().parent.parent
 OPTIONS = (
@@ -67,6 +67,12 @@ def _compile_go(*more: str) -> None:
         compile_lock((str(lock.with_suffix(".in")),), lock, "--no-annotate", *more)
 
 
+def _compile_object_store(*more: str) -> None:
+    """The S3 that scripts/object_store.py installs."""
+    source = (str(object_store.LOCK.with_suffix(".in")),)
+    compile_lock(source, object_store.LOCK, "--no-annotate", "--python-version", "3.11", *more)
+
+
 def main() -> int:
     more = tuple(sys.argv[1:])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -86,6 +92,7 @@ def main() -> int:
         compile_lock(more_sources, locked / "dev.txt", *same, *more)
     _compile_python_peer(*more)
     _compile_go(*more)
+    _compile_object_store(*more)
     return 0
 
 

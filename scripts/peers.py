@@ -1,26 +1,28 @@
-"""The other implementations that tests talk to: set each up, and say which cannot be had, and why.
+"""The other programs that tests talk to: set each up, and say which cannot be had, and why.
 
-Each is fetched or built by a module of its own, into a folder of its own below ``build``, and is
-needed by the tests that bear its name in ``tests/interop``.  Where one cannot be had (without a
-network none can, unless it is there already) those tests do not run: ``make test`` says so in one
-line for each, and with ``CI`` set it fails.
+Each is fetched or built by a module of its own, into a folder of its own below ``build``.  Other
+implementations are needed by the tests that bear their names in ``tests/interop``.  Where one
+cannot be had (without a network none can, unless it is there already) those tests do not run:
+``make test`` says so in one line for each, and with ``CI`` set it fails.  Tests of tables, for
+which there are jars and an object store, run anyhow, and fail where these are not there.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from scripts import interop, interop_go, interop_python
+from scripts import interop, interop_go, interop_python, object_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
     name: str
-    tests: tuple[str, ...]
-    """Files of tests/interop that cannot run without it."""
+    tests: tuple[str, ...] = ()
+    """Files of its folder that are left out without it."""
     ensure: Callable[[], None]
     """Raises InteropUnavailable, OSError."""
     is_ready: Callable[[], bool]
+    folder: str = "tests/interop"
 
 
 PEERS = (
@@ -42,6 +44,18 @@ PEERS = (
         ensure=interop_go.ensure,
         is_ready=interop_go.is_ready,
     ),
+    Peer(
+        name="jars of tables",
+        ensure=object_store.ensure_jars,
+        is_ready=object_store.have_jars,
+        folder="tests/pipeline",
+    ),
+    Peer(
+        name="object store",
+        ensure=object_store.ensure,
+        is_ready=object_store.is_ready,
+        folder="tests/pipeline",
+    ),
 )
 
 
@@ -52,7 +66,7 @@ def missing(peers: Sequence[Peer] = PEERS) -> list[str]:
         try:
             peer.ensure()
         except (interop.InteropUnavailable, OSError) as reason:
-            lines.append(f"not run: tests/interop, {peer.name}: {reason}")
+            lines.append(f"not run: {peer.folder}, {peer.name}: {reason}")
     return lines
 
 

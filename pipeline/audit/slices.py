@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.manifest import LakeError
+from pipeline.tables import LakeError
 
 ROWS_OF_BATCH: Final = 2**17
 ROWS_OF_TASK: Final = 1_000_000

@@ -6,7 +6,6 @@ with what is known of them.  All verdicts and witnesses are in ``audit/`` below 
 
 import argparse
 import secrets
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pipeline.commands import ingest, outcome
@@ -27,22 +26,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """0, 1 if logs differ, 2 if nothing could be read, 3 if something has to be looked at."""
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
-    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
 
-    out = Path(arguments.out)
-    prepared = ingest.read(spark, arguments.inputs, out, say=outcome.speaker(arguments))
+    lake = ingest.lake_of(arguments)
+    prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    lake = Lake(out)
     judged = audit(
-        spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
+        spark, lake.audited(spark), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
     found = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
     written = dict(zip(("verdicts", "witnesses"), found, strict=True))
-    for name, table in written.items():
-        table.write.mode("overwrite").parquet(str(out / "audit" / name))
-        written[name] = spark.read.schema(table.schema).parquet(str(out / "audit" / name))
+    with lake.run(spark) as run:
+        for name, table in written.items():
+            run.replace(f"audit/{name}", table)
+            written[name] = run.table(f"audit/{name}")
+        run.commit()
     summary = outcome.summarised(
         NAME,
         spark,

@@ -11,6 +11,7 @@ from pipeline.commands.notices import refused_text
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from pipeline.lake import Lake
     from pipeline.prepare import Prepared
 
 NAME: Final = "ingest"
@@ -25,24 +26,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """0, 2 if nothing could be read, 3 if some input was put into quarantine."""
-    prepared = read(spark, arguments.inputs, Path(arguments.out))
+    prepared = read(spark, arguments.inputs, lake_of(arguments))
     if prepared is None:
         return 2
     return 3 if prepared.quarantined else 0
 
 
+def lake_of(arguments: argparse.Namespace) -> "Lake":
+    """Where the tables are that a command works with."""
+    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+
+    return Lake(arguments.lake or arguments.out, arguments.tables)
+
+
 def read(
     spark: "SparkSession",
     inputs: Sequence[Path],
-    out: Path,
+    lake: "Lake",
     *,
     say: Callable[[str], None] = say,
 ) -> "Prepared | None":
     """Ingest, and say what came of it; None if there is nothing to work with."""
-    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.prepare import prepare  # noqa: PLC0415 - loads Spark
 
-    lake = Lake(out)
     prepared = prepare(spark, inputs, lake)
     if not lake.silver_state():
         named = ", ".join(map(str, inputs))

@@ -43,7 +43,6 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
 
 def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> int:
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark
-    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
         content_of,
         with_trend,
@@ -54,12 +53,12 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     from pipeline.report.traces import traces, worth_seeing  # noqa: PLC0415 - loads Spark
     from pipeline.trust import Observed, gated  # noqa: PLC0415 - loads Spark
 
-    lake = Lake(out)
-    prepared = ingest.read(spark, arguments.inputs, out, say=outcome.speaker(arguments))
+    lake = ingest.lake_of(arguments)
+    prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
     judged = audit(
-        spark, lake.audited(), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
+        spark, lake.audited(spark), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
     )
     held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
     audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
@@ -102,7 +101,7 @@ def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
     samples, is_whole = [], True
     for name, place in (("a", a), ("b", b)):
         lake = Lake(out / name)
-        prepared = ingest.read(spark, [place], out / name)
+        prepared = ingest.read(spark, [place], lake)
         if prepared is None:
             return 2
         is_whole &= not prepared.quarantined

@@ -22,7 +22,7 @@ from pipeline.audit.layout import UNKNOWN, Ints, Layout
 from pipeline.audit.plan import Plan
 from pipeline.audit.slices import Slice, dealt, members, slices_of
 from pipeline.audit.stages import Here, plainly
-from pipeline.manifest import LakeError
+from pipeline.tables import LakeError
 from tests.pipeline.test_audit_is_exact import Conversation, written
 
 WORD = 2**64

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.delivery.contract import DELIVERY_EVENT
-from pipeline.cli import Command, parser
+from pipeline.cli import Command, main, parser
 from pipeline.parquet_table import ParquetTable
 from tests.pipeline.log_files import add_to, conversation_log, event, message, name_of
 
@@ -133,6 +133,12 @@ def test_nothing_to_read_is_said_and_nothing_is_claimed(
         assert reason in told.err
         assert "agree" not in told.out
         assert list(place.glob("*.html")) == []
+
+
+def test_pages_are_not_written_to_a_url(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["report", str(tmp_path), "--out", "s3a://bucket/place"]) == 2
+    told = capsys.readouterr().err
+    assert told == "causerie-pipeline: report: --out is a directory; --lake says where tables are\n"
 
 
 def test_without_java_one_line_says_which_and_how_to_get_it(tmp_path: Path) -> None:

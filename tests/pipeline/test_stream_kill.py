@@ -22,11 +22,11 @@ from engine.core.ids import UnixMs
 from engine.delivery.contract import DELIVERY_EVENT, Kind
 from engine.delivery.sqlite_log import LogReader, find_logs
 from engine.sim.world import START_MS
-from pipeline.manifest import LakeError
 from pipeline.report.live import live_page, live_rows, write_whole
 from pipeline.simulate.case import Case
 from pipeline.simulate.sds_run import Group
 from pipeline.stream import LIVE_KINDS, StreamPlaces, events, fold, joined, start, sums
+from pipeline.tables import LakeError
 
 DEADLINE_S = 300
 CHILD = """

@@ -47,7 +47,7 @@ def write(case: Case, place: Path) -> None:
 def found_in(spark: SparkSession, logs: Path, out: Path) -> Found:
     lake = Lake(out)
     prepare(spark, [logs], lake)
-    judged = audit(spark, lake.audited(), key=1)
+    judged = audit(spark, lake.audited(spark), key=1)
     verdicts, witnesses = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
     tables = [verdicts, witnesses]
     tables += [lake.silver(spark, name) for name in ("coverage", "clock", "conflict")]

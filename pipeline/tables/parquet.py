@@ -1,0 +1,163 @@
+"""Tables as directories of Parquet on a disk, for which Spark needs nothing more.
+
+A table is a list of *parts*, directories that never change; each run adds one.  To replace the rows
+of some keys, the run's part holds the new ones, and the older parts are told which keys of theirs
+count no more.  Many small parts are put together, all but the largest, so that reading stays quick
+and what is copied stays in proportion to what was written.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Final
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pipeline.tables import AREAS, RUN, Head, Json, Part, Told
+
+NAME: Final = "parquet"
+MOST_PARTS: Final = 8
+MOST_KEYS: Final = 2_000
+"""So many at most count no more in a part, before it is written anew without them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetTables:
+    root: Path
+    spark: SparkSession
+
+    def read(self, name: str, told: Told) -> DataFrame:
+        schema = StructType.fromJson(dict(_mapping(told["schema"])))
+        return self._of_parts(name, _parts(told), schema)
+
+    def add(self, name: str, rows: DataFrame, told: Told | None, run: str) -> Told:
+        return self._with(name, rows, _parts(told), run, told)
+
+    def replace(
+        self, name: str, rows: DataFrame, told: Told | None, run: str, part: Part | None
+    ) -> Told:
+        if part is None or told is None:
+            return self._with(name, rows, [], run, None)
+        return self._with(name, rows, [_without(one, part) for one in _parts(told)], run, told)
+
+    def settle(self, head: Head) -> None:
+        self.forget(head, head)
+
+    def forget(self, head: Head, before: Head) -> None:
+        """The parts of the head before this one stay for those who are reading them."""
+        for place in (path for area in AREAS for path in (self.root / area).glob("*")):
+            name = str(place.relative_to(self.root))
+            kept = {
+                str(part["place"])
+                for tables in (head.tables, before.tables)
+                for part in _parts(tables.get(name))
+            }
+            if (place / "_delta_log").exists():
+                continue
+            for path in place.iterdir() if place.is_dir() else ():
+                if path.is_dir() and path.name not in kept:
+                    shutil.rmtree(path, ignore_errors=True)
+
+    @staticmethod
+    def adopt(place: str, schema: StructType, rows: int, told: Told | None) -> Told:
+        """A directory that somebody else has filled, in the table's own, becomes a part of it."""
+        parts: list[Told] = [*_parts(told), {"place": place, "rows": rows}]
+        return _told(_widest(told, schema), parts, rows)
+
+    def place(self, name: str, part: str) -> Path:
+        """Where a part is, or is to be."""
+        return self.root / name / part
+
+    def _with(
+        self, name: str, rows: DataFrame, before: Sequence[Told], run: str, told: Told | None
+    ) -> Told:
+        rows = rows.withColumn(RUN, F.lit(run))
+        added = self._written(name, rows, run)
+        parts = [*before, *([added] if added["rows"] else [])]
+        schema = _widest(told, rows.schema)
+        few = max(parts, key=_rows, default=None)
+        if few is not None and (len(parts) > MOST_PARTS or any(map(_is_full, parts))):
+            kept = [] if _is_full(few) else [few]
+            together = self._of_parts(name, [part for part in parts if part not in kept], schema)
+            parts = [*kept, self._written(name, together, run)]
+        return _told(schema, parts, _rows(added))
+
+    def _written(self, name: str, rows: DataFrame, run: str) -> Told:
+        """A new part."""
+        number = sum(1 for _ in (self.root / name).glob(f"{run}*"))
+        place = self.place(name, f"{run}-{number}")
+        rows.write.parquet(str(place))
+        files = place.rglob("*.parquet")
+        return {
+            "place": place.name,
+            "rows": sum(pq.read_metadata(file).num_rows for file in files),
+        }
+
+    def _of_parts(self, name: str, parts: Sequence[Told], schema: StructType) -> DataFrame:
+        whole = [part for part in parts if not part.get("without")]
+        found = [self._files(name, whole, schema)] if whole else []
+        for part in parts:
+            if part.get("without"):
+                rows = self._files(name, [part], schema)
+                for by, keys in _mapping(part["without"]).items():
+                    is_gone = F.coalesce(F.col(by).isin(list(_texts(keys))), F.lit(False))
+                    rows = rows.where(~is_gone)
+                found.append(rows)
+        return reduce(DataFrame.unionByName, found) if found else nothing(self.spark, schema)
+
+    def _files(self, name: str, parts: Sequence[Told], schema: StructType) -> DataFrame:
+        place = self.root / name
+        paths = [str(place / str(part["place"])) for part in parts]
+        return self.spark.read.schema(schema).option("basePath", str(place)).parquet(*paths)
+
+
+def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
+    """Known to be empty when a query is planned, so whatever only it feeds is left out."""
+    nulls = (F.lit(None).cast(field.dataType).alias(field.name) for field in schema)
+    return spark.range(0).select(*nulls)
+
+
+def _told(schema: StructType, parts: Sequence[Told], added: int) -> Told:
+    return {"format": NAME, "schema": schema.jsonValue(), "parts": parts, "added": added}
+
+
+def _widest(told: Told | None, schema: StructType) -> StructType:
+    """What was there before, and what is new in ``schema``: older rows have null there."""
+    if told is None:
+        return schema
+    before = StructType.fromJson(dict(_mapping(told["schema"])))
+    known = set(before.names)
+    return StructType([*before, *(field for field in schema if field.name not in known)])
+
+
+def _without(one: Told, part: Part) -> Told:
+    gone = dict(_mapping(one.get("without")))
+    gone[part.by] = sorted({*_texts(gone.get(part.by)), *part.keys})
+    return {**one, "without": gone}
+
+
+def _is_full(part: Told) -> bool:
+    return sum(len(_texts(keys)) for keys in _mapping(part.get("without")).values()) > MOST_KEYS
+
+
+def _parts(told: Told | None) -> list[Told]:
+    parts = told.get("parts") if told is not None else None
+    return [_mapping(part) for part in parts] if isinstance(parts, list | tuple) else []
+
+
+def _rows(part: Told) -> int:
+    rows = part.get("rows")
+    return rows if isinstance(rows, int) else 0
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _texts(value: Json) -> Sequence[str]:
+    return [str(one) for one in value] if isinstance(value, list | tuple) else []

@@ -1,0 +1,207 @@
+"""Tables change by runs, of which nobody sees a part, and come out the same in any order."""
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, MEMBERSHIP, MESSAGE
+from pipeline.bronze import ingest
+from pipeline.lake import Lake
+from pipeline.prepare import prepare
+from pipeline.tables import RUN, Head, LakeError, Part, parquet
+from pipeline.tables.local import LocalPlace
+from tests.pipeline.log_files import (
+    event,
+    header,
+    membership,
+    message,
+    name_of,
+    snapshot,
+    write_log,
+)
+
+SILVER = (
+    *("event", "entry", "message", "conflict", "log", "member", "quarantine"),
+    *("stay", "clock", "coverage"),
+)
+OF_THE_RUN = (RUN, "file")
+"""Columns that tell how rows came, not what they say."""
+
+
+def log_of(
+    place: Path, owner: str, channel: str, ids: Sequence[str], members: Sequence[str]
+) -> Path:
+    """Of one channel; ``m2`` is told with another sender by each owner, which is a conflict."""
+
+    def here(rows: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
+        return [{**row, "channel": channel * 16} for row in rows]
+
+    entries = [(10 * int(one[1:]), f"{channel}-{one}") for one in ids]
+    events = [
+        event(seq, "delivered", message_id=message_id, lamport=lamport, position=seq - 1)
+        for seq, (lamport, message_id) in enumerate(entries, start=1)
+    ]
+    told = [message(lamport, name, members[0], ()) for lamport, name in entries]
+    if owner == members[-1] and told:
+        told[-1]["sender"] = name_of(owner)
+    tables = {
+        DELIVERY_EVENT: here(events),
+        LOG_SNAPSHOT: here(snapshot(entries)),
+        MESSAGE: here(told),
+        MEMBERSHIP: here(membership(members)),
+    }
+    return write_log(place / f"{owner}.delivery.db", header(owner), tables)
+
+
+def five_logs(place: Path) -> list[Path]:
+    """Of two channels; ada belongs to both and has a log of one."""
+    return [
+        log_of(place, "ada", "a", ["m1", "m2", "m3"], ["ada", "bob", "cyd"]),
+        log_of(place, "bob", "a", ["m1", "m3"], ["ada", "bob", "cyd"]),
+        log_of(place, "cyd", "a", ["m1", "m2", "m3"], ["ada", "bob", "cyd"]),
+        log_of(place, "dan", "b", ["m1", "m2"], ["dan", "eve", "ada"]),
+        log_of(place, "eve", "b", ["m2"], ["dan", "eve", "ada"]),
+    ]
+
+
+def rows_of(table: DataFrame) -> list[str]:
+    there = [name for name in sorted(table.columns) if name not in OF_THE_RUN]
+    return sorted(repr(tuple(row)) for row in table.select(*there).collect())
+
+
+def silver_of(spark: SparkSession, lake: Lake) -> dict[str, list[str]]:
+    return {name: rows_of(lake.silver(spark, name)) for name in SILVER}
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Written under three contracts."""
+    made = five_logs(tmp_path_factory.mktemp("logs"))
+    write_as(1, made[4])
+    write_as(2, made[1])
+    return made
+
+
+@pytest.fixture(scope="module")
+def at_once(
+    spark: SparkSession, logs: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Lake:
+    lake = Lake(tmp_path_factory.mktemp("at-once"))
+    prepare(spark, logs, lake)
+    return lake
+
+
+def test_one_at_a_time_and_growing_comes_to_the_same(
+    spark: SparkSession, logs: list[Path], at_once: Lake, tmp_path: Path
+) -> None:
+    """Each log changes what others are compared with; cyd's is read twice, and has grown.
+
+    The tables are begun under the first contract and get the columns of the third.
+    """
+    ada, bob, cyd, dan, eve = logs
+    grown = cyd.read_bytes()
+    cyd.unlink()
+    young = log_of(cyd.parent, "cyd", "a", ["m1"], ["ada", "bob", "cyd"])
+    lake = Lake(tmp_path / "lake")
+    wrote: dict[Path, str] = {}
+    for path in (eve, young, bob, dan, ada, cyd):
+        if path == young and path in wrote:
+            path.write_bytes(grown)
+        prepare(spark, [path], lake)
+        wrote[path] = str(lake.runs()[-1]["id"])
+        if path == eve:
+            forget_column(lake, "bronze/message", "content")
+    assert silver_of(spark, lake) == silver_of(spark, at_once)
+    assert len({run["id"] for run in lake.runs()}) == len(lake.runs()) == 6
+
+    told = lake.silver(spark, "event").select("schema_version").distinct().collect()
+    assert sorted(row["schema_version"] for row in told) == [1, 2, 3]
+    assert "content" in lake.bronze(spark, MESSAGE).columns
+
+    # Every row names the run that wrote it.
+    for name in SILVER:
+        runs = lake.silver(spark, name).select(RUN).distinct().collect()
+        assert {row[RUN] for row in runs} <= {wrote[cyd]}
+
+
+def test_a_killed_run_is_not_seen_and_the_next_one_goes_on(
+    spark: SparkSession, logs: list[Path], at_once: Lake, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    prepare(spark, logs[1:], lake)
+    before = silver_of(spark, lake)
+    with pytest.raises(KeyboardInterrupt):
+        write_two_and_die(spark, lake)
+    assert silver_of(spark, lake) == before
+    ingest(spark, logs, lake)  # Here the process died between bronze and silver.
+    assert silver_of(spark, lake) == before
+    assert prepare(spark, logs, lake).is_new
+    assert silver_of(spark, lake) == silver_of(spark, at_once)
+    assert not list((tmp_path / "silver" / "more").iterdir())
+
+
+def write_two_and_die(spark: SparkSession, lake: Lake) -> None:
+    with lake.run(spark) as run:
+        run.replace("silver/entry", lake.silver(spark, "entry").limit(1))
+        run.replace("silver/more", spark.range(3))
+        raise KeyboardInterrupt
+
+
+def test_the_second_of_two_writers_is_told(
+    spark: SparkSession, logs: list[Path], tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    with lake.run(spark), pytest.raises(LakeError, match="another process is writing to"):
+        prepare(spark, logs, lake)
+    with lake.run(spark) as first:
+        LocalPlace(tmp_path).commit(Head(number=1))  # By one that knew of no lock.
+        with pytest.raises(LakeError, match=r"has written to .* meanwhile: start again"):
+            first.commit()
+
+
+def test_parts_are_replaced_widened_and_put_together(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against a dictionary.  A column comes later, as with a newer contract."""
+    monkeypatch.setattr(parquet, "MOST_PARTS", 3)
+    lake = Lake(tmp_path)
+    held: dict[str, list[tuple[int, str | None]]] = {}
+    for number, keys in enumerate(["abc", "b", "bd", "", "cde", "a"]):
+        is_wide = number > 2
+        columns = "k string, n int" + (", later string" if is_wide else "")
+        pair = (number, "x" if is_wide else None)
+        new = {key: [pair] * 2 for key in keys if key != "d"}
+        rows = [(key, *pair) if is_wide else (key, number) for key in new for _ in range(2)]
+        with lake.run(spark) as run:
+            made = spark.createDataFrame(rows, columns)
+            part = Part(by="k", keys=list(keys)) if number else None
+            assert run.replace("silver/t", made, part) == len(rows)
+            run.commit()
+        held = {key: pairs for key, pairs in held.items() if key not in keys} | new
+        found = lake.silver(spark, "t")
+        later = "later" if "later" in found.columns else "NULL"
+        seen = [tuple(row) for row in found.selectExpr("k", "n", later).collect()]
+        expected = [(key, *pair) for key, pairs in held.items() for pair in pairs]
+        assert sorted(seen, key=repr) == sorted(expected, key=repr)
+
+
+def write_as(version: int, path: Path) -> None:
+    """As a program of an earlier contract has left it."""
+    with closing(sqlite3.connect(path)) as log, log:
+        log.execute("ALTER TABLE message DROP COLUMN content")
+        log.execute(f"PRAGMA user_version = {version}")
+        log.execute("UPDATE log SET schema_version = ?", [version])
+
+
+def forget_column(lake: Lake, name: str, column: str) -> None:
+    """As tables are that a program wrote which did not know it yet."""
+    path = Path(lake.root) / "manifest.json"
+    head = json.loads(path.read_text(encoding="utf-8"))
+    schema = head["tables"][name]["schema"]
+    schema["fields"] = [field for field in schema["fields"] if field["name"] != column]
+    path.write_text(json.dumps(head), encoding="utf-8")
