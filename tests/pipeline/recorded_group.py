@@ -24,8 +24,8 @@ _MESSAGE = (
     " position bigint"
 )
 _MEMBER = (
-    "channel string, participant string, stays array<struct<joined_ms:bigint,left_ms:bigint>>,"
-    " has_log boolean"
+    "channel string, participant string, joined_ms bigint, left_ms bigint,"
+    " stays array<struct<joined_ms:bigint,left_ms:bigint>>, has_log boolean"
 )
 _LOG = (
     "log_id string, participant string, key_id string, app_version string, network string,"
@@ -101,8 +101,9 @@ class RecordedGroup:
             ),
             member=spark.createDataFrame(
                 [
-                    (r["channel"], m, [(r["joined_ms"], r["left_ms"])], m in with_log)
+                    (r["channel"], m, *stay, [stay], m in with_log)
                     for m, r in members.items()
+                    for stay in [(r["joined_ms"], r["left_ms"])]
                 ],
                 _MEMBER,
             ),
