@@ -4,6 +4,7 @@
 processes of their own.  What an executor held is gone with it; the answer must not be.
 """
 
+import csv
 import json
 import os
 import signal
@@ -18,6 +19,8 @@ import pyspark
 import pytest
 
 from pipeline.java import java_home
+from pipeline.simulate.case import Case
+from pipeline.simulate.sweep import COLUMNS, row_of, run_case
 from tests.pipeline.log_files import conversation_log, message, name_of
 
 DEADLINE_S = 900
@@ -114,6 +117,28 @@ def assert_bob_lacks(lacking: str, printed: str) -> None:
     assert [witness["message_id"] for witness in log["witnesses"]] == [lacking]
 
 
+def test_one_dies_and_its_runs_are_made_again(tmp_path: Path) -> None:
+    """A sweep, which is all Python workers and one stage; each run finished is kept in a file."""
+    out, seeds = tmp_path / "sweep", 12
+    words = ("simulate", "--members", "4", "--messages", "40", "--seeds", str(seeds), "--out", out)
+    with submitted(tmp_path, *words) as running:
+        until = time.monotonic() + DEADLINE_S
+        while not any(path.is_file() for path in out.rglob("*")):
+            assert running.is_running, running.words
+            assert time.monotonic() < until, running.words
+            time.sleep(LOOK_AGAIN_S)
+        os.kill(running.executors()[0], signal.SIGKILL)
+        assert running.end() == 0, running.words
+    with (out / "runs.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for seed, row in enumerate(rows, start=1):
+        case = Case(members=4, messages=40, seed=seed)
+        alone = dict(zip(COLUMNS, row_of(case, run_case(case)), strict=True))
+        assert row == {name: "" if value is None else str(value) for name, value in alone.items()}
+    assert len(rows) == seeds
+
+
+@pytest.mark.long
 def test_one_dies_and_the_verdict_is_right(tmp_path: Path) -> None:
     lacking, out = logs_of(tmp_path / "logs", 600), tmp_path / "lake"
     with submitted(tmp_path, "audit", tmp_path / "logs", "--json", "--out", out) as running:
