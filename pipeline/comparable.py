@@ -32,12 +32,13 @@ class Comparable:
         snapshot: DataFrame,
         *,
         told_twice: DataFrame | None,
+        key: str | None,
     ) -> None:
-        """``event``, ``snapshot``: each row once, with its ``file``.
+        """``event``, ``snapshot``: each row once, with its ``file``.  ``key``: ``main_key``.
 
         ``told_twice``: all events as they were read, if one log was read more than once.
         """
-        self._is_under_key = is_under_key = F.col("key_id") == F.lit(main_key(log))
+        self._is_under_key = is_under_key = F.col("key_id") == F.lit(key)
         self._log = log.where(is_under_key)
         under_key = snapshot.where(is_under_key)
         self._newest = silver.newest_snapshots(under_key).persist()
