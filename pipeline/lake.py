@@ -8,7 +8,6 @@ columns of the silver tables are in docs/pipeline.md.
 
 import re
 import secrets
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +17,11 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from engine.delivery.contract import Table
-from pipeline.audit.slices import Places
+from engine.delivery.contract import Kind, Table
+from pipeline.audit import Audited
 from pipeline.sources.delivery import source_schema
 from pipeline.tables import (
     KEPT_RUNS,
@@ -42,7 +42,6 @@ from pipeline.tables.local import LocalPlace
 from pipeline.tables.parquet import ParquetTables, nothing
 
 SEGMENT: Final = "segment"
-_AUDITED: Final = ("entry", "message", "member")
 FORMATS: Final = (parquet.NAME, delta.NAME)
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 
@@ -81,20 +80,27 @@ class Lake:
         """Raises LakeError if nothing was ingested yet."""
         return self.table(spark, f"silver/{name}")
 
-    def audited(self, spark: SparkSession) -> Places:
+    def audited(self, spark: SparkSession) -> Audited:
         """What an audit reads.  Raises LakeError."""
-        found = {name: self._directory(spark, f"silver/{name}") for name in _AUDITED}
-        return Places(entry=found["entry"], message=found["message"], member=found["member"])
+        event = self.silver(spark, "event")
+        of_channel = event.where("channel IS NOT NULL AND mid IS NOT NULL").select(
+            "channel", "participant", "log_id", "seq", "mid", "kind"
+        )
+        sent_ms = F.coalesce("sent_ms", "lamport")
+        return Audited(
+            entry=self.silver(spark, "entry"),
+            message=self.silver(spark, "message").withColumn("sent_ms", sent_ms),
+            member=self.silver(spark, "member"),
+            stay=self.silver(spark, "stay"),
+            delivered=of_channel.where(F.col("kind") == Kind.DELIVERED.value),
+            lost=of_channel.where(F.col("kind") == Kind.LOST.value),
+        )
 
-    def _directory(self, spark: SparkSession, name: str) -> Path:
-        """Of the audit's own readers, which see files: a copy, if the table is more than that."""
-        told = self.head(spark).tables.get(name, {})
-        parts = told.get("parts")
-        if isinstance(parts, list) and len(parts) == 1 and not parts[0].get("without"):
-            return Path(self.root) / name / str(parts[0]["place"])
-        place = Path(tempfile.mkdtemp(prefix="causerie-")) / "table"
-        self.table(spark, name).write.parquet(place.as_uri())
-        return place
+    @property
+    def steps(self) -> str:
+        """Where an audit keeps what lies between its questions."""
+        root = Path(self.root).absolute().as_uri() if self.is_local else self.root
+        return f"{root}/steps"
 
     def table(self, spark: SparkSession, name: str) -> DataFrame:
         """By its whole name, such as ``audit/verdicts``.  Raises LakeError if it is not there."""

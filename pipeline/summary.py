@@ -50,6 +50,7 @@ class Verdict:
     extra: int = 0
     reordered: int = 0
     causal: int = 0
+    early: int = 0
     unconfirmed: int = 0
     conflict: int = 0
 

@@ -17,7 +17,7 @@ from engine.delivery.contract import Kind
 MOST_HOLDERS: Final = 8
 """Named; the others are counted."""
 AGREEING: Final = ("identical", "unknown", "not observed", "not comparable")
-COUNTED: Final = ("missing", "extra", "reordered", "causal", "unconfirmed", "conflict")
+COUNTED: Final = ("missing", "extra", "reordered", "causal", "early", "unconfirmed", "conflict")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +242,7 @@ def why(witness: Witness, times: Times) -> str:
         "extra": _why_extra,
         "reordered": _why_reordered,
         "causal": _why_causal,
+        "early": _why_early,
         "unconfirmed": lambda *_: (
             "few hold it and its sender's log is not here: they have it falsely, or the others lack"
             " it"
@@ -328,6 +329,13 @@ def _why_causal(witness: Witness, times: Times) -> str:
     text = f"it stands before {witness.parent_message_id or 'a message'}, which it depends on"
     delivered = witness.step(Kind.DELIVERED)
     return text + (f", since {times(delivered.first_ms)}" if delivered else "")
+
+
+def _why_early(witness: Witness, times: Times) -> str:
+    delivered = witness.step(Kind.DELIVERED)
+    when = f" {times(delivered.first_ms)}," if delivered else ""
+    parent = witness.parent_message_id or "a message"
+    return f"it was delivered{when} before {parent}, which it depends on and nobody had given up"
 
 
 def times_of(witness: Witness, zone: tzinfo | None = None) -> Times:

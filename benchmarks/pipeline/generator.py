@@ -4,7 +4,8 @@ Channels differ in size as in life (the k-th has 1/k of the largest's messages);
 bursts, seconds apart, with minutes and hours between, so Lamport timestamps, which are
 milliseconds, are as uneven as real ones.  Every message names the two before the last one as its
 parents.  A fault is far from the next of the same log: a missing message, two neighbours swapped,
-or a message that stands before its parent.
+or a message that stands before its parent.  As they happen, neighbours are often delivered in
+the other order, which is no fault; now and then a message before its parent, which is.
 """
 
 import math
@@ -14,14 +15,13 @@ from typing import Final
 
 import duckdb
 
-from pipeline.audit import Places
-
 PARTICIPANTS: Final = 10
 SPACING: Final = 100
 """At least so many messages lie between two faults of a log."""
 MISSING_PER_MILLION: Final = 76
 SWAPPED_PER_MILLION: Final = 16
 CAUSAL_PER_MILLION: Final = 7
+EARLY_PER_MILLION: Final = 5
 START_MS: Final = 1_700_000_000_000
 
 _SETUP: Final = """
@@ -53,7 +53,8 @@ CREATE TABLE spot AS
 CREATE TABLE fault AS
   SELECT *, CASE WHEN row_number() OVER (ORDER BY c) <= {missing} THEN 'missing'
     WHEN row_number() OVER (ORDER BY c) <= {missing} + {swapped} THEN 'swapped'
-    ELSE 'causal' END AS kind FROM spot;
+    WHEN row_number() OVER (ORDER BY c) <= {missing} + {swapped} + {causal} THEN 'causal'
+    ELSE 'early' END AS kind FROM spot;
 CREATE TABLE gone AS
   SELECT k, who, i, count(*) OVER (PARTITION BY k, who ORDER BY i) AS so_far
   FROM fault WHERE kind = 'missing';
@@ -62,18 +63,22 @@ CREATE TABLE moved AS
   UNION ALL SELECT k, who, i + 1, -1 FROM fault WHERE kind = 'swapped'
   UNION ALL SELECT k, who, i, 2 FROM fault WHERE kind = 'causal'
   UNION ALL SELECT k, who, i + 2, -2 FROM fault WHERE kind = 'causal';
+CREATE TABLE heard AS
+  SELECT k, who, i, CASE kind WHEN 'early' THEN 25 ELSE 15 END AS step
+  FROM fault WHERE kind IN ('early', 'swapped')
+  UNION ALL SELECT k, who, i + 30, 15 FROM fault WHERE kind = 'missing';
 """
 _MESSAGE: Final = """
 COPY (
   SELECT channel, mid, lamport, message_id, list_filter([
       lag(mid, 3) OVER w, lag(mid, 2) OVER w], lambda x: x IS NOT NULL) AS parent_mids,
-    i AS place, i AS position
+    i AS place, i AS position, lamport AS sent_ms
   FROM message WINDOW w AS (PARTITION BY channel ORDER BY i) ORDER BY k, i
 ) TO '{place}/message' (FORMAT parquet, COMPRESSION zstd, PER_THREAD_OUTPUT)
 """
 _MEMBER: Final = """
 COPY (
-  SELECT channel, participant, 0::BIGINT AS joined_ms, NULL::BIGINT AS left_ms, true AS has_log
+  SELECT channel, participant, true AS has_log, 0::BIGINT AS joined_ms, NULL::BIGINT AS left_ms
   FROM people
 ) TO '{place}/member.parquet' (FORMAT parquet)
 """
@@ -82,10 +87,12 @@ COPY (
   SELECT f.channel, f.participant, f.found AS kind, m.mid, p.mid AS parent_mid
   FROM (
     SELECT *, 'missing' AS found, i AS at, NULL AS parent FROM fault WHERE kind = 'missing'
-    UNION ALL SELECT *, 'reordered', i, NULL FROM fault WHERE kind <> 'missing'
+    UNION ALL SELECT *, 'reordered', i, NULL FROM fault
+      WHERE kind IN ('swapped', 'causal')
     UNION ALL SELECT *, 'reordered', i + 1, NULL FROM fault WHERE kind = 'swapped'
     UNION ALL SELECT *, 'reordered', i + 2, NULL FROM fault WHERE kind = 'causal'
     UNION ALL SELECT *, 'causal', i + 2, i FROM fault WHERE kind = 'causal'
+    UNION ALL SELECT *, 'early', i + 2, i FROM fault WHERE kind = 'early'
   ) AS f
   JOIN message m ON m.k = f.k AND m.i = f.at
   LEFT JOIN message p ON p.k = f.k AND p.i = f.parent
@@ -102,6 +109,17 @@ COPY (
   ORDER BY p.who, position
 ) TO '{place}/entry/{k:05}.parquet' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 500000)
 """
+_DELIVERED: Final = """
+COPY (
+  SELECT p.channel, p.participant, p.participant AS log_id,
+    1000 + 10 * m.i + coalesce(v.step, 0) AS seq, m.mid
+  FROM people p JOIN message m ON m.k = p.k
+  LEFT JOIN (FROM fault WHERE kind = 'missing') g ON g.k = p.k AND g.who = p.who AND g.i = m.i
+  LEFT JOIN heard v ON v.k = p.k AND v.who = p.who AND v.i = m.i
+  WHERE p.k = {k} AND g.i IS NULL
+  ORDER BY p.who, seq
+) TO '{place}/delivered/{k:05}.parquet' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 500000)
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,25 +128,27 @@ class Injected:
     missing: int
     reordered: int
     causal: int
+    early: int
 
     def as_counts(self) -> dict[str, int]:
-        return {"missing": self.missing, "reordered": self.reordered, "causal": self.causal}
-
-
-def places(place: Path) -> Places:
-    """Of what ``generate`` made there."""
-    return Places(entry=place / "entry", message=place / "message", member=place / "member.parquet")
+        return {
+            "missing": self.missing,
+            "reordered": self.reordered,
+            "causal": self.causal,
+            "early": self.early,
+        }
 
 
 def generate(place: Path, events: int) -> Injected:
-    """Parquet tables entry, message and member in ``place``."""
+    """Parquet tables entry, message, member (with its stay) and delivered in ``place``."""
     messages = events // PARTICIPANTS
     channels = max(4, min(200, messages // 5_000))
-    missing, swapped, causal = (
+    missing, swapped, causal, early = (
         max(2, round(per * events / 1e6))
-        for per in (MISSING_PER_MILLION, SWAPPED_PER_MILLION, CAUSAL_PER_MILLION)
+        for per in (MISSING_PER_MILLION, SWAPPED_PER_MILLION, CAUSAL_PER_MILLION, EARLY_PER_MILLION)
     )
-    (place / "entry").mkdir(parents=True)
+    for name in ("entry", "delivered"):
+        (place / name).mkdir(parents=True)
     with duckdb.connect() as connection:
         connection.execute("SET preserve_insertion_order = true")
         connection.execute(
@@ -139,15 +159,17 @@ def generate(place: Path, events: int) -> Injected:
                 start=START_MS,
                 participants=PARTICIPANTS,
                 spacing=SPACING,
-                faults=missing + swapped + causal,
+                faults=missing + swapped + causal + early,
                 missing=missing,
                 swapped=swapped,
+                causal=causal,
             )
         )
         for sql in (_MESSAGE, _MEMBER, _TRUTH):
             connection.execute(sql.format(place=place))
         for k in range(channels):
             connection.execute(_ENTRY.format(place=place, k=k))
+            connection.execute(_DELIVERED.format(place=place, k=k))
         counted = connection.execute("SELECT sum(n) FROM sizes").fetchone()
     assert counted is not None  # noqa: S101 - an aggregate has one row
     return Injected(
@@ -155,4 +177,5 @@ def generate(place: Path, events: int) -> Injected:
         missing=missing,
         reordered=2 * (swapped + causal),
         causal=causal,
+        early=early,
     )

@@ -1,75 +1,83 @@
 """The audit: of each participant's log of each channel, whether it is the canonical one.
 
-``read`` adds up what every cell (a bucket of a log) holds, by ``digest``; ``grid`` compares cells
-with the canonical log's, ``drill`` looks at the rows of those that differ, ``causal`` at what had
-been moved, ``verdict`` sums it up.  ``plan`` puts them in a row, ``stages`` runs them: on Spark, or
-of very little here.
+``cells`` joins entries with the canonical order and keeps a few numbers for each bucket of a log;
+``drill`` looks at the rows of buckets that differ, ``causal`` at what messages depend on,
+``verdict`` sums it up.  All of it is DataFrames: tables may lie anywhere and in any format.  Very
+few rows are audited in this process (``local``).
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from pipeline.audit.digest import BUCKET_MESSAGES
-from pipeline.audit.layout import Layout
-from pipeline.audit.plan import Plan
-from pipeline.audit.slices import Places, members, slices_of
-from pipeline.audit.stages import Here, OnSpark, Rows, Stages, plainly
+from pyspark.sql import DataFrame
+
+from pipeline.audit import causal, cells, drill, local, verdict
+from pipeline.audit.steps import Steps
 from pipeline.audit.verdict import UNKNOWN_SINCE as UNKNOWN
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+__all__ = ["UNKNOWN", "Audit", "Audited", "audit"]
 
-__all__ = ["UNKNOWN", "Audit", "Places", "audit"]
-
+BUCKET_MESSAGES: Final = 256
 FEW_ROWS: Final = 100_000
-"""So many are not worth starting Spark's workers."""
+"""So many are not worth a plan of Spark's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audited:
+    """The silver tables that an audit reads."""
+
+    entry: DataFrame
+    """channel, participant, position, lamport, mid: final logs, positions 0, 1, 2 and so on."""
+    message: DataFrame
+    """channel, mid, lamport, message_id, parent_mids, place, position, sent_ms: all that anybody
+    knows of; at most one of each (channel, mid) is canonical, which is: has a ``position``."""
+    member: DataFrame
+    """channel, participant, has_log: whose logs are judged."""
+    stay: DataFrame
+    """channel, participant, joined_ms, left_ms: what was sent during one has to be in the log."""
+    delivered: DataFrame
+    """channel, participant, log_id, seq, mid: in the order of ``seq`` as it happened."""
+    lost: DataFrame
+    """Likewise: what was given up, so that others need not wait for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audit:
     """``verdicts``: one row for each log and channel.  ``witnesses``: one for each anomaly."""
 
-    verdicts: "DataFrame"
-    witnesses: "DataFrame"
+    verdicts: DataFrame
+    witnesses: DataFrame
 
 
-def audit(  # noqa: PLR0913 -- where it runs, of what, and four settings
-    spark: "SparkSession",
-    places: Places,
+def audit(
+    tables: Audited,
+    steps: str,
     *,
-    key: int,
     grace_ms: int = 0,
     bucket_messages: int = BUCKET_MESSAGES,
     few_rows: int = FEW_ROWS,
 ) -> Audit:
-    """``key``: of the second digest, new for each audit.
+    """``steps``: a directory for what lies between; of the next audit there, it is overwritten.
 
     ``grace_ms``: how far the clocks of who joins or leaves and of who writes may differ.
-    ``few_rows``: so many, at most, are looked at in this process, by the same stages.  Two audits
-    in one session at the same time would change its settings for one another.
+    ``few_rows``: so many, at most, are looked at in this process.
     """
-    layout = Layout(members(places), grace_ms)
-    found = slices_of(places)
-    each = dict.fromkeys((False, True), 0)
-    for one in found:
-        each[one.is_message] += one.rows
-    # A log that holds nothing lacks every message.
-    if each[False] + each[True] * layout.most_logs <= few_rows:
-        here = Here(spark)
-        return _audit(here, Plan(here, layout, found), key, bucket_messages)
-    with plainly(spark):
-        there = OnSpark(spark)
-        return _audit(there, Plan(there, layout, found), key, bucket_messages)
-
-
-def _audit(stages: Stages[Rows], plan: Plan[Rows], key: int, bucket_messages: int) -> Audit:
-    plan.find_bounds(bucket_messages)
-    cells = stages.kept(plan.cells(key), plan.few_tasks)
-    looked = stages.kept(plan.looked(cells), plan.few_tasks)
-    violations = plan.violations(cells, looked)
-    if violations is not None:
-        violations = stages.kept(violations, plan.few_tasks)
+    found = local.fetched(tables, few_rows)
+    if found is None:
+        return _on_spark(tables, Steps(tables.entry.sparkSession, steps), grace_ms, bucket_messages)
+    spark = tables.entry.sparkSession
+    verdicts, witnesses = local.audited(found, grace_ms)
     return Audit(
-        verdicts=stages.frame(plan.verdicts(cells, looked, violations)),
-        witnesses=stages.frame(plan.witnesses(looked, violations)),
+        verdicts=spark.createDataFrame(verdicts, verdict.VERDICT),
+        witnesses=spark.createDataFrame(witnesses, verdict.WITNESS),
     )
+
+
+def _on_spark(tables: Audited, steps: Steps, grace_ms: int, bucket_messages: int) -> Audit:
+    logs = steps.kept("logs", cells.logs(tables.member, tables.stay, grace_ms))
+    order, counted = cells.counted(tables.entry, tables.message, steps, bucket_messages)
+    compared = steps.kept("compared", cells.compared(counted, order, logs, bucket_messages))
+    looked = drill.looked_at(tables.entry, order, compared, logs, steps, bucket_messages)
+    violations = causal.violations(tables, order, compared, looked, steps)
+    witnesses = verdict.witnesses(looked, violations)
+    return Audit(verdicts=verdict.verdicts(logs, compared, looked, witnesses), witnesses=witnesses)

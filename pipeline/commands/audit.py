@@ -5,7 +5,6 @@ with what is known of them.  All verdicts and witnesses are in ``audit/`` below 
 """
 
 import argparse
-import secrets
 from typing import TYPE_CHECKING, Final
 
 from pipeline.commands import ingest, outcome
@@ -32,9 +31,7 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    judged = audit(
-        spark, lake.audited(spark), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
-    )
+    judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
     found = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
     written = dict(zip(("verdicts", "witnesses"), found, strict=True))
     with lake.run(spark) as run:

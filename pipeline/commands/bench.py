@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.pipeline.spark_work import Seen
 
 NAME: Final = "bench"
-HELP: Final = "measure digest pass and audit on made-up events with known faults"
+HELP: Final = "measure the audit on made-up events with known faults"
 DEFAULT_EVENTS: Final = 1_000_000
 FEWEST: Final = 50_000
 MOST: Final = 1_000_000_000
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     seen = _measured(spark, place, tell)
     (out / "bench.json").write_text(json.dumps({"events": made.events, **seen}, indent=1) + "\n")
     tell(f"done: {out / 'bench.json'}")
-    _say_all(seen, made.events)
+    _say_all(seen)
     return 1 if seen["wrong"] else 0
 
 
@@ -85,27 +85,17 @@ def _measured(spark: "SparkSession", place: Path, tell: Callable[[str], None]) -
         tell(f"audit, {which}")
         return cost_of(spark, lambda: spark_work.audited(spark, place))
 
-    def digested(number: int) -> "Cost":
-        tell(f"digest pass {number} of {spark_work.DIGESTS}")
-        return cost_of(spark, lambda: spark_work.digested(spark, place))[1]
-
     found, first = audited("first of the session")
-    passes = [digested(number) for number in range(1, spark_work.DIGESTS + 1)]
     again, warm = audited("second")
     return {
         "first": asdict(first),
         "warm": asdict(warm),
-        "digest": [asdict(one) for one in passes],
         "wrong": max(spark_work.wrong(place, found), spark_work.wrong(place, again)),
     }
 
 
-def _say_all(seen: "Seen", events: int) -> None:
+def _say_all(seen: "Seen") -> None:
     for name in ("first", "warm"):
         cost = seen[name]
         say(f"audit, {name}: {cost['seconds']:.2f} s, {cost['shuffle_bytes'] / 2**20:.1f} MiB")
-    for cost in seen["digest"]:
-        rate = events / cost["seconds"] / 1e6
-        moved = cost["shuffle_bytes"] / events
-        say(f"digest pass: {rate:.2f} million events a second, {moved:.2f} bytes each shuffled")
     say(f"faults not found, or found and not there: {seen['wrong']}")

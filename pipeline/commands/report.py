@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import secrets
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -57,9 +56,7 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    judged = audit(
-        spark, lake.audited(spark), key=secrets.randbits(64), grace_ms=max(arguments.grace_ms, 0)
-    )
+    judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
     held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
     audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
     written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)

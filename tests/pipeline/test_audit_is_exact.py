@@ -1,43 +1,58 @@
-"""The digest audit finds what looking at every row finds, neither more nor less.
+"""The audit finds what looking at every row finds, neither more nor less.
 
 Many conversations are audited at once, a channel each; buckets are four messages long, so that
-every fault meets a bucket's edge now and then, and rows lie in any order in files and row groups of
-any size.  Beside it runs the same by plain Spark and, written apart, by DuckDB.
+every fault meets a bucket's edge now and then.  Beside it runs the same audit by DuckDB, written
+apart and without buckets.  That these tests are sharp enough is shown by planting a bug in each
+stage, which they have to find.
 """
 
 import hashlib
+import inspect
 import random
+import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Final, TypeAlias
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from benchmarks.pipeline import naive, oracle
-from pipeline.audit import FEW_ROWS, Audit, Places, audit
+from benchmarks.pipeline import oracle
+from pipeline.audit import Audited, audit, causal, cells, drill, local, verdict
 
 BUCKET = 4
-KEY = 7
-ENTRY = "channel string, participant string, position bigint, lamport bigint, mid bigint"
-MESSAGE = (
-    "channel string, mid bigint, lamport bigint, message_id string, parent_mids array<bigint>,"
-    " place bigint, position bigint"
-)
-MEMBER = "channel string, participant string, joined_ms bigint, left_ms bigint, has_log boolean"
-VERDICT = (
-    "channel", "participant", "verdict", "held", "missing", "extra", "reordered", "causal",
+LOG: Final = {"channel": pa.string(), "participant": pa.string()}
+LIVE: Final = {**LOG, "log_id": pa.string(), "seq": pa.int64(), "mid": pa.int64()}
+SCHEMAS: Final = {
+    "entry": {**LOG, "position": pa.int64(), "lamport": pa.int64(), "mid": pa.int64()},
+    "message": {
+        "channel": pa.string(),
+        "mid": pa.int64(),
+        "lamport": pa.int64(),
+        "message_id": pa.string(),
+        "parent_mids": pa.list_(pa.int64()),
+        "place": pa.int64(),
+        "position": pa.int64(),
+        "sent_ms": pa.int64(),
+    },
+    "member": {**LOG, "has_log": pa.bool_()},
+    "stay": {**LOG, "joined_ms": pa.int64(), "left_ms": pa.int64()},
+    "delivered": LIVE,
+    "lost": LIVE,
+}
+VERDICT: Final = [column.split()[0] for column in verdict.VERDICT.split(", ")]
+TOLD: Final = (
+    "channel", "participant", "verdict", "held", "missing", "extra", "reordered", "causal", "early",
     "first_place",
 )  # fmt: skip
-
-Tables = tuple[list[Any], list[Any], list[Any]]
+Tables: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
 
 @dataclass
@@ -47,25 +62,33 @@ class Conversation:
     messages: list[tuple[int, bool, list[int]]]
     logs: list[list[tuple[int, int]]]
     """Index and how far the log's Lamport timestamp is off."""
-    stays: list[tuple[int | None, int | None]]
+    stays: list[list[tuple[int, int | None]]]
+    live: list[list[tuple[str, int]]] = field(default_factory=list)
+    """Of each log ("delivered" or "lost", index)."""
 
     def tables(self, channel: str) -> Tables:
         mids = [hash_of(channel, at) for at in range(len(self.messages))]
         order = sorted(range(len(mids)), key=lambda at: (self.messages[at][0], name_of(at)))
-        rows, position = [], 0
+        made: Tables = {name: [] for name in SCHEMAS}
+        position = 0
         for place, at in enumerate(order):
             lamport, is_canonical, parents = self.messages[at]
             parent_mids = [mids[parent] for parent in parents]
             where = position if is_canonical else None
-            rows.append((channel, mids[at], lamport, name_of(at), parent_mids, place, where))
+            row = (channel, mids[at], lamport, name_of(at), parent_mids, place, where, lamport)
+            made["message"].append(row)
             position += is_canonical
-        entries = [
-            (channel, f"p{who}", position, self.messages[at][0] + off, mids[at])
-            for who, log in enumerate(self.logs)
-            for position, (at, off) in enumerate(log)
-        ]
-        members = [(channel, f"p{who}", *stay, True) for who, stay in enumerate(self.stays)]
-        return entries, rows, members
+        for who, log in enumerate(self.logs):
+            made["member"].append((channel, f"p{who}", True))
+            made["stay"] += [(channel, f"p{who}", *stay) for stay in self.stays[who]]
+            made["entry"] += [
+                (channel, f"p{who}", position, self.messages[at][0] + off, mids[at])
+                for position, (at, off) in enumerate(log)
+            ]
+        for who, events in enumerate(self.live):
+            for seq, (kind, at) in enumerate(events):
+                made[kind].append((channel, f"p{who}", f"log {seq % 17 > 12}", seq, mids[at]))
+        return made
 
 
 def name_of(at: int) -> str:
@@ -77,32 +100,55 @@ def hash_of(channel: str, at: int) -> int:
     return int.from_bytes(digest[:8], "big", signed=True)
 
 
-@st.composite
-def conversations(draw: st.DrawFn) -> Conversation:
-    count = draw(st.integers(0, 24))
-    lamports = sorted(draw(st.lists(st.integers(0, 60), min_size=count, max_size=count)))
-    messages: list[tuple[int, bool, list[int]]] = []
-    for at, lamport in enumerate(lamports):
-        parents = draw(st.lists(st.integers(0, at - 1), max_size=3)) if at else []
-        messages.append((lamport, draw(st.integers(0, 9)) > 0, parents))
-    canonical = [(at, 0) for at in range(count) if messages[at][1]]
-    logs, stays = [], []
-    for _ in range(draw(st.integers(1, 3))):
+def conversation(chance: random.Random) -> Conversation:
+    count = chance.randrange(25)
+    lamports = [chance.randrange(60) for _ in range(count)]
+    if chance.random() < 0.8:
+        lamports.sort()  # Else a child may be older than its parent, whoever agrees.
+    messages = [
+        (
+            lamport,
+            chance.random() < 0.9,
+            chance.choices(range(at), k=chance.randrange(4)) if at else [],
+        )
+        for at, lamport in enumerate(lamports)
+    ]
+    order = sorted(range(count), key=lambda at: (lamports[at], name_of(at)))
+    canonical = [(at, 0) for at in order if messages[at][1]]
+    made = Conversation(messages, [], [])
+    for _ in range(chance.randrange(1, 4)):
         log = list(canonical)
-        for fault in draw(st.lists(st.sampled_from("dddsssmmxxtta"), max_size=3)):
-            spoil(draw, log, fault, count)
-        logs.append(log)
-        joined = draw(st.sampled_from([0, 0, 0, None, 10, 30]))
-        left = draw(st.sampled_from([None, None, None, 40]))
-        stays.append((joined, None if joined is None else left))
-    return Conversation(messages, logs, stays)
+        for fault in chance.choices("dddsssmmxxttaf", k=chance.randrange(4)):
+            spoil(chance, log, fault, count)
+        made.logs.append(log)
+        made.stays.append(chance.choice(STAYS))
+        made.live.append(live(chance, count))
+    return made
 
 
-def spoil(draw: st.DrawFn, log: list[tuple[int, int]], fault: str, count: int) -> None:
-    """Drop, swap, move, put in what may be there already, cut the tail or the head off, alter."""
+STAYS: Final[list[list[tuple[int, int | None]]]] = [
+    [(0, None)], [(0, None)], [(0, None)], [], [(10, None)], [(30, 40)], [(0, 15), (35, None)],
+    [(5, 20), (18, 30), (50, 51)],
+]  # fmt: skip
+
+
+def live(chance: random.Random, count: int) -> list[tuple[str, int]]:
+    """Mostly in order; some come late, some twice, and some had been given up."""
+    at = list(range(count))
+    for _ in range(chance.randrange(3) if count else 0):
+        at.insert(chance.randrange(count), at.pop(chance.randrange(count)))
+    events = [("delivered", one) for one in at]
+    for _ in range(chance.randrange(3) if count else 0):
+        kind = chance.choice(["lost", "lost", "delivered"])
+        events.insert(chance.randrange(count + 1), (kind, chance.randrange(count)))
+    return events
+
+
+def spoil(chance: random.Random, log: list[tuple[int, int]], fault: str, count: int) -> None:
+    """Drop, swap, move, put in what may be there already, cut off, alter, turn around."""
     if not log:
         return
-    at, other = (draw(st.integers(0, len(log) - 1)) for _ in range(2))
+    at, other = chance.randrange(len(log)), chance.randrange(len(log))
     if fault == "d":
         del log[at]
     elif fault == "s":
@@ -110,58 +156,32 @@ def spoil(draw: st.DrawFn, log: list[tuple[int, int]], fault: str, count: int) -
     elif fault == "m":
         log.insert(other, log.pop(at))
     elif fault == "x":
-        log.insert(at, (draw(st.integers(0, count - 1)), 0))
+        log.insert(at, (chance.randrange(count), 0))
     elif fault == "t":
         log[:] = log[:at] if at % 2 else log[at:]
+    elif fault == "f":
+        log.reverse()
     else:
-        log[at] = (log[at][0], draw(st.integers(-3, 3)))
+        log[at] = (log[at][0], chance.randrange(-3, 4))
 
 
-SOME = {"plan.MOST_IDS": 3, "drill.ROWS_TOGETHER": 30}
-FEW = {
-    "plan.MOST_IDS": 0,
-    "drill.ROWS_TOGETHER": 1,
-    "read.MOST_WAITING": 2,
-    "layout.MOST_IN_A_TABLE": 1,
-    "slices.ROWS_OF_BATCH": 7,
-}
-KINDS = {
-    "string": pa.string(),
-    "bigint": pa.int64(),
-    "boolean": pa.bool_(),
-    "array<bigint>": pa.list_(pa.int64()),
-}
+# --- both audits ----------------------------------------------------------------------------------
 
 
 def in_arrow(tables: Tables) -> dict[str, pa.Table]:
     made = {}
-    for name, rows, schema in zip(
-        ("entry", "message", "member"), tables, (ENTRY, MESSAGE, MEMBER), strict=True
-    ):
-        fields = [tuple(field.split()) for field in schema.split(", ")]
-        typed = pa.schema([(field, KINDS[kind]) for field, kind in fields])
+    for name, rows in tables.items():
+        fields = SCHEMAS[name]
         columns = list(zip(*rows, strict=True)) or [()] * len(fields)
-        arrays = [
-            pa.array(column, field.type) for column, field in zip(columns, typed, strict=True)
-        ]
-        made[name] = pa.table(arrays, typed)
+        arrays = [pa.array(c, kind) for c, kind in zip(columns, fields.values(), strict=True)]
+        made[name] = pa.table(arrays, list(fields))
     return made
 
 
-def written(
-    place: Path, tables: Tables, *, seed: int = 0, rows_of_group: int = 1_000, files: int = 1
-) -> Places:
-    """Rows in an order that follows from ``seed``, as files of row groups."""
-    chance = random.Random(seed)
-    for name, table in in_arrow(tables).items():
-        (place / name).mkdir(parents=True)
-        order = list(range(table.num_rows))
-        if seed:
-            chance.shuffle(order)
-        for number in range(files):
-            part = table.take(pa.array(order[number::files], pa.int64()))
-            pq.write_table(part, place / name / f"{number}.parquet", row_group_size=rows_of_group)
-    return Places(entry=place / "entry", message=place / "message", member=place / "member")
+def on_spark(spark: SparkSession, tables: Tables) -> Audited:
+    return Audited(
+        **{name: spark.createDataFrame(table) for name, table in in_arrow(tables).items()}
+    )
 
 
 def in_duckdb(tables: Tables) -> duckdb.DuckDBPyConnection:
@@ -173,8 +193,8 @@ def in_duckdb(tables: Tables) -> duckdb.DuckDBPyConnection:
 
 WHOLE = """
 SELECT w.channel, w.participant, w.kind, w.place, w.position,
-  CASE WHEN w.kind <> 'causal' THEN h.expected_position END, w.lamport, w.mid, w.message_id,
-  w.parent_mid, p.message_id
+  CASE WHEN w.kind NOT IN ('causal', 'early') THEN h.expected_position END, w.lamport, w.mid,
+  w.message_id, w.parent_mid, p.message_id
 FROM witness w
 LEFT JOIN held h ON w.kind <> 'missing' AND h.channel = w.channel
   AND h.participant = w.participant AND h.mid = w.mid AND h.lamport = w.lamport
@@ -185,23 +205,24 @@ LEFT JOIN (SELECT channel, mid, message_id FROM message WHERE position IS NOT NU
 
 
 def is_what_every_row_tells(
-    judged: Audit, connection: duckdb.DuckDBPyConnection, grace_ms: int = 0
-) -> None:
-    """Witnesses in all their columns, and verdicts with what came first."""
+    verdicts: Sequence[Any], witnesses: Sequence[Any], tables: Tables, grace_ms: int = 0
+) -> set[str]:
+    """Witnesses in all their columns, and verdicts with what came first.  Returns the kinds."""
+    connection = in_duckdb(tables)
     oracle.witnesses(connection, grace_ms)
     expected = connection.execute(WHOLE).fetchall()
-    names = [name for name in judged.witnesses.columns if name != "bucket"]
-    assert in_order(judged.witnesses.select(*names).collect()) == in_order(expected)
-    verdicts = judged.verdicts.collect()
-    found = [tuple(row[name] for name in VERDICT) for row in verdicts]
-    assert in_order(found) == in_order(oracle.verdicts(connection))
-    first: dict[tuple[str, str], tuple[int, str, str]] = {}
+    assert in_order(witnesses) == in_order(expected)
+    found = [dict(zip(VERDICT, row, strict=True)) for row in verdicts]
+    told = [tuple(row[name] for name in TOLD) for row in found]
+    assert in_order(told) == in_order(oracle.verdicts(connection))
+    first: dict[Any, Any] = {}
     for row in sorted((row for row in expected if row[3] is not None), key=lambda r: (r[3], r[2])):
         first.setdefault(row[:2], (row[3], row[2], row[8]))
-    for row in verdicts:
-        told = (row["first_place"], row["first_kind"], row["first_message_id"])
-        assert told == first.get((row["channel"], row["participant"]), (None, None, None))
-        assert row["expected"] == row["held"] + row["missing"] - row["extra"]
+    for one in found:
+        about = (one["first_place"], one["first_kind"], one["first_message_id"])
+        assert about == first.get((one["channel"], one["participant"]), (None, None, None))
+        assert one["expected"] == one["held"] + one["missing"] - one["extra"]
+    return {row[2] for row in expected}
 
 
 def in_order(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -209,87 +230,113 @@ def in_order(rows: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def all_of(cases: Sequence[Conversation]) -> Tables:
-    whole: Tables = ([], [], [])
+    whole: Tables = {name: [] for name in SCHEMAS}
     for number, case in enumerate(cases):
-        for rows, more in zip(whole, case.tables(f"c{number}"), strict=True):
-            rows.extend(more)
+        for name, rows in case.tables(f"c{number}").items():
+            whole[name] += rows
     return whole
 
 
-@pytest.mark.parametrize("limits", [{}, FEW, SOME], ids=["as it is", "more than few", "about few"])
-@settings(
-    max_examples=20,
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-@given(
-    cases=st.lists(conversations(), min_size=1, max_size=60),
-    seed=st.integers(0, 3),
-    rows_of_group=st.sampled_from([3, 40, 1_000]),
-    grace_ms=st.sampled_from([0, 0, 1, 7]),
-)
-def test_in_this_process_by_digests_and_by_duckdb_it_is_the_same(  # noqa: PLR0913, PLR0917 -- what is drawn
+def many(seed: int, count: int = 400) -> Tables:
+    chance = random.Random(seed)
+    return all_of([conversation(chance) for _ in range(count)])
+
+
+ALL_KINDS: Final = {"missing", "extra", "reordered", "causal", "early"}
+ON_SPARK: Final = -1
+"""However few rows there are, they are not few."""
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), grace_ms=st.sampled_from([0, 0, 1, 7]))
+def test_few_rows_are_audited_in_this_process_exactly(seed: int, grace_ms: int) -> None:
+    tables = many(seed, 100)
+    verdicts, witnesses = local.audited(in_arrow(tables), grace_ms)
+    is_what_every_row_tells(verdicts, witnesses, tables, grace_ms)
+
+
+def audited(
+    spark: SparkSession, tables: Tables, steps: Path, grace_ms: int = 0, few_rows: int = ON_SPARK
+) -> set[str]:
+    judged = audit(
+        on_spark(spark, tables),
+        str(steps),
+        grace_ms=grace_ms,
+        bucket_messages=BUCKET,
+        few_rows=few_rows,
+    )
+    return is_what_every_row_tells(
+        judged.verdicts.collect(), judged.witnesses.collect(), tables, grace_ms
+    )
+
+
+def test_by_cells_it_is_what_looking_at_every_row_finds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert audited(spark, many(seed=1), tmp_path, grace_ms=1) == ALL_KINDS
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("most_broadcast", [0, cells.MOST_BROADCAST])
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), grace_ms=st.sampled_from([0, 1, 7]))
+def test_whichever_way_they_are_joined(
+    spark: SparkSession, most_broadcast: int, seed: int, grace_ms: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as steps:
+        patch.setattr(cells, "MOST_BROADCAST", most_broadcast)
+        assert audited(spark, many(seed), Path(steps), grace_ms) <= ALL_KINDS
+
+
+# --- planted bugs ---------------------------------------------------------------------------------
+
+BUGS: Final = [
+    (cells, "last_ms >= stay", "last_ms > stay"),
+    (cells, "first_ms < stay", "first_ms <= stay"),
+    (cells, '[*ID], "left")\n        .groupBy', "[*ID])\n        .groupBy"),
+    (cells, "F.max(ahead)", "F.min(ahead)"),
+    (cells, '(F.col("matched") == F.col("c_n"))', "F.lit(True)"),
+    (cells, '- F.col("n"))', "- F.lit(0))"),
+    (cells, "asc_nulls_last", "asc_nulls_first"),
+    (cells, "and not unknown", "or True"),
+    (drill, 'F.min("low").alias("low"), F.max("high")', 'F.min("low").alias("low"), F.min("high")'),
+    (drill, '| F.col("is_copy")', ""),
+    (drill, "+ F.row_number().over(in_order) - 1", "+ F.row_number().over(in_order)"),
+    (drill, '"left_anti"', '"left_semi"'),
+    (causal, 'F.col("place") < F.col("parent_place")', "F.lit(False)"),
+    (causal, "moved.union(_late(tables, order, canonical))", "moved"),
+    (causal, 'F.col("position") - F.col("shift")', 'F.col("position")'),
+    (causal, '"at < parent_at"', '"at > parent_at"'),
+    (causal, '& ~F.col("is_copy")', ""),
+    (causal, '"lost_seq IS NULL OR lost_seq > seq"', '"lost_seq IS NULL"'),
+    (causal, 'F.min("seq").alias("seq")', 'F.max("seq").alias("seq")'),
+    (verdict, "F.min(first)", "F.max(first)"),
+    (verdict, 'F.col("last_equal") < F.col("gap_bucket")', "F.lit(True)"),
+    (verdict, '(F.size("stays") == 0) &', ""),
+]  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("module", "code", "bug"), BUGS, ids=[bug[1] for bug in BUGS])
+def test_a_planted_bug_is_found(  # noqa: PLR0913, PLR0917 -- two fixtures more than usual
     spark: SparkSession,
-    limits: dict[str, int],
-    cases: list[Conversation],
-    seed: int,
-    rows_of_group: int,
-    grace_ms: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: ModuleType,
+    code: str,
+    bug: str,
 ) -> None:
-    tables = all_of(cases)
-    with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
-        places = written(
-            Path(made), tables, seed=seed, rows_of_group=rows_of_group, files=1 + seed % 3
-        )
-        for name, limit in limits.items():
-            patch.setattr(f"pipeline.audit.{name}", limit)
-        judged = audit(
-            spark, places, key=KEY, bucket_messages=BUCKET, few_rows=FEW_ROWS, grace_ms=grace_ms
-        )
-    is_what_every_row_tells(judged, in_duckdb(tables), grace_ms)
-
-
-@pytest.mark.parametrize("most_ids", [0, 2, 6, 50_000])
-def test_few_were_moved_that_many_depend_on(
-    spark: SparkSession, tmp_path: Path, most_ids: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two ids and six edges: few of the one may be many of the other."""
-    messages = [(at, True, [10] if 10 < at <= 16 else []) for at in range(20)]
-    order = [*range(10), 11, 10, *range(12, 20)]
-    case = Conversation(messages, [[(at, 0) for at in order]], [(0, None)])
-    monkeypatch.setattr("pipeline.audit.plan.MOST_IDS", most_ids)
-    judged = audit(spark, written(tmp_path, case.tables("c")), key=KEY, bucket_messages=BUCKET)
-    is_what_every_row_tells(judged, in_duckdb(case.tables("c")))
-    kinds = [row["kind"] for row in judged.witnesses.collect()]
-    assert sorted(kinds) == ["causal", "reordered", "reordered"]
-
-
-@pytest.mark.parametrize("most_ids", [3, 50_000])
-@settings(
-    max_examples=2,  # The first is as small as can be.
-    deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-@given(
-    cases=st.lists(conversations(), min_size=40, max_size=80),
-    seed=st.integers(1, 3),
-    grace_ms=st.sampled_from([0, 3]),
-)
-def test_on_spark_by_digests_by_rows_and_by_duckdb_it_is_the_same(
-    spark: SparkSession, most_ids: int, cases: list[Conversation], seed: int, grace_ms: int
-) -> None:
-    tables = all_of(cases)
-    limits = {"MOST_IDS": most_ids, "_CELLS_OF_TASK": 50, "_LOGS_OF_TASK": 20, "_HANDS_OF_TASK": 1}
-    with tempfile.TemporaryDirectory() as made, pytest.MonkeyPatch.context() as patch:
-        places = written(Path(made), tables, seed=seed, rows_of_group=200)
-        for name, limit in limits.items():
-            patch.setattr(f"pipeline.audit.plan.{name}", limit)
-        judged = audit(
-            spark, places, key=KEY, bucket_messages=BUCKET, few_rows=0, grace_ms=grace_ms
-        )
-        is_what_every_row_tells(judged, connection := in_duckdb(tables), grace_ms)
-        read = (spark.read.parquet(str(place)) for place in astuple(places))
-        plain = naive.witnesses(*read, grace_ms=grace_ms).collect()
-    assert in_order(plain) == in_order(oracle.witnesses(connection, grace_ms))
+    source = inspect.getsource(module)
+    assert code in source
+    broken = ModuleType(module.__name__)
+    sys.modules[broken.__name__], before = broken, sys.modules[module.__name__]
+    try:
+        exec(compile(source.replace(code, bug, 1), broken.__name__, "exec"), vars(broken))  # noqa: S102 - our own source
+    finally:
+        sys.modules[broken.__name__] = before
+    for user in (module, cells, drill, causal, verdict):
+        for name, value in vars(broken).items():
+            if inspect.isfunction(value) and name in vars(user):
+                monkeypatch.setattr(user, name, value)
+    with pytest.raises(AssertionError):
+        audited(spark, many(seed=1), tmp_path, grace_ms=1)

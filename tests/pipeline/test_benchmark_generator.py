@@ -8,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks.pipeline import oracle
-from benchmarks.pipeline.generator import Injected, generate, places
+from benchmarks.pipeline.generator import Injected, generate
+from benchmarks.pipeline.hash_join import views
+from benchmarks.pipeline.spark_work import tables
 from pipeline.audit import audit
 
 EVENTS = 60_000
@@ -45,17 +47,16 @@ def test_of_each_kind_there_are_as_many_as_it_says(made: tuple[Path, Injected]) 
 def test_plain_sql_finds_what_was_injected_and_nothing_else(made: tuple[Path, Injected]) -> None:
     place, _ = made
     with duckdb.connect() as connection:
-        for name, files in (("entry", "entry/*"), ("message", "message/*"), ("member", "member*")):
-            connection.execute(f"CREATE VIEW {name} AS FROM '{place}/{files}.parquet'")
+        views(connection, place)
         found = oracle.witnesses(connection)
     assert in_order([(*row[:4], row[6]) for row in found]) == truth(place)
 
 
 def test_the_audit_finds_what_was_injected_and_nothing_else(
-    spark: SparkSession, made: tuple[Path, Injected]
+    spark: SparkSession, made: tuple[Path, Injected], tmp_path: Path
 ) -> None:
     place, _ = made
-    found = audit(spark, places(place), key=5)
+    found = audit(tables(spark, place), str(tmp_path), few_rows=0)
     assert in_order([tuple(row) for row in found.witnesses.select(*COLUMNS).collect()]) == truth(
         place
     )

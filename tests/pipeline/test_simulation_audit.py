@@ -33,7 +33,7 @@ def verdicts(spark: SparkSession, logs: Path, out: Path) -> tuple[list[Row], lis
     """Verdicts and witnesses."""
     lake = Lake(out)
     assert prepare(spark, [logs], lake).quarantined == 0
-    judged = audit(spark, lake.audited(spark), key=5)
+    judged = audit(lake.audited(spark), lake.steps)
     return judged.verdicts.collect(), judged.witnesses.collect()
 
 

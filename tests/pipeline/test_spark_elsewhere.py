@@ -69,15 +69,15 @@ def answer(spark: SparkSession, logs: str) -> list[list[str]]:
 def audited(spark: SparkSession) -> list[str]:
     """Forty messages; one log lacks one, another has a child before its parent."""
     # The same module under the same name in every process, which pytest's own import is not.
-    from tests.pipeline.test_audit_is_exact import BUCKET, KEY, Conversation, written  # noqa: PLC0415
+    from tests.pipeline.test_audit_is_exact import ON_SPARK, Conversation, on_spark  # noqa: PLC0415
 
     whole = [(at, 0) for at in range(40)]
     swapped = [*whole[:20], whole[21], whole[20], *whole[22:]]
     messages = [(at, True, [at - 1] if at else []) for at in range(40)]
-    case = Conversation(messages, [whole, whole[:9] + whole[10:], swapped], [(0, None)] * 3)
-    with tempfile.TemporaryDirectory() as made:
-        places = written(Path(made), case.tables("c"), rows_of_group=16)
-        found = audit(spark, places, key=KEY, bucket_messages=BUCKET, few_rows=0)
+    case = Conversation(messages, [whole, whole[:9] + whole[10:], swapped], [[(0, None)]] * 3)
+    with tempfile.TemporaryDirectory() as steps:
+        tables = on_spark(spark, case.tables("c"))
+        found = audit(tables, steps, bucket_messages=4, few_rows=ON_SPARK)
         rows = found.witnesses.collect() + found.verdicts.collect()
     return sorted(repr(tuple(row)) for row in rows)
 

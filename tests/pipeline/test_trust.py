@@ -16,7 +16,7 @@ from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.trust import Observed, gated
 from tests.pipeline.told_groups import DELAY_MS, write_jsonl, write_parquet, write_sqlite
-from tests.pipeline.trust_cases import ALONE, TOGETHER, Case
+from tests.pipeline.trust_cases import ALONE, OF_THE_AUDIT, TOGETHER, Case
 
 Rows = list[dict[str, Any]]
 
@@ -47,7 +47,7 @@ def write(case: Case, place: Path) -> None:
 def found_in(spark: SparkSession, logs: Path, out: Path) -> Found:
     lake = Lake(out)
     prepare(spark, [logs], lake)
-    judged = audit(spark, lake.audited(spark), key=1)
+    judged = audit(lake.audited(spark), lake.steps)
     verdicts, witnesses = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
     tables = [verdicts, witnesses]
     tables += [lake.silver(spark, name) for name in ("coverage", "clock", "conflict")]
@@ -57,7 +57,7 @@ def found_in(spark: SparkSession, logs: Path, out: Path) -> Found:
 @pytest.fixture(scope="module")
 def together(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Found:
     place = tmp_path_factory.mktemp("together")
-    for case in TOGETHER:
+    for case in (*TOGETHER, *OF_THE_AUDIT):
         write(case, place / "logs")
     return found_in(spark, place / "logs", place / "out")
 
@@ -99,7 +99,7 @@ def assert_right(case: Case, found: Found) -> None:
     assert conflicts == case.conflicts
 
 
-@pytest.mark.parametrize("case", TOGETHER, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [*TOGETHER, *OF_THE_AUDIT], ids=lambda case: case.name)
 def test_a_case_in_one_input_with_others(case: Case, together: Found) -> None:
     assert_right(case, together)
 

@@ -97,7 +97,7 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Summ
     )
     lake = Lake(place / "lake")
     prepare(spark, [place], lake)
-    done = audit(spark, lake.audited(spark), key=1)
+    done = audit(lake.audited(spark), lake.steps)
     evidence = Evidence(**{n: lake.silver(spark, n) for n in ("event", "entry", "message")})
     return Summary(
         command="audit",
