@@ -6,10 +6,10 @@ depends on what ran beside it, is named as unsteady, and is a defect of its own.
 counts as a failure when ``CI`` is set: there a check that did not run must be red.  So do the tests
 against other implementations where those cannot be had (scripts/peers.py).
 
-A test waits for about half of its time: for a timer of the program, for the disk, for another
-process.  So there are two workers for each processor.  Their directories are in memory where that
-can be had.  Nothing is tested less by that: the program calls ``fsync`` as ever, what a killed
-process had written is there as on a disk, and no test can cut the power.
+There is one worker for each processor: with two, tests beside Spark and real peers ran out of
+their time.  Their directories are in memory where that can be had.  Nothing is tested less by that:
+the program calls ``fsync`` as ever, what a killed process had written is there as on a disk, and no
+test can cut the power.
 """
 
 import os
@@ -29,7 +29,6 @@ NO_TESTS_COLLECTED = 5
 MAX_UNSTEADY = 3
 """More than so many that fail at first are no accident, however often they pass afterwards."""
 SEEDS = 2**32
-WORKERS_PER_PROCESSOR = 2
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 DIRECTORIES_AT = "PYTEST_DEBUG_TEMPROOT"
 IN_MEMORY = Path("/dev/shm")  # noqa: S108 -- pytest makes a directory there that is ours alone
@@ -91,8 +90,8 @@ def run_again_alone(
 
 
 def workers() -> int:
-    ours = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return WORKERS_PER_PROCESSOR * ours
+    """One for each processor that is ours."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def is_roomy(place: Path) -> bool:

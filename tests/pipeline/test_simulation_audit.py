@@ -84,5 +84,6 @@ def test_who_did_not_get_everything_is_not_said_to_agree(
     assert not outcome.converged
     found, witnesses = verdicts(spark, tmp_path / "logs", tmp_path / "out")
     lacking = sum(row["expected"] - row["held"] for row in found)
-    assert lacking == outcome.expected - outcome.delivered > 0
+    # A log says nothing of what was sent after its last row, so that is not expected of it.
+    assert 0 < lacking <= outcome.expected - outcome.delivered
     assert len([row for row in witnesses if row["kind"] == "missing"]) == lacking
