@@ -73,9 +73,12 @@ TOLD_TOGETHER = 64
 LOG_SLICE = 8_192
 """Entries of a log that are read in one go: some 20 ms of the storage thread."""
 FED_BATCH_MS = 1
-FED_TOGETHER = 128
-FED_TOGETHER_MS = 60
-"""Messages from Stores are made durable in larger batches, unless a caller waits."""
+FED_TOGETHER = 256
+FED_TOGETHER_MS = 500
+"""Messages from Stores are made durable in larger batches, unless a caller waits.
+
+In one transaction they share pages of the indexes, over which their random ids spread them.  The
+time is reached on a machine that is busy otherwise, and there small batches cost most."""
 LONGEST_WAIT_MS = 60_000
 """The longest wait before the next check: machines sleep, and a peer may choose a huge delay."""
 LEAST_ADVANCE_MS = 5

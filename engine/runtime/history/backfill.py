@@ -1,10 +1,10 @@
 """Backfills one conversation from Stores: runs its ``HistoryScheduler`` and passes on results.
 
 There is one task per conversation; requests run beside it.  Fetched messages take the same path as
-live ones, which opens, checks and deduplicates them.  A page is handled while the one before it is
-committed and, in a large window, the one after it is opened in another process.  Three at most are
-under way, so Stores are asked for no more than the session can process.  Once a page is durable,
-the window's progress is saved, at most once a second.
+live ones, which opens, checks and deduplicates them.  Pages are handled while those before them are
+committed and, in a large window, those after them are opened in another process.  Few are under
+way, so Stores are asked for no more than the session can process.  Once a page is durable, the
+window's progress is saved, at most once a second.
 
 If many messages wait for missing dependencies, those are looked up before the window continues.
 After a storage error everything restarts from what is durable.  What a message says is handled in
@@ -90,8 +90,10 @@ TRY_AGAIN_S: Final = 2.0
 LONGEST_WAIT_S: Final = 60.0
 MAX_HASHES: Final = 10_000
 ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
-PAGES_UNDER_WAY: Final = 3
-"""One is committed, one is handled and one is opened."""
+PAGES_UNDER_WAY: Final = 8
+"""Three are committed, three are handled, one is opened and one comes next."""
+BYTES_UNDER_WAY: Final = 16 * 1024 * 1024
+"""Of their payloads.  With more, fewer pages are under way."""
 LARGE_MESSAGES: Final = 200
 """After this many, the pages of a window are opened in another process."""
 
@@ -103,6 +105,8 @@ class _PageUnderWay(Struct, frozen=True, kw_only=True):
 
     page: Fetched
     fed: asyncio.Task[None]
+    size: int
+    """Bytes of its messages."""
     writes: list[HistoryWrite]
     """The progress it makes, to be kept once it is durable."""
 
@@ -451,8 +455,14 @@ class Backfill:
             self._recorded.feeds(page.query_id)
         fed = asyncio.create_task(self._open_and_feed(page.messages), name="page")
         fed.add_done_callback(lambda _fed: self._wake.set())
-        self._under_way.append(_PageUnderWay(page=page, fed=fed, writes=[]))
-        await self._settle(leaving=PAGES_UNDER_WAY - 1)
+        size = sum(len(one.message.payload) for one in page.messages)
+        self._under_way.append(_PageUnderWay(page=page, fed=fed, size=size, writes=[]))
+        while self._has_enough_under_way():
+            await self._settle(leaving=len(self._under_way) - 1)
+
+    def _has_enough_under_way(self) -> bool:
+        size = sum(page.size for page in self._under_way)
+        return len(self._under_way) >= PAGES_UNDER_WAY or size >= BYTES_UNDER_WAY
 
     async def _open_and_feed(self, messages: Sequence[HistoryMessage]) -> None:
         opened: OpenedPage = ()

@@ -23,7 +23,13 @@ MANY = 500
 HOUR_MS = 3_600_000
 
 
-async def test_a_newcomer_gets_what_no_member_sends_any_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bytes_under_way", [None, 1])
+async def test_a_newcomer_gets_what_no_member_sends_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bytes_under_way: int | None
+) -> None:
+    """Also by one page at a time, as when messages are very large."""
+    if bytes_under_way is not None:
+        monkeypatch.setattr("engine.runtime.history.backfill.BYTES_UNDER_WAY", bytes_under_way)
     node = StoreNode(tmp_path, "store")
     address = await node.start()
     past = await say_in_a_group(tmp_path, MANY, node)
