@@ -16,11 +16,12 @@ from chat_app.compose import build_engine
 from chat_app.settings import NetworkSettings, Settings, StorageSettings
 from engine.core.ids import ConversationId
 from engine.crypto.links import encode_invite, parse_invite
-from engine.events import EngineEvent, MessageAdded, MessageChanged, MessageView
+from engine.events import EngineEvent, MessageView
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from tests.interop.go_waku import GoWaku, go_waku
 from tests.patience import PATIENCE_S
+from tests.runtime.history.history_stage import shown_in
 
 QUICK = "-requests=100"
 """go-waku's own limit is one push and one subscription a second: enough to chat, too slow here."""
@@ -41,8 +42,8 @@ class Person:
         self._news = asyncio.Event()
 
     def _hear(self, event: EngineEvent) -> None:
-        if isinstance(event, MessageAdded | MessageChanged):
-            self._shown.append(event.message)
+        if rows := shown_in(event):
+            self._shown += rows
             self._news.set()
 
     async def until(self, wanted: Callable[[MessageView], bool]) -> None:

@@ -23,7 +23,7 @@ from engine.core.faults import FaultPlan, FaultSpec, SeededRandom
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, MessageId, ParticipantId
 from engine.core.records import ChannelName, OpenPace
 from engine.core.waku import WakuMessage
-from engine.events import MessageAdded, MessageChanged, MessageRemoved
+from engine.events import MessageRemoved
 from engine.network.faults import FaultyTransport
 from engine.network.transport import Receipt, Transport
 from engine.network.waku.message_hash import message_hash
@@ -32,7 +32,7 @@ from engine.network.wrapped import WrappedTransport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.sim.judge import Observation, causal_violations
 from tests.interop.js_waku import JsWaku, js_reliable
-from tests.runtime.history.history_stage import KEY, Person, StoreNode, until
+from tests.runtime.history.history_stage import KEY, Person, StoreNode, shown_in, until
 
 NAME = ChannelName(
     channel_id=ChannelId("general"),
@@ -77,8 +77,9 @@ def observation(person: Person, channel: ConversationId) -> Observation:
     seen: dict[MessageId, None] = {}
     for event in person.told:
         assert not isinstance(event, MessageRemoved)
-        if isinstance(event, MessageAdded | MessageChanged) and not event.message.waiting:
-            seen.setdefault(event.message.message_id)
+        for row in shown_in(event):
+            if not row.waiting:
+                seen.setdefault(row.message_id)
     observed = Observation(participant_id=ParticipantId(person.name))
     store = SqliteProfileStore.open(person.database, KEY)
     for message_id in seen:
@@ -171,11 +172,8 @@ class Room:
                 await person.until(partial(self._is_complete, person))
 
     def _is_complete(self, person: Person) -> bool:
-        placed = {
-            event.message.text
-            for event in person.told
-            if isinstance(event, MessageAdded | MessageChanged) and not event.message.waiting
-        }
+        rows = (row for event in person.told for row in shown_in(event))
+        placed = {row.text for row in rows if not row.waiting}
         return placed >= set(self.said)
 
     async def js_delivered(self) -> list[set[MessageId]]:

@@ -27,6 +27,7 @@ from engine.events import (
     ConversationChanged,
     EngineEvent,
     MessageAdded,
+    MessageChanged,
     MessageKind,
     MessagesAdded,
     MessageView,
@@ -338,6 +339,11 @@ def added_in(event: EngineEvent) -> tuple[MessageView, ...]:
             return messages
         case _:
             return ()
+
+
+def shown_in(event: EngineEvent) -> tuple[MessageView, ...]:
+    """The rows that it adds or changes, as they are now."""
+    return (event.message,) if isinstance(event, MessageChanged) else added_in(event)
 
 
 async def befriend(ann: Person, bob: Person) -> ConversationId:
