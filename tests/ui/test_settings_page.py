@@ -494,11 +494,11 @@ def cut_words(page: SettingsPage) -> list[str]:
 def test_no_word_of_a_section_is_cut(control: SettingsControl, percent: int, width: int) -> None:
     async def scenario() -> None:
         control.write(("appearance", "text_size"), percent)
-        async with stage(ScriptedEngine(), control=control, size=(width, 820)) as it:
+        engine = ScriptedEngine()
+        engine.add_group("Whoever Is Up Before The Tide")
+        async with stage(engine, control=control, size=(width, 820)) as it:
             page = open_settings(it.window)
             for section in page.sections:
-                if (width, percent, section.name) == (420, 200, "advanced"):
-                    continue  # Known defect: since the fault bench grew, hints are cut there.
                 page.show_section(section.name)
                 await until(lambda: not cut_words(page))
                 for row in section.rows:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QLineEdit, QSizePolicy
 
@@ -30,6 +30,7 @@ from ui.theme import current_theme
 from ui.translate import tr
 
 _FIELD_WIDTH = 96
+_LEAST_NAME_WIDTH = 120
 _DIGITS = 6
 _AGAIN_MS = 1_000
 _DAY_MIN = 24 * 60
@@ -67,10 +68,18 @@ class AmountRow(SettingRow):
         self.field.setFixedWidth(current_theme().metrics.scaled(_FIELD_WIDTH))
 
 
+class _NameChoice(Choice):
+    """Of names, which may be long: it gives way where there is little room."""
+
+    def minimumSizeHint(self) -> QSize:
+        whole = super().minimumSizeHint()
+        room = current_theme().metrics.scaled(_LEAST_NAME_WIDTH)
+        return QSize(min(whole.width(), room), whole.height())
+
+
 class _WhereRow(SettingRow):
     def __init__(self, conversations: Callable[[], Sequence[ConversationView]]) -> None:
-        self.choice = Choice()
-        self.choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.choice = _NameChoice()
         self._conversations = conversations
         self._ids: tuple[ConversationId | None, ...] = ()
         words = tr("A conversation with faults of its own does not share in those of all.")
@@ -97,8 +106,7 @@ class _MemberRow(SettingRow):
     """Everybody, or one member of the group that is chosen."""
 
     def __init__(self) -> None:
-        self.choice = Choice()
-        self.choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.choice = _NameChoice()
         self._ids: tuple[ParticipantId | None, ...] = (None,)
         words = tr(
             "What one member sends, repairs by them too. What you send goes to everybody, so it"
@@ -119,7 +127,7 @@ class _MemberRow(SettingRow):
         self._ids = (None, *(each.participant_id for each in members))
         self.choice.clear()
         names = (one_line(each.name, 30) for each in members)
-        self.choice.addItems([tr("Everybody, both ways"), *names])
+        self.choice.addItems([tr("Everybody"), *names])
         self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
         self.choice.setEnabled(bool(members))
 
@@ -128,8 +136,7 @@ class _PeerRow(SettingRow):
     """A peer of this device: connected, or cut off."""
 
     def __init__(self, peers: Callable[[], Sequence[str]]) -> None:
-        self.choice = Choice()
-        self.choice.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.choice = _NameChoice()
         self._peers = peers
         self._ids: tuple[str, ...] = ()
         words = tr("A device with which this one is connected. The network view says more of each.")

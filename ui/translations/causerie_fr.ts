@@ -1801,7 +1801,7 @@
     </message>
     <message>
         <source>Cut off for 30 s</source>
-        <translation>Couper 30 s</translation>
+        <translation>Couper 30&#xa0;s</translation>
     </message>
     <message>
         <source>Daily backups begin once you give a passphrase for them on this device.</source>
@@ -2080,16 +2080,16 @@
         <translation>Tous les autres membres le détiennent&#x202f;; pour une seule personne&#xa0;: remis.</translation>
     </message>
     <message>
+        <source>Everybody</source>
+        <translation>Tout le monde</translation>
+    </message>
+    <message>
         <source>Everybody in it must use the same number.</source>
         <translation>Tous ceux qui y sont doivent utiliser le même nombre.</translation>
     </message>
     <message>
         <source>Everybody who received an earlier version can still read it.</source>
         <translation>Tous ceux qui ont reçu une version antérieure peuvent encore la lire.</translation>
-    </message>
-    <message>
-        <source>Everybody, both ways</source>
-        <translation>Tout le monde, dans les deux sens</translation>
     </message>
     <message>
         <source>Everyone in a group ends up with the same messages in the same order, and every message shows who holds it.</source>
@@ -4073,7 +4073,7 @@
     </message>
     <message>
         <source>Peer {peer}: {what}</source>
-        <translation>Pair {peer} : {what}</translation>
+        <translation>Pair {peer}&#xa0;: {what}</translation>
     </message>
     <message>
         <source>Peers</source>
@@ -6261,7 +6261,7 @@
     </message>
     <message>
         <source>What one member sends, repairs by them too. What you send goes to everybody, so it cannot be spoiled for one; their peer can be cut off below.</source>
-        <translation>Ce qu’un membre envoie, ses réparations comprises. Ce que vous envoyez va à tout le monde et ne peut donc pas être gâché pour un seul ; son pair peut être coupé plus bas.</translation>
+        <translation>Ce qu’un membre envoie, ses réparations comprises. Ce que vous envoyez va à tout le monde et ne peut donc pas être gâché pour un seul&#x202f;; son pair peut être coupé plus bas.</translation>
     </message>
     <message>
         <source>What opens this profile otherwise does not work just now: the system keyring is locked or was changed, or a file is missing. The passphrase opens it all the same.</source>
@@ -7193,7 +7193,7 @@
     </message>
     <message>
         <source>from {name}: {what}</source>
-        <translation>de {name} : {what}</translation>
+        <translation>de {name}&#xa0;: {what}</translation>
     </message>
     <message>
         <source>given up</source>
