@@ -110,10 +110,10 @@ LOAD = Implementation(name="ours", command=(sys.executable, "-m", "benchmarks.ne
 
 
 def _python() -> Implementation:
-    interop_python.ensure()
+    interop_python.ENVIRONMENT.ensure()
     return Implementation(
         name="py-libp2p 0.8.1",
-        command=(str(interop_python.python()), "-m", "benchmarks.network_py"),
+        command=(str(interop_python.ENVIRONMENT.python), "-m", "benchmarks.network_py"),
         environment={"PYTHONPATH": str(interop_python.LOCKED)},
         messages=5_000,
         mib=16,

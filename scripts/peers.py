@@ -35,8 +35,8 @@ PEERS = (
     Peer(
         name="py-libp2p",
         tests=("test_py_libp2p.py",),
-        ensure=interop_python.ensure,
-        is_ready=interop_python.is_ready,
+        ensure=interop_python.ENVIRONMENT.ensure,
+        is_ready=interop_python.ENVIRONMENT.is_ready,
     ),
     Peer(
         name="go-waku",
@@ -52,8 +52,8 @@ PEERS = (
     ),
     Peer(
         name="object store",
-        ensure=object_store.ensure,
-        is_ready=object_store.is_ready,
+        ensure=object_store.ENVIRONMENT.ensure,
+        is_ready=object_store.ENVIRONMENT.is_ready,
         folder="tests/pipeline",
     ),
 )

@@ -11,6 +11,6 @@ SCRIPT = interop_python.LOCKED / "peer.py"
 
 @asynccontextmanager
 async def py_node() -> AsyncIterator[PeerNode]:
-    interop_python.ensure()
-    async with peer_node(str(interop_python.python()), str(SCRIPT)) as node:
+    interop_python.ENVIRONMENT.ensure()
+    async with peer_node(str(interop_python.ENVIRONMENT.python), str(SCRIPT)) as node:
         yield node

@@ -39,9 +39,9 @@ def run(
 def store() -> Iterator[dict[str, str]]:
     """An S3 with one bucket, ``there``; what the environment says of it."""
     object_store.ensure_jars()
-    object_store.ensure()
+    object_store.ENVIRONMENT.ensure()
     command: list[str | Path] = [
-        object_store.python(),
+        object_store.ENVIRONMENT.python,
         "-u",
         "-m",
         "moto.server",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts import interop, interop_go, interop_python, peers
+from scripts import interop, interop_go, peers
+from scripts.python_environment import PythonEnvironment
 
 
 @pytest.fixture
@@ -52,36 +53,36 @@ def test_when_packages_cannot_be_had_it_is_not_ready_and_says_what_does_not_run(
 
 
 @pytest.fixture
-def python_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project of its own, whose locks are empty."""
-    locked = tmp_path / "locked"
-    locked.mkdir()
-    for name in interop_python.FILES:
-        (locked / name).touch()
-    monkeypatch.setattr(interop_python, "LOCKED", locked)
-    monkeypatch.setattr(interop_python, "PLACE", tmp_path / "build" / "interop-python")
-    (tmp_path / "build").mkdir()
-    return tmp_path
+def python_environment(tmp_path: Path) -> PythonEnvironment:
+    """Whose locks are empty."""
+    locks = (tmp_path / "build.txt", tmp_path / "requirements.txt")
+    for lock in locks:
+        lock.touch()
+    return PythonEnvironment(place=tmp_path / "build" / "peer", locks=locks)
 
 
-def test_the_python_peer_is_made_once_and_anew_when_its_lock_changes(python_place: Path) -> None:
-    interop_python.ensure()
-    made = interop_python.python().stat().st_ctime_ns
-    interop_python.ensure()
-    assert interop_python.python().stat().st_ctime_ns == made
-    (python_place / "locked" / "requirements.txt").write_text("# another\n", encoding="utf-8")
-    assert not interop_python.is_ready()
+def test_a_python_environment_is_made_once_and_anew_when_a_lock_changes(
+    python_environment: PythonEnvironment,
+) -> None:
+    python_environment.ensure()
+    made = python_environment.python.stat().st_ctime_ns
+    python_environment.ensure()
+    assert python_environment.python.stat().st_ctime_ns == made
+    python_environment.locks[1].write_text("# another\n", encoding="utf-8")
+    assert not python_environment.is_ready()
 
 
 def test_a_package_without_its_hash_is_not_installed_and_the_reason_is_said(
-    python_place: Path,
+    python_environment: PythonEnvironment,
 ) -> None:
-    (python_place / "locked" / "build.txt").write_text("setuptools==1\n", encoding="utf-8")
-    (python,) = [peer for peer in peers.PEERS if peer.name == "py-libp2p"]
-    assert peers.missing([python]) == [
-        "not run: tests/interop, py-libp2p: python -m pip failed; see above"
-    ]
-    assert not interop_python.is_ready()
+    python_environment.locks[0].write_text("setuptools==1\n", encoding="utf-8")
+    peer = peers.Peer(
+        name="peer", ensure=python_environment.ensure, is_ready=python_environment.is_ready
+    )
+    (line,) = peers.missing([peer])
+    assert line.startswith("not run: tests/interop, peer: python -m pip: ")
+    assert "setuptools==1" in line
+    assert not python_environment.is_ready()
 
 
 @pytest.fixture
