@@ -147,7 +147,10 @@ class WindowRecording:
     def _wanted_now(self) -> RecorderSettings | None:
         settings = self._kept.settings
         network = replace(settings.network, cluster=self._cluster)
-        return recorder_settings(self._paths, replace(settings, network=network), self._options)
+        wanted = recorder_settings(self._paths, replace(settings, network=network), self._options)
+        if wanted is not None and not (self._options.key or settings.delivery.key):
+            self._kept.reread()  # A key was made, and is to be the only one.
+        return wanted
 
     def _setting_changed(self, name: SettingName) -> None:
         if name[0] == _SECTION:

@@ -152,7 +152,7 @@ class SettingsControl:
 
     def write(self, name: SettingName, value: SettingValue) -> None:
         """What needs no network.  Raises ConfigError; then nothing changes."""
-        if name == _RECORD and value and not self.value(_KEY):
+        if name == _RECORD and value and not _value(load_what_is_right(self._path).settings, _KEY):
             change_setting(self._path, *_KEY, key_text(os.urandom(KEY_BYTES)))
         change_setting(self._path, *name, value)
         self._take(load_what_is_right(self._path))

@@ -151,3 +151,14 @@ def test_a_listener_hears_of_every_change_until_it_is_called_off(tmp_path: Path)
     path.write_text("", encoding="utf-8")
     control.reread()
     assert len(heard) == 2
+
+
+def test_a_key_that_somebody_put_in_the_file_meanwhile_is_the_one_recorded_under(
+    tmp_path: Path,
+) -> None:
+    control, _, path = made(tmp_path)
+    path.write_text(f'[delivery]\nkey = "{"A" * 43}"\n', encoding="utf-8")
+    path.chmod(0o600)
+    control.write(("delivery", "record"), value=True)
+    assert load_settings(path).delivery.key == "A" * 43
+    assert control.value(("delivery", "key")) == "A" * 43

@@ -126,3 +126,29 @@ async def test_the_settings_file_switches_it_too_and_the_command_line_outlasts_b
     assert recording.state().records
     await alice.engine.stop()
     assert len(find_logs(recording.directory)) == 1
+
+
+def test_a_key_made_because_the_command_line_wants_records_is_shown_and_stays(
+    paths: ProfilePaths, kept: SettingsControl
+) -> None:
+    recording = WindowRecording(paths, kept, RecordOptions(wanted=True), cluster=42)
+    key = load_settings(paths.settings_file).delivery.key
+    assert recording.state().key == key != ""
+    kept.write(("delivery", "record"), value=True)
+    assert load_settings(paths.settings_file).delivery.key == key
+
+
+async def test_records_go_on_under_one_new_key_if_the_key_is_taken_away(
+    tmp_path: Path, paths: ProfilePaths, kept: SettingsControl
+) -> None:
+    recording = WindowRecording(paths, kept, RecordOptions(), cluster=42)
+    alice = await started(tmp_path, recording)
+    await recording.switch(on=True)
+    before, switched = recording.state().key, asyncio.Event()
+    recording.listen(switched.set)
+    await kept.change(("delivery", "key"), "")
+    await switched.wait()
+    key = load_settings(paths.settings_file).delivery.key
+    assert recording.state().key == key
+    assert key not in {"", before}
+    await alice.engine.stop()
