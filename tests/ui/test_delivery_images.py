@@ -9,11 +9,12 @@ from PySide6.QtWidgets import QWidget
 from engine.core.ids import ConversationId
 from engine.delivery_views import DeliveryMark
 from tests.ui.driving import NOW
-from tests.ui.scripted_inspection import page_of
+from tests.ui.scripted_inspection import page_of, part_of
 from tests.ui.test_window_delivery import message
 from ui.delivery.graph import CausalGraphView
 from ui.delivery.loaded import LoadedMessages
 from ui.delivery.painting import axis_words
+from ui.delivery.tiles_of_points import TILE
 from ui.theme import current_theme
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -73,6 +74,24 @@ def test_points_that_were_kept_are_those_that_would_be_drawn() -> None:
     messages.append(message(950, sender="Somebody new"))  # A lane more: all is another picture.
     show()
     assert points(shown(graph), graph) == points(anew(graph), graph)
+
+
+def test_a_point_that_changes_at_the_edge_of_a_picture_is_whole() -> None:
+    graph, loaded = CausalGraphView(lambda: NOW), LoadedMessages()
+    graph.resize(900, 200)
+    messages = [message(number) for number in range(1, 1_300)]
+    graph.show_loaded(loaded, loaded.take_newest(page_of(GROUP, messages)), None, begin=0)
+    graph.zoom(0.0001)
+    shown(graph)
+    edge = int(TILE / graph.sight().step)  # The column where the second picture begins.
+    for at in range(edge - 2, edge + 12):
+        for mark in (DeliveryMark.LATE, DeliveryMark.HERE):
+            messages[at] = replace(messages[at], mark=mark)
+            page = part_of(page_of(GROUP, messages), None, limit=len(messages) - at)
+            changed = loaded.take_newest(page)
+            assert changed == at
+            graph.show_loaded(loaded, changed, None, begin=0)
+            assert points(shown(graph), graph) == points(anew(graph), graph)
 
 
 def test_a_lamport_timestamp_of_ours_is_read_as_a_time() -> None:

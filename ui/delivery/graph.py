@@ -29,7 +29,15 @@ from engine.delivery_views import DeliveryMessage
 from engine.events import ConversationView
 from ui.delivery.layout import GraphLayout
 from ui.delivery.loaded import LoadedMessages
-from ui.delivery.painting import NAMES, GraphImages, Sight, draw_graph, height_of, lane_y
+from ui.delivery.painting import (
+    NAMES,
+    POINT,
+    GraphImages,
+    Sight,
+    draw_graph,
+    height_of,
+    lane_y,
+)
 from ui.delivery.words import lines_about, said
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
@@ -100,9 +108,14 @@ class CausalGraphView(QWidget):
         self.update()
 
     def _first_new_pixel(self, changed: int) -> float:
-        """Where what changes begins, before it is laid out anew; beads share a column."""
+        """Where what changes begins, before it is laid out anew.
+
+        Beads share a column, and a point reaches into the pixels beside its own.
+        """
         columns = self._layout.columns
-        return (columns[changed - 1] - 1) * self._step if 0 < changed <= len(columns) else 0.0
+        if not 0 < changed <= len(columns):
+            return 0.0
+        return (columns[changed - 1] - 1) * self._step - POINT
 
     def fit(self) -> None:
         """All of the chosen time at once, if the beads have room; else its newest part."""

@@ -34,7 +34,7 @@ _POINTS_BELOW: Final = 12
 """And narrower than this only points, without edges."""
 _EARLIEST_MS, _LATEST_MS = 1_000_000_000_000, 10_000_000_000_000
 """A Lamport timestamp between these is a time: of 2001 to 2286."""
-_POINT: Final = 9
+POINT: Final = 9
 """Pixels of the largest one."""
 _REACH: Final = 40
 """Columns beside the visible ones whose edges are drawn, too."""
@@ -234,7 +234,7 @@ def _draw_points(  # noqa: PLR0913 - what is drawn, where, and how
     found: dict[tuple[int, int], DeliveryMark] = {}
     urgent = {mark: place for place, mark in enumerate(DeliveryMark)}
     columns, messages, lane = layout.columns, layout.messages, layout.lane
-    for at in layout.between((begin - _POINT) / step - 1, (end + _POINT) / step):
+    for at in layout.between((begin - POINT) / step - 1, (end + POINT) / step):
         mark = messages[at].mark
         key = int((columns[at] + 0.5) * step) - begin, lane(at)
         before = found.get(key)
@@ -249,7 +249,7 @@ def _draw_points(  # noqa: PLR0913 - what is drawn, where, and how
         if mark is DeliveryMark.HERE and number < len(layout.lanes):
             colour = theme.sender_colour(layout.lanes[number].sender_id)
         # What needs care stands out by its height, too.
-        size = 5 if mark is DeliveryMark.HERE else _POINT
+        size = 5 if mark is DeliveryMark.HERE else POINT
         painter.setPen(QPen(colour, size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
         painter.drawPoints(points)
 
