@@ -1,18 +1,22 @@
 """Entries of a group's admin log: what a member did, and which right that takes.
 
-An entry travels as content of a group message, so its id commits to its author, its Lamport
-timestamp and everything in it.  ``heads`` links the log: the newest entries that the author knew.
-Whether an entry counts is decided in ``judging``; bytes are handled elsewhere.
+An entry is signed by itself, and its id is a hash over its author, its Lamport timestamp and all
+that it says.  ``heads`` links the log: the newest entries that the author knew.  Whether an entry
+counts is decided in ``judging``; bytes are ``engine.codec.admin_entry``'s.
 """
 
 from collections.abc import Mapping
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final, NewType, TypeAlias
 
 from msgspec import Struct
 
-from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
+from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
+
+EntryId = NewType("EntryId", str)
+"""43 characters of base64url: the 32 bytes of a hash.  16 as in a message id would not do: with
+2^64 work an author could give two halves of a group two entries of one id."""
 
 MAX_HEADS: Final = 32
 MAX_ENTRIES: Final = 10_000
@@ -21,6 +25,9 @@ MAX_LAST_MESSAGES: Final = 64
 """Author instances of one person that a removal names."""
 MAX_USES: Final = 2_000
 """Of one invitation."""
+MAX_TOPIC_CHARACTERS: Final = 256
+TOKEN_HASH_BYTES: Final = 32
+COMMITMENT_BYTES: Final = 32
 MAX_REPEATS: Final = 16
 """How often one admin may admit, promote, demote or remove one and the same person."""
 
@@ -42,8 +49,19 @@ class Create(Struct, frozen=True, kw_only=True):
 
 class Add(Struct, frozen=True, kw_only=True):
     member: ParticipantId
-    invitation: MessageId | None = None
+    invitation: EntryId | None = None
     """The ``Invite`` that they came by; None if they were added by hand."""
+    reads_from: int | None = None
+    """Of the epochs that the author knew they may have the keys of those of this Lamport timestamp
+    and later; None: of none."""
+
+
+class LastMessage(Struct, frozen=True, order=True):
+    """The last message of one instance that still counts, and with it whatever it follows on."""
+
+    instance_id: InstanceId
+    sequence: int
+    message_id: MessageId
 
 
 class Remove(Struct, frozen=True, kw_only=True):
@@ -53,7 +71,7 @@ class Remove(Struct, frozen=True, kw_only=True):
     """
 
     member: ParticipantId
-    last_messages: tuple[AuthorSequence, ...] = ()
+    last_messages: tuple[LastMessage, ...] = ()
 
 
 class Promote(Struct, frozen=True, kw_only=True):
@@ -96,7 +114,7 @@ class Invite(Struct, frozen=True, kw_only=True):
 
 
 class Revoke(Struct, frozen=True, kw_only=True):
-    invitation: MessageId
+    invitation: EntryId
 
 
 class DeleteMessage(Struct, frozen=True, kw_only=True):
@@ -107,11 +125,20 @@ class DeleteMessage(Struct, frozen=True, kw_only=True):
 
 
 class MakeEpoch(Struct, frozen=True, kw_only=True):
-    """A fresh key was made and given to ``recipients``, the author among them."""
+    """A fresh key was made and given to ``recipients``, the author among them.
+
+    Or, if the author knew an entry with the same commitment: that key was given to more people.
+    """
 
     commitment: bytes
     """32 bytes; the first 8 are the epoch's id."""
     recipients: frozenset[ParticipantId]
+
+
+class Unsupported(Struct, frozen=True, kw_only=True):
+    """Of a newer version, or beyond a bound: the entry has its place, and does nothing."""
+
+    kind: str = ""
 
 
 Act: TypeAlias = (
@@ -128,15 +155,16 @@ Act: TypeAlias = (
     | Revoke
     | DeleteMessage
     | MakeEpoch
+    | Unsupported
 )
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    entry_id: MessageId
+    entry_id: EntryId
     author: ParticipantId
     lamport_timestamp: int
     sent_ms: UnixMs
-    heads: tuple[MessageId, ...]
+    heads: tuple[EntryId, ...]
     """Empty for ``Create`` alone."""
     act: Act
 
@@ -156,6 +184,7 @@ LEAST_ROLE: Final[Mapping[type[Act], Role]] = MappingProxyType(
         Revoke: Role.ADMIN,
         DeleteMessage: Role.ADMIN,
         MakeEpoch: Role.MEMBER,
+        Unsupported: Role.MEMBER,
     }
 )
 """What each act takes.

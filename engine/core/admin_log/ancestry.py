@@ -7,9 +7,8 @@ knew another is one look, and the past of 10 000 entries takes 6 MB.
 
 from collections import defaultdict
 
-from engine.core.admin_log.acts import MAX_ENTRIES, MAX_HEADS, Create, Entry
+from engine.core.admin_log.acts import MAX_ENTRIES, MAX_HEADS, Create, Entry, EntryId
 from engine.core.errors import RemoteProtocolError
-from engine.core.ids import MessageId
 
 
 class Ancestry:
@@ -18,29 +17,29 @@ class Ancestry:
         """Each after all that it knew."""
         self.pasts: list[int] = []
         """Of ``entries[n]``: bit k is set if it knew ``entries[k]``; its own bit is not set."""
-        self._numbers: dict[MessageId, int] = {}
-        self._waiting: dict[MessageId, Entry] = {}
-        self._wanted_by: defaultdict[MessageId, list[MessageId]] = defaultdict(list)
+        self._numbers: dict[EntryId, int] = {}
+        self._waiting: dict[EntryId, Entry] = {}
+        self._wanted_by: defaultdict[EntryId, list[EntryId]] = defaultdict(list)
 
-    def number(self, entry_id: MessageId) -> int | None:
+    def number(self, entry_id: EntryId) -> int | None:
         """Its place in ``entries``; None if it is not here, or waits."""
         return self._numbers.get(entry_id)
 
-    def placed(self, entry_id: MessageId) -> int:
+    def placed(self, entry_id: EntryId) -> int:
         """The place in ``entries`` of one that is there."""
         return self._numbers[entry_id]
 
     def knew(self, later: int, earlier: int) -> bool:
         return bool(self.pasts[later] >> earlier & 1)
 
-    def heads(self) -> tuple[MessageId, ...]:
+    def heads(self) -> tuple[EntryId, ...]:
         """The newest entries: nothing here knew them.  At most MAX_HEADS, newest first."""
         known = {head for entry in self.entries for head in entry.heads}
         loose = (entry for entry in self.entries if entry.entry_id not in known)
         newest = sorted(loose, key=lambda one: (one.lamport_timestamp, one.entry_id), reverse=True)
         return tuple(entry.entry_id for entry in newest[:MAX_HEADS])
 
-    def missing(self) -> tuple[MessageId, ...]:
+    def missing(self) -> tuple[EntryId, ...]:
         """What entries here name as heads, and is not here; sorted."""
         return tuple(sorted(head for head in self._wanted_by if head not in self._waiting))
 

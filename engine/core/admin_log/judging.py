@@ -28,17 +28,19 @@ from engine.core.admin_log.acts import (
     DeleteMessage,
     Demote,
     Entry,
+    EntryId,
     Invite,
     Promote,
     Remove,
     Revoke,
     Role,
     SetInviters,
+    Unsupported,
 )
 from engine.core.admin_log.ancestry import Ancestry
-from engine.core.ids import MessageId, ParticipantId
+from engine.core.ids import ParticipantId
 
-Rank: TypeAlias = tuple[int, int, MessageId]
+Rank: TypeAlias = tuple[int, int, EntryId]
 """Smaller ranks higher."""
 _Done: TypeAlias = tuple[ParticipantId, type[Act], ParticipantId]
 """By whom, what, to whom."""
@@ -62,6 +64,8 @@ class Verdict(StrEnum):
     """The invitation had been used as often as it may."""
     EXPIRED = "expired"
     REVOKED = "revoked"
+    UNSUPPORTED = "unsupported"
+    """What it does is of a newer version, or beyond a bound."""
     NO_INVITATION = "no_invitation"
     """The author knew of no invitation with that id."""
 
@@ -83,7 +87,7 @@ class Judgement(Struct, frozen=True, kw_only=True):
     """Those that nothing ended, the highest first."""
 
 
-def judge(ancestry: Ancestry, first: MessageId) -> Judgement:
+def judge(ancestry: Ancestry, first: EntryId) -> Judgement:
     """``first``: id of the ``Create`` that the group began with."""
     return _Judging(ancestry, first).run()
 
@@ -106,7 +110,7 @@ class _GivenTerm(Struct, frozen=True, kw_only=True):
 
 
 class _Judging:
-    def __init__(self, ancestry: Ancestry, first: MessageId) -> None:
+    def __init__(self, ancestry: Ancestry, first: EntryId) -> None:
         self._ancestry: Final = ancestry
         self._first: Final = first
         self._verdicts = [Verdict.NOT_ALLOWED] * len(ancestry.entries)
@@ -116,8 +120,8 @@ class _Judging:
         """Entries by author that no term has decided yet."""
         self._invites: dict[int | None, tuple[Invite, Term]] = {}
         """Each that counts, by its number, and the term that it was made under."""
-        self._revocations: dict[MessageId, list[int]] = defaultdict(list)
-        self._uses: dict[MessageId, int] = defaultdict(int)
+        self._revocations: dict[EntryId, list[int]] = defaultdict(list)
+        self._uses: dict[EntryId, int] = defaultdict(int)
         self._times: Counter[_Done] = Counter()
         self._inviters: list[Role] | None = None
 
@@ -139,6 +143,8 @@ class _Judging:
         for number, entry in enumerate(self._ancestry.entries):
             if self._is_backdated(entry):
                 self._verdicts[number] = Verdict.BACKDATED
+            elif isinstance(entry.act, Unsupported):
+                self._verdicts[number] = Verdict.UNSUPPORTED
             elif isinstance(entry.act, Create):
                 is_first = entry.entry_id == self._first
                 self._verdicts[number] = Verdict.COUNTS if is_first else Verdict.NOT_THE_FIRST
@@ -191,7 +197,7 @@ class _Judging:
         self._uses[act.invitation] += 1
         return True
 
-    def _refusal(self, invitation: MessageId, number: int) -> Verdict | None:
+    def _refusal(self, invitation: EntryId, number: int) -> Verdict | None:
         """Of an admission, entry ``number``, by an invitation."""
         ancestry = self._ancestry
         made = ancestry.number(invitation)
@@ -255,7 +261,7 @@ class _Judging:
         is_too_often = done is not None and self._times[done] >= MAX_REPEATS
         return Verdict.TOO_OFTEN if is_too_often else Verdict.COUNTS
 
-    def _position(self, number: int) -> tuple[int, MessageId]:
+    def _position(self, number: int) -> tuple[int, EntryId]:
         entry = self._ancestry.entries[number]
         return entry.lamport_timestamp, entry.entry_id
 
@@ -327,9 +333,9 @@ def _bits(value: int) -> Iterator[int]:
 
 def _inherited(ancestry: Ancestry, verdicts: list[Verdict]) -> list[Role]:
     """For each entry the role that the newest ``SetInviters`` in its past asks for."""
-    newest: list[tuple[int, MessageId, Role]] = []
+    newest: list[tuple[int, EntryId, Role]] = []
     for entry in ancestry.entries:
-        best = (-1, MessageId(""), LEAST_ROLE[Add])
+        best = (-1, EntryId(""), LEAST_ROLE[Add])
         for head in entry.heads:
             number = ancestry.placed(head)
             named = ancestry.entries[number]

@@ -17,7 +17,9 @@ from engine.core.admin_log.acts import (
     Create,
     DeleteMessage,
     Entry,
+    EntryId,
     Invite,
+    LastMessage,
     MakeEpoch,
     Remove,
     Rename,
@@ -29,7 +31,7 @@ from engine.core.admin_log.acts import (
 )
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.judging import Judgement, Verdict, judge
-from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 
 
 class OpenInvitation(Struct, frozen=True, kw_only=True):
@@ -51,31 +53,21 @@ class AdminState(Struct, frozen=True, kw_only=True):
     topic: str
     inviters: Role
     """Members of this role and above may invite and add."""
-    invitations: Mapping[MessageId, OpenInvitation]
+    invitations: Mapping[EntryId, OpenInvitation]
     """Neither revoked nor used up; whether one has expired is for whoever has a clock."""
     deleted: frozenset[MessageId]
     good_epochs: tuple[bytes, ...]
     """Commitments of the epochs in which one may send, the preferred one first: everybody who was
     given the key is a member now."""
-    last_messages: Mapping[ParticipantId, Mapping[InstanceId, int]]
-    """By person who was ever removed: what is beyond is void."""
-    verdicts: Mapping[MessageId, Verdict]
-
-    def is_void(self, author: ParticipantId, written: AuthorSequence) -> bool:
-        """Whether a message counts nothing, for everybody, because its author was removed."""
-        named = self.last_messages.get(author)
-        if named is None:
-            return False
-        last = named.get(written.instance_id)
-        if last is None:
-            return author not in self.roles
-        return written.sequence > last
+    last_messages: Mapping[ParticipantId, Mapping[InstanceId, LastMessage]]
+    """By person who was ever removed: ``cuts.void_messages`` says what is void."""
+    verdicts: Mapping[EntryId, Verdict]
 
 
 class AdminLog:
     """``first``: id of the ``Create`` that the group began with, as its members know it."""
 
-    def __init__(self, first: MessageId, entries: Iterable[Entry] = ()) -> None:
+    def __init__(self, first: EntryId, entries: Iterable[Entry] = ()) -> None:
         self._first: Final = first
         self._ancestry: Final = Ancestry()
         self._state: AdminState | None = None
@@ -83,12 +75,12 @@ class AdminLog:
             self.add(entry)
 
     @property
-    def heads(self) -> tuple[MessageId, ...]:
+    def heads(self) -> tuple[EntryId, ...]:
         """What a new entry names."""
         return self._ancestry.heads()
 
     @property
-    def missing(self) -> tuple[MessageId, ...]:
+    def missing(self) -> tuple[EntryId, ...]:
         """Entries that others name and that are not here."""
         return self._ancestry.missing()
 
@@ -170,8 +162,8 @@ def _settings(counting: Iterable[Entry]) -> _Settings:
     return settings
 
 
-def _open_invitations(counting: Iterable[Entry]) -> dict[MessageId, OpenInvitation]:
-    found: dict[MessageId, OpenInvitation] = {}
+def _open_invitations(counting: Iterable[Entry]) -> dict[EntryId, OpenInvitation]:
+    found: dict[EntryId, OpenInvitation] = {}
     for entry in counting:
         match entry.act:
             case Invite(token_hash=token_hash, uses=uses, expires_ms=expires_ms):
@@ -195,14 +187,12 @@ def _open_invitations(counting: Iterable[Entry]) -> dict[MessageId, OpenInvitati
 
 def _last_messages(
     counting: Iterable[Entry],
-) -> dict[ParticipantId, Mapping[InstanceId, int]]:
-    """Of several removals that name an instance the lowest sequence counts."""
-    found: dict[ParticipantId, dict[InstanceId, int]] = {}
+) -> dict[ParticipantId, Mapping[InstanceId, LastMessage]]:
+    """Of several removals that name an instance the lowest number counts, then the lowest id."""
+    found: dict[ParticipantId, dict[InstanceId, LastMessage]] = {}
     for entry in counting:
         if isinstance(entry.act, Remove) and entry.act.member != entry.author:
             named = found.setdefault(entry.act.member, {})
             for last in entry.act.last_messages:
-                named[last.instance_id] = min(
-                    last.sequence, named.get(last.instance_id, last.sequence)
-                )
+                named[last.instance_id] = min(last, named.get(last.instance_id, last))
     return {who: MappingProxyType(named) for who, named in found.items()}

@@ -17,36 +17,38 @@ from engine.core.admin_log.acts import (
     DeleteMessage,
     Demote,
     Entry,
+    EntryId,
     Invite,
     Promote,
     Remove,
     Revoke,
     Role,
     SetInviters,
+    Unsupported,
 )
-from engine.core.ids import MessageId, ParticipantId
+from engine.core.ids import ParticipantId
 
 
 class Term(NamedTuple):
     rank: tuple[int, int, str]
     who: ParticipantId
     role: Role
-    by: MessageId
+    by: EntryId
 
 
-Guess: TypeAlias = dict[MessageId, Term | str | None]
+Guess: TypeAlias = dict[EntryId, Term | str | None]
 """A term, "themselves", or None."""
 
 
 class Oracle:
-    def __init__(self, first: MessageId, entries: Sequence[Entry]) -> None:
+    def __init__(self, first: EntryId, entries: Sequence[Entry]) -> None:
         self.first = first
         self.known = {entry.entry_id: entry for entry in _whole(entries)}
-        self.past: dict[MessageId, set[MessageId]] = {}
+        self.past: dict[EntryId, set[EntryId]] = {}
         for entry_id in self.known:
             self._find_past(entry_id)
 
-    def _find_past(self, entry_id: MessageId) -> set[MessageId]:
+    def _find_past(self, entry_id: EntryId) -> set[EntryId]:
         if entry_id not in self.past:
             heads = self.known[entry_id].heads
             self.past[entry_id] = set(heads).union(*map(self._find_past, heads))
@@ -88,10 +90,12 @@ class Oracle:
 
     # --- the rules ------------------------------------------------------------------------------
 
-    def better(self, entry_id: MessageId, guess: Guess) -> Term | str | None:
+    def better(self, entry_id: EntryId, guess: Guess) -> Term | str | None:
         entry = self.known[entry_id]
         heads = [self.known[head].lamport_timestamp for head in entry.heads]
         if any(lamport >= entry.lamport_timestamp for lamport in heads):
+            return None
+        if isinstance(entry.act, Unsupported):
             return None
         if isinstance(entry.act, Create):
             return "themselves" if entry_id == self.first else None
@@ -131,12 +135,12 @@ class Oracle:
             and getattr(one.act, "member", None) == entry.act.member
         )
 
-    def held(self, term: Term, known: set[MessageId], guess: Guess) -> bool:
+    def held(self, term: Term, known: set[EntryId], guess: Guess) -> bool:
         if term.by not in known or guess[term.by] is None or not self.let_in(term.by, guess):
             return False
         return not any(ending in known for ending in self.endings(term, guess))
 
-    def endings(self, term: Term, guess: Guess) -> list[MessageId]:
+    def endings(self, term: Term, guess: Guess) -> list[EntryId]:
         found = []
         for entry_id, entry in self.known.items():
             act, under = entry.act, guess[entry_id]
@@ -165,7 +169,7 @@ class Oracle:
             return max(said)[2] if said else Role.ADMIN
         return LEAST_ROLE[type(act)]
 
-    def let_in(self, entry_id: MessageId, guess: Guess) -> bool:
+    def let_in(self, entry_id: EntryId, guess: Guess) -> bool:
         entry = self.known[entry_id]
         if not isinstance(entry.act, Add) or entry.act.invitation is None:
             return True
@@ -187,7 +191,7 @@ class Oracle:
         ]
         return len(before) < invite.uses
 
-    def is_revoked(self, name: MessageId, entry_id: MessageId, guess: Guess) -> bool:
+    def is_revoked(self, name: EntryId, entry_id: EntryId, guess: Guess) -> bool:
         return any(
             isinstance(one.act, Revoke)
             and one.act.invitation == name
@@ -199,7 +203,7 @@ class Oracle:
 
 def _whole(entries: Sequence[Entry]) -> list[Entry]:
     """Those that are here with all they name."""
-    found: dict[MessageId, Entry] = {}
+    found: dict[EntryId, Entry] = {}
     while True:
         more = [
             entry

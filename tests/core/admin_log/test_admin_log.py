@@ -16,7 +16,9 @@ from engine.core.admin_log.acts import (
     DeleteMessage,
     Demote,
     Entry,
+    EntryId,
     Invite,
+    LastMessage,
     MakeEpoch,
     Promote,
     Remove,
@@ -25,15 +27,16 @@ from engine.core.admin_log.acts import (
     Role,
     SetInviters,
 )
+from engine.core.admin_log.cuts import Written, void_messages
 from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminLog
 from engine.core.errors import RemoteProtocolError
-from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
+from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 from tests.core.admin_log.admin_log_oracle import Oracle
 
 OWNER, ANNA, BEN, CEM, DORA = (ParticipantId(name) for name in "OABCD")
 PEOPLE = (OWNER, ANNA, BEN, CEM, DORA)
-FIRST = MessageId("first")
+FIRST = EntryId("first")
 
 
 class Writing:
@@ -48,14 +51,14 @@ class Writing:
         author: ParticipantId,
         act: Act,
         *,
-        after: tuple[MessageId, ...] | None = None,
-        name: MessageId | None = None,
+        after: tuple[EntryId, ...] | None = None,
+        name: EntryId | None = None,
         lamport: int | None = None,
         sent_ms: int = 0,
-    ) -> MessageId:
+    ) -> EntryId:
         heads = AdminLog(FIRST, self.entries).heads if after is None else after
         known = {entry.entry_id: entry.lamport_timestamp for entry in self.entries}
-        entry_id = name or MessageId(f"e{len(self.entries):03}")
+        entry_id = name or EntryId(f"e{len(self.entries):03}")
         entry = Entry(
             entry_id=entry_id,
             author=author,
@@ -68,7 +71,7 @@ class Writing:
         return entry_id
 
     @property
-    def base(self) -> tuple[MessageId, ...]:
+    def base(self) -> tuple[EntryId, ...]:
         """The end of what ``begun`` wrote."""
         return (self.entries[3].entry_id,)
 
@@ -76,7 +79,7 @@ class Writing:
     def log(self) -> AdminLog:
         return AdminLog(FIRST, self.entries)
 
-    def verdict(self, entry_id: MessageId) -> Verdict:
+    def verdict(self, entry_id: EntryId) -> Verdict:
         return self.log.state.verdicts[entry_id]
 
 
@@ -242,20 +245,59 @@ def test_an_epoch_is_good_while_all_who_have_its_key_are_members(writing: Writin
     assert writing.log.state.good_epochs == (b"2",)
 
 
+def said(instance: int, sequence: int, branch: str = "") -> Written:
+    """By Cem.  On a branch the message before belongs to it, too, from number 4 on."""
+    before = f"{instance}.{sequence - 1}{branch if sequence > 4 else ''}"
+    return Written(
+        message_id=MessageId(f"{instance}.{sequence}{branch}"),
+        author=CEM,
+        instance_id=InstanceId(bytes([instance]) * 16),
+        sequence=sequence,
+        previous_id=MessageId(before) if sequence > 1 else None,
+    )
+
+
+def last(written: Written) -> LastMessage:
+    return LastMessage(written.instance_id, written.sequence, written.message_id)
+
+
 def test_what_the_removed_wrote_beyond_the_cut_is_void(writing: Writing) -> None:
-    before, after, other = (InstanceId(bytes([n]) * 16) for n in range(3))
     start = writing.base
-    for last in (7, 5):
-        cut = (AuthorSequence(before, last),)
+    for number in (7, 5):
+        cut = (last(said(0, number)),)
         writing.by(ANNA, Remove(member=CEM, last_messages=cut), after=start)
-    state = writing.log.state
-    voids = [state.is_void(CEM, AuthorSequence(before, n)) for n in (5, 6, 8)]
-    assert voids == [False, True, True]
-    assert state.is_void(CEM, AuthorSequence(other, 1))
-    assert not state.is_void(BEN, AuthorSequence(other, 1))
+    messages = [said(0, number) for number in range(1, 9)] + [said(1, 1), said(2, 1)]
+
+    def void() -> set[str]:
+        state = writing.log.state
+        return set(void_messages(state.last_messages, state.roles, messages))
+
+    assert void() == {"0.6", "0.7", "0.8", "1.1", "2.1"}
     writing.by(OWNER, Add(member=CEM))
-    assert not writing.log.state.is_void(CEM, AuthorSequence(after, 1))
-    assert writing.log.state.is_void(CEM, AuthorSequence(before, 6))
+    assert void() == {"0.6", "0.7", "0.8"}
+
+
+@given(st.permutations([said(0, n) for n in range(1, 7)] + [said(0, n, "x") for n in (4, 5, 6)]))
+def test_what_was_told_otherwise_before_the_cut_is_void_too(messages: list[Written]) -> None:
+    """Under numbers that the removal leaves; whatever comes first, everybody ends alike."""
+    writing = begun()
+    writing.by(ANNA, Remove(member=CEM, last_messages=(last(said(0, 5)),)))
+    state = writing.log.state
+    for count in range(len(messages)):
+        here = messages[:count]
+        void = void_messages(state.last_messages, state.roles, here)
+        assert not void & {"0.1", "0.2", "0.3", "0.4", "0.5"}
+    void = void_messages(state.last_messages, state.roles, messages)
+    assert void == {"0.6", "0.4x", "0.5x", "0.6x"}
+
+
+def test_a_cut_at_another_place_than_the_message_says_hides_nothing_more(writing: Writing) -> None:
+    """Whoever removes may lie about the number of the last message."""
+    named = LastMessage(said(0, 3).instance_id, 9, said(0, 3).message_id)
+    writing.by(ANNA, Remove(member=CEM, last_messages=(named,)))
+    state = writing.log.state
+    messages = [said(0, number) for number in range(1, 5)]
+    assert not void_messages(state.last_messages, state.roles, messages)
 
 
 def test_an_admin_who_goes_on_and_on_about_one_person_is_stopped(writing: Writing) -> None:
@@ -280,7 +322,7 @@ def test_only_the_first_entry_makes_the_owner(writing: Writing) -> None:
 
 def test_malformed_entries_are_refused() -> None:
     log = Writing().log
-    many = tuple(MessageId(f"h{n}") for n in range(MAX_HEADS + 1))
+    many = tuple(EntryId(f"h{n}") for n in range(MAX_HEADS + 1))
     for act, heads in (
         (Rename(name="x"), ()),
         (Create(name="x"), (FIRST,)),
@@ -288,7 +330,7 @@ def test_malformed_entries_are_refused() -> None:
         (Rename(name="x"), many),
     ):
         entry = Entry(
-            entry_id=MessageId("x"),
+            entry_id=EntryId("x"),
             author=OWNER,
             lamport_timestamp=5,
             sent_ms=UnixMs(0),

@@ -16,6 +16,7 @@ from websockets.client import ClientProtocol
 from websockets.server import ServerProtocol
 from websockets.uri import parse_uri
 
+from engine.codec.admin_entry import MAX_ENTRY_BYTES, decode_entry
 from engine.codec.backup import (
     ENTRY_BYTES,
     HEADER_BYTES,
@@ -474,6 +475,7 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("signed part", decode_signed_part, "codec.envelope", 150 * KIB),
     _plain("sds of an envelope", sds_sender_of, "codec.envelope", 150 * KIB),
     _plain("claim", decode_claim, "codec.holdings", 150 * KIB),
+    _plain("admin entry", decode_entry, "codec.admin_entry", MAX_ENTRY_BYTES),
     Decoder(
         name="join",
         decode=lambda data: (decode_join(data), signed_join(data, group_id=bytes(32))),
@@ -502,6 +504,7 @@ NO_DECODERS: Mapping[str, str] = {
     "deliver": "hands on",
     "edge_key": "our own key",
     "encode_": "writes",
+    "entry_id_of": "a hash",
     "encrypt": "writes",
     "encrypt_and_hash": "writes",
     "get": "a key of a cache, whose length was checked",
@@ -522,6 +525,7 @@ NO_DECODERS: Mapping[str, str] = {
     "put": "a key of a cache, whose length was checked",
     "refuse": "answers without reading",
     "sign": "writes",
+    "signed_bytes": "writes",
     "stream.data_received": "keeps",
     "tcp.data_received": "hands on",
     "write": "writes",
