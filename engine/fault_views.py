@@ -10,16 +10,12 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.core.fault_bench import FaultRule, Preset
-from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.fault_bench import EVERYTHING, FaultRule, FaultTarget, Preset
+from engine.core.ids import ConversationId, UnixMs
 
 
 class FaultView(Struct, frozen=True, kw_only=True):
-    """``conversation_id`` None: all conversations."""
-
-    conversation_id: ConversationId | None
-    participant_id: ParticipantId | None = None
-    """Only what this member of the group sends, or brings again, is concerned; None: all."""
+    target: FaultTarget
     rule: FaultRule
     """What is done now."""
     preset: Preset | None = None
@@ -53,14 +49,19 @@ class FaultsView(Struct, frozen=True, kw_only=True):
 
     def about(self, conversation_id: ConversationId) -> tuple[FaultView, ...]:
         """What is done to this conversation: its own fault, or else everybody's, and to members."""
-        whole = {each.conversation_id: each for each in self.faults if not each.participant_id}
-        own = whole.get(conversation_id, whole.get(None))
+        whole = {each.target: each for each in self.faults}
+        own = whole.get(FaultTarget(conversation_id=conversation_id), whole.get(EVERYTHING))
         members = tuple(
             each
             for each in self.faults
-            if each.participant_id and each.conversation_id == conversation_id
+            if each.target.participant_id and each.target.conversation_id == conversation_id
         )
         return members if own is None else (own, *members)
+
+    @property
+    def of_peers(self) -> tuple[FaultView, ...]:
+        """What is done to single peers, whatever the conversation."""
+        return tuple(each for each in self.faults if each.target.peer_id is not None)
 
 
 class FaultsChanged(Struct, frozen=True, kw_only=True):
@@ -73,34 +74,22 @@ class Faults(Protocol):
     """Faults made on purpose.  ``engine.runtime.fault_bench`` implements it.
 
     A conversation with a fault of its own does not share in those of all conversations, and what a
-    member with one sends not in that of the conversation.  ``participant_id`` names such a member:
-    then only what they send is concerned, repairs by them among it.
+    member with one sends not in that of the conversation.  A fault of a peer comes on top of those
+    of conversations, as a bad last mile would.
     """
 
     def view(self) -> FaultsView: ...
 
-    def set(
-        self,
-        conversation_id: ConversationId | None,
-        rule: FaultRule,
-        participant_id: ParticipantId | None = None,
-    ) -> None:
-        """From now on and until it is stopped; None: for all conversations.
+    def set(self, target: FaultTarget, rule: FaultRule) -> None:
+        """From now on and until it is stopped.
 
         Raises CommandError for what is not there, or if there are too many faults.
         """
 
-    def start(
-        self,
-        conversation_id: ConversationId | None,
-        preset: Preset,
-        participant_id: ParticipantId | None = None,
-    ) -> None:
+    def start(self, target: FaultTarget, preset: Preset) -> None:
         """Begin a preset, which ends by itself.  Raises CommandError as ``set``."""
 
-    def stop(
-        self, conversation_id: ConversationId | None, participant_id: ParticipantId | None = None
-    ) -> None:
+    def stop(self, target: FaultTarget) -> None:
         """What is delayed or held goes on at once.  Does nothing if there is no such fault."""
 
     def cut_off(self, peer_id: str, for_ms: int | None = None) -> None:

@@ -326,7 +326,7 @@ def _devices(event: DataFrame, written: Iterable[tuple[str, int]]) -> dict[tuple
     was = F.col("kind").isin(*(kind.value for kind in _PRESENCE)) & (
         F.col("at_ms") <= F.col("sent_ms")
     )
-    tries = (F.col("kind") == Kind.FAULT.value) & (F.col("at_ms") <= F.col("sent_ms"))
+    tries = F.col("detail").isin("begun", "changed", "ended") & (F.col("at_ms") <= F.col("sent_ms"))
     rows = (
         event.where(F.col("channel").isNull() & F.col("kind").isin(*kinds))
         .join(F.broadcast(when), "participant")

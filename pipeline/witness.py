@@ -199,14 +199,18 @@ _BENCH_TEXTS: Final[Mapping[str, str]] = {
     "ended": "ended",
     "clock_ahead": "clock put ahead",
     "clock_back": "clock put back",
+    "peer_cut_off": "peers cut off",
+    "peer_let_back": "peers let back",
 }
 
 
 def tried_text(detail: str) -> str:
     """What was done on purpose, to be followed by how often."""
-    what, _, way = detail.rpartition("_")
+    of_peer = detail.removeprefix("peer_")
+    what, _, way = of_peer.rpartition("_")
     if what in _TRIED_TEXTS and way in _WAY_TEXTS:
-        return f"{_WAY_TEXTS[way]} {_TRIED_TEXTS[what]}"
+        whose = " of one peer" if of_peer != detail else ""
+        return f"{_WAY_TEXTS[way]}{whose} {_TRIED_TEXTS[what]}"
     return _BENCH_TEXTS.get(detail, detail)
 
 

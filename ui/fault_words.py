@@ -62,10 +62,22 @@ def skew_words(skew_ms: int) -> str:
 
 def member_words(fault: FaultView, members: Sequence[MemberView]) -> str:
     """Whose copies a fault is about; "" for everybody's."""
-    if fault.participant_id is None:
+    participant_id = fault.target.participant_id
+    if participant_id is None:
         return ""
-    names = (each.name for each in members if each.participant_id == fault.participant_id)
+    names = (each.name for each in members if each.participant_id == participant_id)
     return one_line(next(names, ""), _NAME) or tr("somebody who left")
+
+
+def peers_words(faults: FaultsView, now: datetime) -> list[str]:
+    """What is done to single peers: `"Peer …3kQ9xZaB: 30 % lost"`."""
+    said = [
+        tr("Peer {peer}: {what}").format(
+            peer=short_peer(fault.target.peer_id or ""), what=fault_words(fault, faults, now)
+        )
+        for fault in faults.of_peers
+    ]
+    return said + [cut_off_words(peer, faults, now) for peer in faults.cut_off]
 
 
 def cut_off_words(peer: CutOffView, faults: FaultsView, now: datetime) -> str:
@@ -96,16 +108,18 @@ def overview_words(
     known = {view.conversation_id: view for view in conversations}
     lines = []
     for fault in faults.faults:
+        if fault.target.peer_id is not None:
+            continue
         where = tr("All conversations")
-        if fault.conversation_id is not None:
-            view = known.get(fault.conversation_id)
+        if fault.target.conversation_id is not None:
+            view = known.get(fault.target.conversation_id)
             where = "?" if view is None else one_line(view.name, _NAME)
             who = "" if view is None else member_words(fault, view.members)
             if who:
                 where = tr("{conversation}, from {name}").format(conversation=where, name=who)
         what = fault_words(fault, faults, now)
         lines.append(tr("{where}: {what}").format(where=where, what=what))
-    lines += [cut_off_words(peer, faults, now) for peer in faults.cut_off]
+    lines += peers_words(faults, now)
     if faults.skew_ms:
         lines.append(skew_words(faults.skew_ms))
     counts = counted_words(faults)

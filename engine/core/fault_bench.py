@@ -1,4 +1,4 @@
-"""What the fault bench does to the copies of one conversation, in one direction.  Pure decisions.
+"""What the fault bench does to copies of one conversation, or peer, in one direction: decisions.
 
 A tester makes the network bad on purpose: copies are lost, delayed, doubled, overtaken, squeezed
 through a narrow line, or held for as long as a pause lasts.  ``FaultLink`` is told of each copy and
@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from engine.core.errors import ConfigError
 from engine.core.faults import MAX_DELAY_MS, FaultPlan, FaultSpec
+from engine.core.ids import ConversationId, ParticipantId
 
 MAX_WAITING_BYTES: Final = 8 * 1024 * 1024
 MAX_WAITING_COPIES: Final = 1_500
@@ -57,6 +58,19 @@ class FaultRule(Struct, frozen=True, kw_only=True):
     def cuts_off(self) -> bool:
         """Nothing comes through."""
         return self.paused or self.spec.loss >= 1.0
+
+
+class FaultTarget(Struct, frozen=True, kw_only=True):
+    """Whose copies a fault is about.  Nothing is named: those of all conversations."""
+
+    conversation_id: ConversationId | None = None
+    participant_id: ParticipantId | None = None
+    """Only what this member of the group sends, or brings again."""
+    peer_id: str | None = None
+    """What goes to this peer and comes from it, of any conversation; then it is named alone."""
+
+
+EVERYTHING: Final = FaultTarget()
 
 
 class Phase(Struct, frozen=True, kw_only=True):
@@ -169,7 +183,7 @@ class Offered(Struct, frozen=True):
 
 
 class FaultLink(Generic[T]):
-    """One conversation, out or in.  ``stream`` makes its chance independent of other links'."""
+    """One conversation or peer, out or in.  ``stream``: its chance is independent of others'."""
 
     def __init__(self, rule: FaultRule, stream: str, room: WaitingRoom) -> None:
         self._stream = stream

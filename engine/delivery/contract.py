@@ -110,8 +110,10 @@ KIND_TEXTS: Final[Mapping[Kind, str]] = {
         "Somebody tries a bad network on this device, on purpose.  With a channel: what was done to"
         " a copy, `detail` says what and `_out` or `_in` which way: `lost`, `delayed` (by `amount`"
         " ms), `doubled`, `held`, `overflowed`.  Without one: faults have `begun`, changed or"
-        " `ended`, a peer's connections were cut (`peer_cut_off`) or allowed (`peer_let_back`), or"
-        " the clock was put `clock_ahead` or `clock_back` by `amount` ms, 0 = right."
+        " `ended`, a peer's connections were cut (`peer_cut_off`) or allowed (`peer_let_back`),"
+        " something was done to a copy on its way to one peer or from it (`peer_lost_out` and so"
+        " on, as with a channel), or the clock was put `clock_ahead` or `clock_back` by"
+        " `amount` ms, 0 = right."
     ),
     Kind.GAP: "`amount` rows were dropped here, because the disk did not keep up.",
 }

@@ -177,12 +177,19 @@ class Recorder:
         wire_bytes: int | None = None,
         amount: int | None = None,
     ) -> None:
-        """Something was done on purpose, to a copy of this conversation or to the whole profile."""
+        """Something was done on purpose: to a copy of a conversation, of a peer, or to all."""
         if self._book is None:
             return
         at_ms, mono_ns = self._now_ms(), time.monotonic_ns()
         if which is None:
-            call = partial(self._book.note, Kind.FAULT, amount=amount, detail=what)
+            call = partial(
+                self._book.note,
+                Kind.FAULT,
+                waku_hash=waku_hash,
+                wire_bytes=wire_bytes,
+                amount=amount,
+                detail=what,
+            )
         else:
             call = partial(
                 self._book.fault,

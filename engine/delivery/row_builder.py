@@ -169,18 +169,28 @@ class RowBuilder:
             detail=what,
         )
 
-    def note(
+    def note(  # noqa: PLR0913 - keyword-only: all that is known of it
         self,
         kind: Kind,
         *,
         at_ms: int,
         mono_ns: int,
+        waku_hash: WakuHash | None = None,
+        wire_bytes: int | None = None,
         amount: int | None = None,
         detail: str | None = None,
     ) -> None:
         """Add a row about the whole profile."""
         self.rows.events.append(
-            EventRow(kind=kind.value, at_ms=at_ms, mono_ns=mono_ns, amount=amount, detail=detail)
+            EventRow(
+                kind=kind.value,
+                at_ms=at_ms,
+                mono_ns=mono_ns,
+                waku_hash=waku_hash,
+                wire_bytes=wire_bytes,
+                amount=amount,
+                detail=detail,
+            )
         )
 
     def note_first(self, kind: Kind, *, at_ms: int, amount: int) -> None:

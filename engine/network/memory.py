@@ -22,6 +22,7 @@ from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.blobs.port import BlobNetwork
 from engine.network.handlers import Listeners, TopicHandlers
+from engine.network.libp2p.ports import JudgeCopy
 from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
     MessageHandler,
@@ -143,6 +144,9 @@ class MemoryTransport:
 
     def cut_off(self, peers: Collection[str], /) -> None:
         """Nothing to do: there are no connections."""
+
+    def judge_copies_by(self, judge: JudgeCopy | None, /) -> None:
+        """Nothing to do: there are no single peers."""
 
     @property
     def sharding(self) -> Sharding:

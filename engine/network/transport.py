@@ -16,6 +16,7 @@ from engine.core.ids import ContentTopic, WakuHash
 from engine.core.problems import ConnectionReason, NodeTrouble
 from engine.core.waku import WakuMessage
 from engine.network.blobs.port import BlobNetwork
+from engine.network.libp2p.ports import JudgeCopy
 from engine.network.stores.port import StoreNetwork
 from engine.network.waku.topics import Sharding
 from engine.network_views import NetworkFacts
@@ -114,6 +115,12 @@ class Transport(Protocol):
 
     def cut_off(self, peers: Collection[str], /) -> None:
         """Have no connection with these peers, on purpose, until they are left out again."""
+
+    def judge_copies_by(self, judge: JudgeCopy | None, /) -> None:
+        """Who decides, on purpose, which messages to single peers and from them go on; None: all.
+
+        While nothing is done to any peer, there is nobody to ask.
+        """
 
     def stores(self) -> StoreNetwork | None:
         """How to query Store nodes; None if there are none."""

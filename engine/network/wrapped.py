@@ -11,6 +11,7 @@ from engine.core.counters import Counters
 from engine.core.ids import ContentTopic
 from engine.core.waku import WakuMessage
 from engine.network.blobs.port import BlobNetwork
+from engine.network.libp2p.ports import JudgeCopy
 from engine.network.stores.port import StoreNetwork
 from engine.network.transport import (
     MessageHandler,
@@ -65,6 +66,9 @@ class WrappedTransport:
 
     def cut_off(self, peers: Collection[str], /) -> None:
         self._inner.cut_off(peers)
+
+    def judge_copies_by(self, judge: JudgeCopy | None, /) -> None:
+        self._inner.judge_copies_by(judge)
 
     @property
     def sharding(self) -> Sharding:

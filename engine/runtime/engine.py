@@ -36,6 +36,7 @@ from engine.events import (
     NoticeRaised,
     OwnClockView,
 )
+from engine.network.libp2p.ports import JudgeCopy
 from engine.network.transport import Transport, TransportLevel, TransportStatus
 from engine.network_views import NetworkView
 from engine.persistence.storage_thread import StorageThread
@@ -117,6 +118,7 @@ class Engine:
             knows=self._conversations.__contains__,
             knows_member=self._knows_member,
             cut_off=self._cut_off,
+            judge_peer_copies_by=self._judge_peer_copies_by,
             random_unit=parts.entropy.random_unit,
             recording=self._recording,
         )
@@ -285,6 +287,10 @@ class Engine:
     def _cut_off(self, peers: Collection[str]) -> None:
         if self._transport is not None:
             self._transport.cut_off(peers)
+
+    def _judge_peer_copies_by(self, judge: JudgeCopy | None) -> None:
+        if self._transport is not None:
+            self._transport.judge_copies_by(judge)
 
     def _can_fetch(self) -> bool:
         """From Stores: not while the network is cut off on purpose."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from chat_app.bug_report import BugReports
 from chat_app.settings import Settings
 from engine.core.errors import StorageError
-from engine.core.fault_bench import FaultRule
+from engine.core.fault_bench import FaultRule, FaultTarget
 from engine.delivery.pseudonym import key_text
 from engine.delivery.recorder import Recorder, RecorderSettings
 from engine.delivery.sqlite_log import SUFFIX, find_logs
@@ -71,7 +71,7 @@ async def test_no_secret_is_in_its_bytes_and_ids_agree_within_it(tmp_path: Path)
         sent = await alice.engine.timeline.send_file(
             group, data=b"file bytes of note", name="tax-return.txt", media_type="text/plain"
         )
-        alice.engine.faults.set(group, FaultRule(paused=True))
+        alice.engine.faults.set(FaultTarget(conversation_id=group), FaultRule(paused=True))
         recorder.flush()
         report = await reports_of(alice, logs).make()
         me, him = alice.engine.identity(), bob.engine.identity()

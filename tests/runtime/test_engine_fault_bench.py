@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.core.errors import CommandError, InputError
-from engine.core.fault_bench import MAX_WAITING_COPIES, FaultRule, Preset
+from engine.core.fault_bench import EVERYTHING, MAX_WAITING_COPIES, FaultRule, FaultTarget, Preset
 from engine.core.faults import FaultSpec
 from engine.core.ids import ConversationId, ParticipantId
 from engine.delivery.contract import DELIVERY_EVENT, Kind
@@ -49,7 +49,7 @@ async def test_with_30_percent_lost_everything_arrives_in_the_end(person: MakePe
     alice, bob = await person("Alice"), await person("Bob")
     pair = await friends(alice, bob)
     bad = FaultRule(spec=FaultSpec(loss=0.3, dup=0.2, reorder=0.3, delay_ms=(1, 20), seed=5))
-    alice.engine.faults.set(pair, bad)
+    alice.engine.faults.set(FaultTarget(conversation_id=pair), bad)
     for number in range(COUNT):
         await alice.engine.timeline.send_text(pair, f"a{number}")
         await bob.engine.timeline.send_text(pair, f"b{number}")
@@ -66,7 +66,7 @@ async def test_with_30_percent_lost_everything_arrives_in_the_end(person: MakePe
 async def test_a_partition_of_30_seconds_ends_by_itself_and_heals(person: MakePerson) -> None:
     alice, bob = await person("Alice"), await person("Bob")
     group = await group_of(alice, bob)
-    alice.engine.faults.start(None, Preset.PARTITION)
+    alice.engine.faults.start(EVERYTHING, Preset.PARTITION)
     await alice.engine.timeline.send_text(group, "from behind the wall")
     await bob.engine.timeline.send_text(group, "to behind the wall")
     await alice.until_counted("faults.lost", 2)
@@ -83,7 +83,7 @@ async def test_a_partition_of_30_seconds_ends_by_itself_and_heals(person: MakePe
 async def test_a_pause_holds_both_ways_and_stopping_lets_go(person: MakePerson) -> None:
     alice, bob = await person("Alice"), await person("Bob")
     group = await group_of(alice, bob)
-    alice.engine.faults.set(group, FaultRule(paused=True))
+    alice.engine.faults.set(FaultTarget(conversation_id=group), FaultRule(paused=True))
     await alice.engine.timeline.send_text(group, "held out")
     await bob.engine.timeline.send_text(group, "held in")
     await alice.until_counted("faults.held", 2)
@@ -99,7 +99,7 @@ async def test_a_fault_of_one_conversation_leaves_others_alone(person: MakePerso
     alice, bob = await person("Alice"), await person("Bob")
     bad, good = await group_of(alice, bob), await alice.engine.groups.create("Ebb")
     await bob.engine.groups.join(await alice.engine.groups.make_invite_link(good))
-    alice.engine.faults.set(bad, FaultRule(spec=FaultSpec(loss=1.0)))
+    alice.engine.faults.set(FaultTarget(conversation_id=bad), FaultRule(spec=FaultSpec(loss=1.0)))
     await alice.engine.timeline.send_text(bad, "nowhere")
     await alice.engine.timeline.send_text(good, "everywhere")
     await bob.until(shows("everywhere"))
@@ -145,8 +145,8 @@ async def test_a_skewed_clock_changes_nothing_of_how_long_ago_something_happened
 async def test_after_a_restart_there_are_no_faults(tmp_path: Path) -> None:
     alice = await Person("Alice", tmp_path, MemoryNetwork()).start()
     group = await alice.engine.groups.create("Tide")
-    alice.engine.faults.set(group, FaultRule(paused=True))
-    alice.engine.faults.start(None, Preset.TRAIN)
+    alice.engine.faults.set(FaultTarget(conversation_id=group), FaultRule(paused=True))
+    alice.engine.faults.start(EVERYTHING, Preset.TRAIN)
     alice.engine.faults.skew(60_000)
     await alice.engine.stop()
     again = Engine(replace(alice.parts, make_transport=lambda _seed: MemoryNetwork().attach("A")))
@@ -161,9 +161,11 @@ async def test_after_a_restart_there_are_no_faults(tmp_path: Path) -> None:
 async def test_what_is_not_there_has_no_faults(person: MakePerson) -> None:
     alice = await person("Alice")
     with pytest.raises(CommandError):
-        alice.engine.faults.start(ConversationId("nowhere"), Preset.HOTEL)
+        alice.engine.faults.start(
+            FaultTarget(conversation_id=ConversationId("nowhere")), Preset.HOTEL
+        )
     group = await alice.engine.groups.create("Tide")
-    alice.engine.faults.start(group, Preset.HOTEL)
+    alice.engine.faults.start(FaultTarget(conversation_id=group), Preset.HOTEL)
     await alice.engine.groups.leave(group)
     assert not alice.engine.faults.view().is_on
 
@@ -183,7 +185,7 @@ async def test_what_was_done_on_purpose_stands_in_the_delivery_log(tmp_path: Pat
     await bob.start()
     group = await alice.engine.groups.create("Tide")
     await bob.engine.groups.join(await alice.engine.groups.make_invite_link(group))
-    alice.engine.faults.set(group, FaultRule(spec=FaultSpec(loss=1.0)))
+    alice.engine.faults.set(FaultTarget(conversation_id=group), FaultRule(spec=FaultSpec(loss=1.0)))
     said = await alice.engine.timeline.send_text(group, "nowhere")
     await alice.until_counted("faults.lost", 1)
     alice.engine.faults.stop_all()
@@ -212,7 +214,8 @@ async def test_what_one_member_sends_is_lost_and_comes_by_others(person: MakePer
     bobs_id = bob.engine.identity()
     assert bobs_id is not None
     lost = FaultRule(spec=FaultSpec(loss=1.0))
-    alice.engine.faults.set(group, lost, bobs_id.participant_id)
+    of_bob = FaultTarget(conversation_id=group, participant_id=bobs_id.participant_id)
+    alice.engine.faults.set(of_bob, lost)
     await bob.engine.timeline.send_text(group, "from Bob")
     await cleo.until(shows("from Bob"))
     await cleo.engine.timeline.send_text(group, "from Cleo, who has it")
@@ -235,19 +238,18 @@ async def test_a_fault_needs_a_member_of_a_group(person: MakePerson) -> None:
     group, stranger = await group_of(alice, bob), ParticipantId("f" * 32)
     rule = FaultRule(paused=True)
     with pytest.raises(CommandError):
-        alice.engine.faults.set(group, rule, stranger)
+        alice.engine.faults.set(FaultTarget(conversation_id=group, participant_id=stranger), rule)
     bobs_id = bob.engine.identity()
     assert bobs_id is not None
     with pytest.raises(CommandError):
-        alice.engine.faults.set(None, rule, bobs_id.participant_id)
-    alice.engine.faults.set(group, FaultRule(spec=FaultSpec(loss=1.0)))
-    alice.engine.faults.start(group, Preset.PARTITION, bobs_id.participant_id)
+        alice.engine.faults.set(FaultTarget(participant_id=bobs_id.participant_id), rule)
+    alice.engine.faults.set(FaultTarget(conversation_id=group), FaultRule(spec=FaultSpec(loss=1.0)))
+    bobs = FaultTarget(conversation_id=group, participant_id=bobs_id.participant_id)
+    alice.engine.faults.start(bobs, Preset.PARTITION)
     own, of_bob = alice.engine.faults.view().about(group)
-    assert (own.participant_id, of_bob.participant_id) == (None, bobs_id.participant_id)
-    alice.engine.faults.stop(group)
-    assert [each.participant_id for each in alice.engine.faults.view().faults] == [
-        bobs_id.participant_id
-    ]
+    assert (own.target.participant_id, of_bob.target) == (None, bobs)
+    alice.engine.faults.stop(FaultTarget(conversation_id=group))
+    assert [each.target for each in alice.engine.faults.view().faults] == [bobs]
     pass_time(alice, ms=PARTITION_MS + 1)
     assert not alice.engine.faults.view().is_on
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from engine.core.fault_bench import FaultRule
+from engine.core.fault_bench import FaultRule, FaultTarget
 from engine.core.faults import FaultSpec
 from engine.core.ids import ConversationId, MessageId
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, Kind, Table
@@ -69,7 +69,9 @@ async def test_it_can_be_switched_on_again_under_another_key(
 ) -> None:
     alice, bob = await person("Alice"), await person("Bob")
     group, logs = await group_of(alice, bob), tmp_path / "logs"
-    alice.engine.faults.set(group, FaultRule(spec=FaultSpec(dup=0.5, seed=1)))
+    alice.engine.faults.set(
+        FaultTarget(conversation_id=group), FaultRule(spec=FaultSpec(dup=0.5, seed=1))
+    )
     await alice.engine.record(recorder_in(logs, alice))
     await said(alice, bob, group, "first")
     again = recorder_in(logs / "again", alice)

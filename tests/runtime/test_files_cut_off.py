@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.core.fault_bench import FaultRule
+from engine.core.fault_bench import EVERYTHING, FaultRule
 from engine.core.problems import FileFault
 from engine.file_views import FileState
 from tests.runtime.blob_people import MIB, FilePerson, people, random_file
@@ -16,12 +16,12 @@ async def test_files_neither_come_nor_go_while_everything_is_cut_off(tmp_path: P
     async with people(alice, bob) as group:
         sent = await alice.send(group, path)
         await bob.until_state(sent, FileState.OFFERED)
-        bob.engine.faults.set(None, PAUSED)
+        bob.engine.faults.set(EVERYTHING, PAUSED)
         await bob.engine.files.fetch(group, sent)
         cut_off = await bob.until_file(sent, lambda file: file.problem is not None)
         assert cut_off.problem is not None
         assert cut_off.problem.fault is FileFault.NOBODY_CONNECTED
-        alice.engine.faults.set(None, PAUSED)
+        alice.engine.faults.set(EVERYTHING, PAUSED)
         bob.told.clear()
         bob.engine.faults.stop_all()
         refused = await bob.until_file(

@@ -35,6 +35,7 @@ class ScriptedFaults:
                 for member in self.views[conversation_id].members
             ),
             cut_off=self.peers_cut_off.append,
+            judge_peer_copies_by=lambda _judge: None,
             random_unit=lambda: 0.5,
         )
 

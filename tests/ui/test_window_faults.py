@@ -1,12 +1,14 @@
 """The fault bench in the window: switched on in the settings, said wherever it counts, stopped."""
 
 import pytest
+from PySide6.QtWidgets import QStyleOptionComboBox
 
 from chat_app.settings_control import SettingsControl
-from engine.core.fault_bench import Preset
+from engine.core.fault_bench import EVERYTHING, FaultRule, FaultTarget, Preset
 from engine.core.ids import ConversationId
 from tests.ui.driving import Key, Stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine
+from ui.choice import Choice
 from ui.settings_page.fault_rows import FaultRows
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -73,7 +75,7 @@ def test_numbers_are_checked_and_one_button_stops_everything(control: SettingsCo
             rows.own.button.click()
             rows.clock.button.click()
             (fault,) = engine.faults.view().faults
-            assert fault.conversation_id is None
+            assert fault.target == EVERYTHING
             assert fault.rule.spec.loss == 0.3
             assert fault.rule.spec.delay_ms == (200, 200)
             assert engine.faults.view().skew_ms == -3_600_000
@@ -104,7 +106,7 @@ def test_one_member_is_spoiled_and_one_peer_cut_off(control: SettingsControl) ->
             rows.loss.field.setText("30")
             rows.own.button.click()
             (fault,) = engine.faults.view().faults
-            assert (fault.participant_id or "").startswith("maya")
+            assert (fault.target.participant_id or "").startswith("maya")
             rows.back.button.click()  # There is no peer: harmless.
             engine.faults.cut_off(peer_id)
             rows.peer.refresh()
@@ -123,15 +125,40 @@ def test_one_member_is_spoiled_and_one_peer_cut_off(control: SettingsControl) ->
             rows.back.button.click()
             assert engine.faults.view().cut_off == ()
             assert engine.peers_cut_off[-1] == ()
+            peers = FaultTarget(peer_id=peer_id)
+            engine.faults.set(peers, FaultRule(paused=True))
+            rows.where.refresh()
+            rows.where.choice.setCurrentText("Peer …LastPart")
+            assert not rows.member.choice.isEnabled(), "a peer is no member"
+            rows.own.button.click()
+            assert engine.faults.view().faults[-1].target == peers
+            assert "Peer …LastPart: 30 % lost" in rows.overview.hint.text()
+            rows.where.refresh()
+            assert rows.where.target == peers, "it stays chosen"
+            it.window.settings.close()
+            await until(lambda: "Peer …LastPart: 30 % lost" in bar_words(it))
 
     play(scenario)
+
+
+def test_a_name_without_room_ends_in_an_ellipsis() -> None:
+    choice = Choice()
+    choice.addItem("A very long name of a conversation that has no room")
+    choice.resize(choice.sizeHint())
+    option = QStyleOptionComboBox()
+    choice.initStyleOption(option)
+    assert option.currentText == choice.currentText()
+    choice.resize(120, choice.height())
+    choice.initStyleOption(option)
+    assert option.currentText.endswith("…")
+    assert choice.currentText().endswith("room")
 
 
 def test_the_strip_leads_to_the_bench_and_search_finds_it(control: SettingsControl) -> None:
     async def scenario() -> None:
         engine, tide, _ = told_engine()
         async with stage(engine, opening=tide, control=control) as it:
-            engine.faults.start(None, Preset.HOTEL)
+            engine.faults.start(EVERYTHING, Preset.HOTEL)
             it.window.strip.faults.click()
             page = it.window.settings.page
             assert page is not None

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.core.errors import TransportFault
-from engine.core.fault_bench import Preset
+from engine.core.fault_bench import EVERYTHING, Preset
 from engine.core.problems import ConnectionReason, LinkEnded, LinkReason, Unreachable
 from engine.events import ConnectionLevel
 from engine.network_views import LinkEventKind, LinkProblem, NetworkFacts, NetworkView, ScoreView
@@ -81,7 +81,7 @@ def test_the_sheet_knows_of_the_fault_bench(qapp: QApplication) -> None:
             it.window.commands.network()
             sheet = await opened(it)
             assert "on purpose" not in sheet.verdict.text()
-            engine.faults.start(None, Preset.PARTITION)
+            engine.faults.start(EVERYTHING, Preset.PARTITION)
             sheet.refresh()
             assert sheet.verdict.text().startswith("Faults are made on purpose")
 

@@ -17,6 +17,7 @@ from engine.network_views import LinkEvent, NetworkView, PeerView
 from ui.connection_words import traffic
 from ui.controls import Text
 from ui.dialogs.sheet import Sheet
+from ui.fault_words import fault_words
 from ui.foreign_text import breaking, one_line, short_peer
 from ui.history_words import short_address
 from ui.inspector.parts import FieldTable
@@ -157,8 +158,16 @@ class NetworkSheet(Sheet):
         peer = self._peers.get(peer_id)
         self.details.setVisible(peer is not None)
         if peer is not None:
-            details = words.peer_details(peer, self._now())
+            details = [*words.peer_details(peer, self._now()), *self._done_on_purpose(peer_id)]
             self.details.show_fields(tuple((name, breaking(value)) for name, value in details))
+
+    def _done_on_purpose(self, peer_id: str) -> list[tuple[str, str]]:
+        faults, now = self._engine.faults.view(), self._now()
+        return [
+            (tr("Faults on purpose"), fault_words(fault, faults, now))
+            for fault in faults.of_peers
+            if fault.target.peer_id == peer_id
+        ]
 
     def _show_people(self, view: NetworkView) -> None:
         rows = [

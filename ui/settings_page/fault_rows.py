@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from msgspec.structs import replace
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QLineEdit, QSizePolicy
 
 from engine.core.errors import ChatError
-from engine.core.fault_bench import FaultRule, Preset
+from engine.core.fault_bench import EVERYTHING, FaultRule, FaultTarget, Preset
 from engine.core.faults import MAX_DELAY_MS, FaultSpec
-from engine.core.ids import ConversationId, ParticipantId
+from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
 from engine.fault_views import Faults
 from ui.choice import Choice
@@ -71,6 +72,14 @@ class AmountRow(SettingRow):
 class _NameChoice(Choice):
     """Of names, which may be long: it gives way where there is little room."""
 
+    def show_names(self, names: Sequence[str], chosen: int) -> None:
+        """Nothing else is chosen in between, so whoever depends on it keeps theirs."""
+        with QSignalBlocker(self):
+            self.clear()
+            self.addItems(list(names))
+            self.setCurrentIndex(chosen)
+        self.currentIndexChanged.emit(chosen)
+
     def minimumSizeHint(self) -> QSize:
         whole = super().minimumSizeHint()
         room = current_theme().metrics.scaled(_LEAST_NAME_WIDTH)
@@ -78,28 +87,43 @@ class _NameChoice(Choice):
 
 
 class _WhereRow(SettingRow):
-    def __init__(self, conversations: Callable[[], Sequence[ConversationView]]) -> None:
+    """All conversations, one, or one peer."""
+
+    def __init__(
+        self,
+        conversations: Callable[[], Sequence[ConversationView]],
+        peers: Callable[[], Sequence[str]],
+    ) -> None:
         self.choice = _NameChoice()
         self._conversations = conversations
-        self._ids: tuple[ConversationId | None, ...] = ()
-        words = tr("A conversation with faults of its own does not share in those of all.")
+        self._peers = peers
+        self._targets: tuple[FaultTarget, ...] = (EVERYTHING,)
+        words = tr(
+            "A conversation with faults of its own does not share in those of all. Those of a peer"
+            " come on top: messages to it, and from it, whatever the conversation."
+        )
         super().__init__(tr("For"), words, self.choice)
         self.refresh()
 
     @property
-    def conversation_id(self) -> ConversationId | None:
-        """None: all of them."""
-        return self._ids[max(0, self.choice.currentIndex())]
+    def target(self) -> FaultTarget:
+        return self._targets[max(0, self.choice.currentIndex())]
 
     def refresh(self) -> None:
-        chosen = self.conversation_id if self._ids else None
-        views = self._conversations()
-        self._ids = (None, *(view.conversation_id for view in views))
-        self.choice.clear()
-        self.choice.addItems(
-            [tr("All conversations"), *(one_line(view.name, 30) for view in views)]
+        chosen = self.target
+        views, peers = self._conversations(), self._peers()
+        self._targets = (
+            EVERYTHING,
+            *(FaultTarget(conversation_id=view.conversation_id) for view in views),
+            *(FaultTarget(peer_id=peer_id) for peer_id in peers),
         )
-        self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
+        names = [tr("All conversations"), *(one_line(view.name, 30) for view in views)]
+        names += [tr("Peer {name}").format(name=short_peer(peer_id)) for peer_id in peers]
+        self.choice.show_names(names, self._targets.index(chosen) if chosen in self._targets else 0)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
 
 
 class _MemberRow(SettingRow):
@@ -110,7 +134,7 @@ class _MemberRow(SettingRow):
         self._ids: tuple[ParticipantId | None, ...] = (None,)
         words = tr(
             "What one member sends, repairs by them too. What you send goes to everybody, so it"
-            " cannot be spoiled for one; their peer can be cut off below."
+            " cannot be spoiled for one; but their peer can be chosen above."
         )
         super().__init__(tr("From"), words, self.choice)
         self.show_members(None)
@@ -125,10 +149,8 @@ class _MemberRow(SettingRow):
         if view is not None and view.contact is None and view.open_channel is None:
             members = [each for each in view.members if not (each.is_self or each.has_left)]
         self._ids = (None, *(each.participant_id for each in members))
-        self.choice.clear()
-        names = (one_line(each.name, 30) for each in members)
-        self.choice.addItems([tr("Everybody"), *names])
-        self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
+        names = [tr("Everybody"), *(one_line(each.name, 30) for each in members)]
+        self.choice.show_names(names, self._ids.index(chosen) if chosen in self._ids else 0)
         self.choice.setEnabled(bool(members))
 
 
@@ -149,9 +171,8 @@ class _PeerRow(SettingRow):
 
     def refresh(self) -> None:
         chosen, self._ids = self.peer_id, tuple(self._peers())
-        self.choice.clear()
-        self.choice.addItems([short_peer(each) for each in self._ids] or [tr("None is connected")])
-        self.choice.setCurrentIndex(self._ids.index(chosen) if chosen in self._ids else 0)
+        names = [short_peer(each) for each in self._ids] or [tr("None is connected")]
+        self.choice.show_names(names, self._ids.index(chosen) if chosen in self._ids else 0)
         self.choice.setEnabled(bool(self._ids))
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -203,7 +224,7 @@ class FaultRows:
         self._conversations = conversations
         self._now = now
         self.overview = OverviewRow(self._overview, self._stop_all)
-        self.where = _WhereRow(conversations)
+        self.where = _WhereRow(conversations, self._peers)
         self.member = _MemberRow()
         self.where.choice.currentIndexChanged.connect(lambda _index: self._show_members())
         self._show_members()
@@ -300,13 +321,20 @@ class FaultRows:
         return f"{always}\n{said}"
 
     def _show_members(self) -> None:
-        chosen = self.where.conversation_id
+        chosen = self.where.target.conversation_id
         views = (each for each in self._conversations() if each.conversation_id == chosen)
         self.member.show_members(next(views, None))
 
     def _peers(self) -> Sequence[str]:
-        cut_off = [each.peer_id for each in self._faults().view().cut_off]
-        return list(dict.fromkeys((*self._connected(), *cut_off)))
+        """Those that are connected, and those to which something is done."""
+        faults = self._faults().view()
+        cut_off = [each.peer_id for each in faults.cut_off]
+        spoiled = [each.target.peer_id for each in faults.of_peers if each.target.peer_id]
+        return list(dict.fromkeys((*self._connected(), *spoiled, *cut_off)))
+
+    @property
+    def _target(self) -> FaultTarget:
+        return replace(self.where.target, participant_id=self.member.participant_id)
 
     def _cut_off(self, for_ms: int | None) -> None:
         peer_id = self.peer.peer_id
@@ -328,10 +356,10 @@ class FaultRows:
         self.overview.refresh()
 
     def _start(self, preset: Preset) -> None:
-        self._faults().start(self.where.conversation_id, preset, self.member.participant_id)
+        self._faults().start(self._target, preset)
 
     def _set(self, rule: FaultRule) -> None:
-        self._faults().set(self.where.conversation_id, rule, self.member.participant_id)
+        self._faults().set(self._target, rule)
 
     def _set_own(self) -> None:
         rows = (self.loss, self.delay, self.longest, self.doubled, self.overtaken, self.line)

@@ -748,8 +748,8 @@
         <translation>Une conversation quittée</translation>
     </message>
     <message>
-        <source>A conversation with faults of its own does not share in those of all.</source>
-        <translation>Une conversation qui a ses propres pannes ne subit pas celles de toutes.</translation>
+        <source>A conversation with faults of its own does not share in those of all. Those of a peer come on top: messages to it, and from it, whatever the conversation.</source>
+        <translation>Une conversation qui a ses propres pannes ne subit pas celles de toutes. Celles d’un pair s’y ajoutent et touchent tout message qui va vers lui ou en vient, dans toute conversation.</translation>
     </message>
     <message>
         <source>A device with which this one is connected. The network view says more of each.</source>
@@ -4072,6 +4072,10 @@
         <translation>Pair</translation>
     </message>
     <message>
+        <source>Peer {name}</source>
+        <translation>Pair {name}</translation>
+    </message>
+    <message>
         <source>Peer {peer}: {what}</source>
         <translation>Pair {peer}&#xa0;: {what}</translation>
     </message>
@@ -6260,8 +6264,8 @@
         <translation>Ce que fait son bouton</translation>
     </message>
     <message>
-        <source>What one member sends, repairs by them too. What you send goes to everybody, so it cannot be spoiled for one; their peer can be cut off below.</source>
-        <translation>Ce qu’un membre envoie, ses réparations comprises. Ce que vous envoyez va à tout le monde et ne peut donc pas être gâché pour un seul&#x202f;; son pair peut être coupé plus bas.</translation>
+        <source>What one member sends, repairs by them too. What you send goes to everybody, so it cannot be spoiled for one; but their peer can be chosen above.</source>
+        <translation>Ce qu’un membre envoie, ses réparations comprises. Ce que vous envoyez va à tout le monde et ne peut donc pas être gâché pour un seul&#x202f;; mais son pair peut être choisi plus haut.</translation>
     </message>
     <message>
         <source>What opens this profile otherwise does not work just now: the system keyring is locked or was changed, or a file is missing. The passphrase opens it all the same.</source>

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 from engine.api import ChatEngine
 from engine.fault_views import FaultsChanged, FaultsView
 from ui.controls import Area, Button, Text
-from ui.fault_words import cut_off_words, said_of, skew_words
+from ui.fault_words import peers_words, said_of, skew_words
 from ui.translate import tr
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class FaultNotices(QObject):
         self._window.strip.faults.setVisible(faults.is_on)
         conversation = self._window.pane.conversation
         said = [] if conversation is None else said_of(faults, conversation, self._now())
-        said += [cut_off_words(peer, faults, self._now()) for peer in faults.cut_off]
+        said += peers_words(faults, self._now())
         if faults.skew_ms:
             said.append(skew_words(faults.skew_ms))
         words = tr("Faults on purpose: {what}").format(what="; ".join(said))

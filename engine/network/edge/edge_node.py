@@ -33,7 +33,7 @@ from engine.network.edge.settings import EdgeSettings
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
+from engine.network.libp2p.ports import Host, JudgeCopy, PeerId, ProtocolId, RemotePeer
 from engine.network.peers_by_protocol import Reached, reached
 from engine.network.stores.host_stores import HostStores
 from engine.network.transport import (
@@ -93,6 +93,7 @@ class EdgeNode:
         )
         self._up: RunningEdge | None = None
         self._cut_off: Collection[str] = ()
+        self._judge_copy: JudgeCopy | None = None
         self._nodes.add(settings.service_nodes)
         self._last_status = self.status()
 
@@ -109,6 +110,7 @@ class EdgeNode:
         host.on_peer_disconnected(self._peer_disconnected)
         host.on_dial_failed(self._dial_failed)
         host.cut_off(tuple(map(PeerId, self._cut_off)))
+        host.judge_copy = self._judge_copy
         try:
             await host.start()
         except BaseException:
@@ -315,6 +317,11 @@ class EdgeNode:
         self._cut_off = tuple(peers)
         for host in self.hosts():
             host.cut_off(tuple(map(PeerId, peers)))
+
+    def judge_copies_by(self, judge: JudgeCopy | None, /) -> None:
+        self._judge_copy = judge
+        for host in self.hosts():
+            host.judge_copy = judge
 
     def hosts(self) -> tuple[Host, ...]:
         return () if self._up is None else (self._up.host,)

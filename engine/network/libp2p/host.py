@@ -39,6 +39,7 @@ from engine.network.libp2p.ping import PING, PING_BYTES, measure_ping, serve_pin
 from engine.network.libp2p.pipe import Pipe
 from engine.network.libp2p.ports import (
     DialFailedHandler,
+    JudgeCopy,
     PeerId,
     ProtocolId,
     RemotePeer,
@@ -98,6 +99,7 @@ class TcpHost:
         self._listeners: list[Listener] = []
         self._running = False
         self._cut_off: frozenset[PeerId] = frozenset()
+        self.judge_copy: JudgeCopy | None = None
         self._tasks = OwnedTasks(self._counters, failed="libp2p.task_failed")
         self._connections: set[Connection] = set()
         self._handshakes = Handshakes(self._limits)

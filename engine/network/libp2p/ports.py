@@ -72,6 +72,22 @@ DialFailedHandler = Callable[[str, ChatError], None]
 """Called with the multiaddr and the error."""
 
 
+class PeerCopy(Struct, frozen=True, kw_only=True):
+    """A message on its way to a peer, or from it.  ``go_on`` does with it what was to be done."""
+
+    peer_id: PeerId
+    is_out: bool
+    topic: str
+    data: bytes
+    go_on: Callable[[], object]
+    doubles: bool = True
+    """Whether a second one may go on."""
+
+
+JudgeCopy = Callable[[PeerCopy], bool]
+"""Whether it goes on now.  If not, it is lost, or ``go_on`` is called later."""
+
+
 class Host(Protocol):
     """One libp2p node: listens, dials, keeps connections, multiplexes streams."""
 
@@ -105,6 +121,9 @@ class Host(Protocol):
 
         Those that are kept connected are dialled again soon after that.
         """
+
+    judge_copy: JudgeCopy | None
+    """Who decides on messages to single peers and from them; None: all go on.  See ``goes_on``."""
 
     def peers(self) -> Sequence[RemotePeer]: ...
 

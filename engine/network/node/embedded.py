@@ -34,7 +34,7 @@ from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.dialing import is_mistaken
 from engine.network.libp2p.host import TcpHost
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId, RemotePeer
+from engine.network.libp2p.ports import Host, JudgeCopy, PeerId, ProtocolId, RemotePeer
 from engine.network.node.attempts import Attempts
 from engine.network.node.introductions import Introductions
 from engine.network.node.services import NodeServices, ServiceContext
@@ -120,6 +120,7 @@ class EmbeddedNode:
         self._known_peers: dict[str, None] = {}
         self._topics: set[PubsubTopic] = settings.relayed_topics()
         self._cut_off: Collection[str] = ()
+        self._judge_copy: JudgeCopy | None = None
         self._host: Host | None = None
         self._relay: WakuRelay | None = None
         self._services: NodeServices | None = None
@@ -188,6 +189,7 @@ class EmbeddedNode:
         for topic in sorted(self._topics):
             relay.join(topic)
         host.cut_off(tuple(map(PeerId, self._cut_off)))
+        host.judge_copy = self._judge_copy
         try:
             await host.start()
         except BaseException:
@@ -314,6 +316,11 @@ class EmbeddedNode:
         self._cut_off = tuple(peers)
         if self._host is not None:
             self._host.cut_off(tuple(map(PeerId, peers)))
+
+    def judge_copies_by(self, judge: JudgeCopy | None, /) -> None:
+        self._judge_copy = judge
+        if self._host is not None:
+            self._host.judge_copy = judge
 
     def add_service_nodes(self, multiaddrs: Sequence[str], /) -> None:
         """Dial them as peers: they relay too, and a Store must be connected to be queried."""

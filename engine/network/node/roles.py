@@ -29,7 +29,7 @@ from engine.core.waku import WakuMessage
 from engine.network.blobs.host_blobs import HostBlobs
 from engine.network.handlers import Listeners, TopicHandlers
 from engine.network.libp2p.multiaddr import parse_multiaddr
-from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.libp2p.ports import Host, JudgeCopy, PeerId, ProtocolId
 from engine.network.node.embedded import EmbeddedNode
 from engine.network.node.settings import NodeSettings
 from engine.network.peers_by_protocol import Reached
@@ -128,6 +128,7 @@ class RoleTransport:
         self._relay.add_service_nodes(self._own_nodes)
         self._edge: EdgeNode | None = None
         self._cut_off: Collection[str] = ()
+        self._judge_copy: JudgeCopy | None = None
         self._up: list[Transport] = []
         self._turn = asyncio.Lock()
         self._news = asyncio.Event()
@@ -212,6 +213,7 @@ class RoleTransport:
             self._edge.add_service_nodes(self._service_nodes())
             self._edge.on_status(self._status_changed)
             self._edge.cut_off(self._cut_off)
+            self._edge.judge_copies_by(self._judge_copy)
             for content_topic, undo in self._topics.items():
                 undo[self._edge] = self._edge.subscribe(content_topic, self._arrived)
         return self._edge
@@ -426,6 +428,12 @@ class RoleTransport:
         for role in (self._relay, self._edge):
             if role is not None:
                 role.cut_off(self._cut_off)
+
+    def judge_copies_by(self, judge: JudgeCopy | None, /) -> None:
+        self._judge_copy = judge
+        for role in (self._relay, self._edge):
+            if role is not None:
+                role.judge_copies_by(judge)
 
     def counters(self) -> Mapping[str, int]:
         total = Counters()

@@ -11,6 +11,7 @@ from engine.core.errors import TransportError
 from engine.core.problems import PeerRefusal
 from engine.network.libp2p.ports import (
     DialFailedHandler,
+    JudgeCopy,
     PeerId,
     ProtocolId,
     RemotePeer,
@@ -107,6 +108,7 @@ class MemoryHost:
         self.peer_id = PeerId(name)
         self.wire = wire
         self.ip = ""
+        self.judge_copy: JudgeCopy | None = None
         self.links: dict[PeerId, MemoryHost] = {}
         self.dialled: set[PeerId] = set()
         self.streams: list[MemoryStream] = []

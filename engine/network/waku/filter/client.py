@@ -7,6 +7,7 @@ subscribes again, pings, and chooses service nodes.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
@@ -28,6 +29,7 @@ from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host, PeerId, Stream
 from engine.network.waku.framing import FrameDecoder
 from engine.network.waku.message_hash import message_hash
+from engine.network.waku.peer_copies import goes_on
 from engine.network.waku.protocols import FILTER_PUSH_PROTOCOL, FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 
@@ -184,14 +186,15 @@ class FilterClient:
             self._counters.add("filter.push_unasked")
             return
         self._counters.add("filter.push_received")
-        self._deliver(
-            Pushed(
-                peer_id=peer_id,
-                pubsub_topic=topic,
-                message=message,
-                message_hash=message_hash(topic, message),
-            )
+        pushed = Pushed(
+            peer_id=peer_id,
+            pubsub_topic=topic,
+            message=message,
+            message_hash=message_hash(topic, message),
         )
+        go_on = partial(self._deliver, pushed)
+        if goes_on(self._host, peer_id, is_out=False, topic=topic, data=push.data, go_on=go_on):
+            go_on()
 
     def _topic_of(
         self, peer_id: PeerId, named: PubsubTopic | None, content_topic: ContentTopic

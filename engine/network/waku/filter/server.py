@@ -7,6 +7,7 @@ Status codes are HTTP's, as in all implementations.
 """
 
 import asyncio
+from functools import partial
 
 from msgspec import Struct, field
 
@@ -28,6 +29,7 @@ from engine.core.ids import ContentTopic, PubsubTopic
 from engine.network.libp2p.ports import Host, PeerId
 from engine.network.owned_tasks import OwnedTasks
 from engine.network.waku.filter.push import FilterPush, PushSettings
+from engine.network.waku.peer_copies import goes_on
 from engine.network.waku.protocols import FILTER_SUBSCRIBE_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
@@ -100,7 +102,11 @@ class FilterServer:
         taken = 0
         for peer_id in wanted_by:
             push = self._subscribers[peer_id].push
-            taken += push.push(encoded)
+            go_on = partial(push.push, encoded)
+            if goes_on(
+                self._host, peer_id, is_out=True, topic=pubsub_topic, data=data, go_on=go_on
+            ):
+                taken += go_on()
             if not push.has_room:
                 self._full.add(peer_id)
         self._counters.add("filter.pushed", taken)

@@ -21,6 +21,7 @@ from engine.core.errors import RemoteProtocolError, TransportError, TransportFau
 from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.waku.peer_copies import until_it_goes_on
 from engine.network.waku.protocols import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.service.exchange import ExchangeLimits, ask
 
@@ -45,6 +46,9 @@ class LightpushClient:
             request_id=self._new_request_id(),
             data=encode_waku_message(message),
             pubsub_topic=pubsub_topic,
+        )
+        await until_it_goes_on(
+            self._host, peer_id, is_out=True, topic=pubsub_topic, data=request.data
         )
         spoken = self._spoken(peer_id)
         if LIGHTPUSH_PROTOCOL in spoken:

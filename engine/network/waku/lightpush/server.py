@@ -30,6 +30,7 @@ from engine.core.ids import PubsubTopic
 from engine.core.waku import WakuMessage
 from engine.core.waku_archive import Ineligible, ineligibility
 from engine.network.libp2p.ports import Host, PeerId, ProtocolId
+from engine.network.waku.peer_copies import until_it_goes_on
 from engine.network.waku.protocols import LEGACY_LIGHTPUSH_PROTOCOL, LIGHTPUSH_PROTOCOL
 from engine.network.waku.service.gate import GateLimits
 from engine.network.waku.service.server import ServiceSettings, serve_requests
@@ -102,6 +103,7 @@ class LightpushServer:
         except RemoteProtocolError as error:
             self._counters.add(f"lightpush.{error.reason}")
             return _refused(request, _STATUS.get(error.reason, PushStatus.INVALID_MESSAGE), error)
+        await until_it_goes_on(self._host, peer_id, is_out=False, topic=topic, data=request.data)
         if not message.payload:
             return _refused(request, PushStatus.INVALID_MESSAGE, "the payload is empty")
         if ineligibility(message, now_ns=self._now_ns()) is Ineligible.CLOCK:

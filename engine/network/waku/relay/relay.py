@@ -15,10 +15,12 @@ was given up until it has caught up.  Messages beyond a peer's hard limit are dr
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Final, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from engine.codec.gossipsub import MAX_RPC_BYTES, PublishedMessage, Rpc, decode_rpc, encode_rpc
 from engine.core.counters import Counters
@@ -44,6 +46,7 @@ from engine.network.waku.gossip.vocabulary import (
     SendMessage,
     Transition,
 )
+from engine.network.waku.peer_copies import goes_on
 from engine.network.waku.protocols import RELAY_PROTOCOL
 from engine.network.waku.relay.session import RelaySession, SessionSettings
 from engine.network.waku.relay.taken import Progress
@@ -341,6 +344,8 @@ class WakuRelay:
         except RemoteProtocolError as error:
             self._step(MalformedReceived(peer_id=peer_id, reason=error.reason))
             return
+        if self._host.judge_copy is not None and decoded.rpc.publish:
+            decoded = replace(decoded, rpc=self._without_spoiled(peer_id, decoded.rpc))
         for number, part in enumerate(rpc_slices(decoded)):
             if number:
                 await asyncio.sleep(0)
@@ -352,6 +357,26 @@ class WakuRelay:
                 await self._pace(peer_id, sum(len(each.data) for each in transition.delivered))
                 if self._room_beyond is not None:
                     await self._room_beyond(peer_id)
+
+    def _without_spoiled(self, peer_id: PeerId, rpc: Rpc) -> Rpc:
+        """What is lost or delayed on purpose is not in it."""
+        publish = tuple(
+            each
+            for each in rpc.publish
+            if goes_on(
+                self._host,
+                peer_id,
+                is_out=False,
+                topic=each.topic,
+                data=each.data,
+                go_on=partial(self._receive_late, peer_id, each),
+            )
+        )
+        return replace(rpc, publish=publish)
+
+    def _receive_late(self, peer_id: PeerId, published: PublishedMessage) -> None:
+        if peer_id in self._sessions:
+            self._step(RpcReceived(peer_id=peer_id, rpc=Rpc(publish=(published,))))
 
     async def _pace(self, peer_id: PeerId, new_bytes: int) -> None:
         """Let a peer that says very much wait, so that others are heard meanwhile.
@@ -391,13 +416,29 @@ class WakuRelay:
             return 0
         published = PublishedMessage(topic=send.topic, data=send.data)
         frame = encode_frame(encode_rpc(Rpc(publish=(published,))))
-        handed = 0
-        for session in sessions:
-            if session.add_message(frame, progress):
-                handed += session.is_open
-            else:
-                self._counters.add("relay.dropped_queue_full")
-        return handed
+        return sum(
+            self._hand(session, frame, progress)
+            for session in sessions
+            if goes_on(
+                self._host,
+                session.peer_id,
+                is_out=True,
+                topic=send.topic,
+                data=send.data,
+                go_on=partial(self._hand_late, session, frame, progress),
+            )
+        )
+
+    def _hand(self, session: RelaySession, frame: bytes, progress: Progress | None) -> bool:
+        """Whether there is an open stream for it."""
+        if session.add_message(frame, progress):
+            return session.is_open
+        self._counters.add("relay.dropped_queue_full")
+        return False
+
+    def _hand_late(self, session: RelaySession, frame: bytes, progress: Progress | None) -> None:
+        if self._sessions.get(session.peer_id) is session:
+            self._hand(session, frame, progress)
 
     def _send_control(self, peer_id: PeerId, rpc: Rpc) -> None:
         session = self._sessions.get(peer_id)
