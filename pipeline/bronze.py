@@ -55,8 +55,6 @@ class Plan:
 
     events: Sequence[Piece]
     others: Sequence[Piece]
-    copies: Sequence[str]
-    """Files that hold no more than another one of the same log."""
     logs: Mapping[str, Json]
     files: Mapping[str, Json]
 
@@ -69,7 +67,6 @@ class Plan:
 class Ingested:
     files: int
     rows: Mapping[str, int] = field(default_factory=dict)
-    copies: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -88,7 +85,7 @@ def ingest_into(spark: SparkSession, places: Sequence[Path], run: Run) -> Ingest
     found = _found(spark, places)
     plan = planned(found, state)
     if plan.is_empty:
-        return Ingested(files=len(found), copies=plan.copies)
+        return Ingested(files=len(found))
     return _read_new(spark, run, plan, state, len(found))
 
 
@@ -126,9 +123,7 @@ def planned(found: Sequence[FoundLog], state: Mapping[str, Json]) -> Plan:
             plan.add_log(log, log.log_id)
         else:
             plan.add_file(log)
-    return Plan(
-        events=plan.events, others=plan.others, copies=plan.copies, logs=plan.logs, files=plan.files
-    )
+    return Plan(events=plan.events, others=plan.others, logs=plan.logs, files=plan.files)
 
 
 class _Planning:
@@ -137,7 +132,6 @@ class _Planning:
         self.files = dict(_mapping(state.get("files")))
         self.events: list[Piece] = []
         self.others: list[Piece] = []
-        self.copies: list[str] = []
         self._taken: set[str] = set()
 
     def add_file(self, log: FoundLog) -> None:
@@ -154,8 +148,7 @@ class _Planning:
     def add_log(self, log: FoundLog, log_id: str) -> None:
         self.files.pop(log.file, None)
         if log_id in self._taken:
-            self.copies.append(log.file)
-            return
+            return  # It holds no more than another file of the same log.
         self._taken.add(log_id)
         before = _mapping(self.logs.get(log_id))
         read = before.get("last_seq")
@@ -178,7 +171,7 @@ def _read_new(
     write = _through_spark if run.directory is None else _as_files
     rows = write(spark, run, wanted, number)
     run.commit(bronze={"newest": number, "logs": plan.logs, "files": plan.files})
-    return Ingested(files=files, rows=rows, copies=plan.copies)
+    return Ingested(files=files, rows=rows)
 
 
 def _as_files(

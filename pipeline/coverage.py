@@ -38,7 +38,6 @@ NOTHING: Final = "nothing"
 ENDS_EARLY: Final = "ends early"
 """Messages were sent after its last row."""
 NOT_COMPARABLE: Final = (OTHER_KEY, CLASH, OVERLAP, BEGINNINGS)
-PROBLEMS: Final = (*NOT_COMPARABLE, REFUSED, GAP, FIRST_FILE, HOLE, NOTHING, ENDS_EARLY)
 MOST_SLACK_MS: Final = 86_400_000
 
 

@@ -42,7 +42,6 @@ from pipeline.tables.local import LocalPlace
 from pipeline.tables.parquet import ParquetTables, nothing
 
 SEGMENT: Final = "segment"
-FORMATS: Final = (parquet.NAME, delta.NAME)
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
@@ -59,10 +58,6 @@ class Lake:
     def head(self, spark: SparkSession | None = None) -> Head:
         """Raises LakeError."""
         return self._place(spark).head()
-
-    def bronze_state(self) -> Mapping[str, Json]:
-        """Which logs were read how far; empty if none was."""
-        return _mapping(self.head().facts.get("bronze"))
 
     def silver_state(self) -> Mapping[str, Json]:
         """Of what silver was made; empty if it never was."""

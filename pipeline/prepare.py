@@ -47,7 +47,6 @@ class Prepared:
 
     files: int
     rows: Mapping[str, int]
-    copies: Sequence[str]
     is_new: bool
     quarantined: int
     refused: Sequence[tuple[str, str, int]]
@@ -68,9 +67,7 @@ def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared
                 write_silver(spark, run, None)
             run.commit(silver={"made_of": newest, "key": key})
         if not run.has("silver/quarantine"):
-            return Prepared(
-                files=read.files, rows={}, copies=(), is_new=False, quarantined=0, refused=()
-            )
+            return Prepared(files=read.files, rows={}, is_new=False, quarantined=0, refused=())
         refused = run.table("silver/quarantine")
         worst = refused.orderBy("file", "reason").limit(SHOWN).collect()
         total = sum(row["rows"] for row in worst)
@@ -79,7 +76,6 @@ def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared
     return Prepared(
         files=read.files,
         rows=read.rows,
-        copies=read.copies,
         is_new=is_new,
         quarantined=total,
         refused=[(row["file"], row["reason"], row["rows"]) for row in worst],
