@@ -252,7 +252,7 @@ def why(witness: Witness, times: Times) -> str:
             " it"
         ),
         "conflict": lambda *_: (
-            "this log tells of it otherwise than most: its sender, parents, time or content"
+            "this log tells of it otherwise than most: its place, sender, parents or content"
         ),
     }
     explain = reasons.get(witness.kind)

@@ -76,6 +76,7 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
         content,
         observed=observed(member, event),
         members=member.count(),
+        seen=member.where("has_log").count(),
         traces=traces(event, member, written.figures["clock"], chosen),
     )
     content = with_trend(content, out, now_ms=now_ms)

@@ -48,6 +48,8 @@ class Content:
     observed: Sequence[Observed] = ()
     members: int = 0
     """How many rows ``observed`` would have in all."""
+    seen: int = 0
+    """Of these, whose log is here and may be compared."""
     links: Sequence[Row] = ()
     activity: Sequence[Row] = ()
     traces: Sequence[Trace] = ()
@@ -77,11 +79,6 @@ class Content:
     def total(self, table: str) -> Row:
         rows = self.groups.get(table, {}).get(ALL, ())
         return rows[0] if rows else {}
-
-    @property
-    def seen(self) -> int:
-        """Of ``members``, whose log is here."""
-        return self.members - sum(not one.spans for one in self.observed)
 
     @property
     def headline(self) -> str:

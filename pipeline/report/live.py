@@ -11,12 +11,12 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import Final
 
 from engine.delivery.contract import Kind
+from pipeline.report.numbers import utc_text
 
 MOST_ROWS: Final = 200
 _STYLE: Final = """
@@ -134,11 +134,14 @@ def live_page(
     rows, total, refused = live_rows(sums)
     behind, differ = sum(row.behind > 0 for row in rows), sum(row.differs for row in rows)
     heading = "Everybody has everything" if rows else "Nothing was recorded yet"
+    is_whole = not refused and not unread
+    if rows and not is_whole:
+        heading = "Of what could be read, everybody has everything"
     if differ:
         heading = f"{differ} of {len(rows)} logs hold other messages, {behind} are behind"
     elif behind:
         heading = f"{behind} of {len(rows)} logs are behind"
-    tone = "bad" if behind or differ else ("good" if rows else "")
+    tone = "bad" if behind or differ else ("good" if rows and is_whole else "")
     heads = ["<th class=l>channel<th class=l>participant<th>behind by"]
     heads += [f"<th>{escape(kind.value.replace('_', ' '))}" for kind in kinds]
     lines = [
@@ -146,7 +149,7 @@ def live_page(
         f"<td class=l><code>{escape(row.participant)}</code>"
         f"<td{'' if row.is_fine else ' class=n'}>{'others' if row.differs else f'{row.behind:,}'}"
         + "".join(f"<td>{row.counts.get(kind.value, 0):,}" for kind in kinds)
-        + f"<td>{_time(row.newest_ms)}"
+        + f"<td>{utc_text(row.newest_ms)}"
         for row in rows[:MOST_ROWS]
     ]
     more = f", {len(rows) - MOST_ROWS} more logs" if len(rows) > MOST_ROWS else ""
@@ -156,7 +159,7 @@ def live_page(
         "<!doctype html><html lang=en><meta charset=utf-8>"
         f"<meta http-equiv=refresh content={every_s}><title>{escape(heading)}</title>"
         f"<style>{_STYLE}</style><main><h1 class='{tone}'>{escape(heading)}</h1>"
-        f"<p>{total:,} events{unusable}{more}, as of {_time(now_ms)} UTC</p>{aside}"
+        f"<p>{total:,} events{unusable}{more}, as of {utc_text(now_ms)} UTC</p>{aside}"
         f"<div><table><tr>{''.join(heads)}<th>newest, UTC{''.join(lines)}</table></div></main>"
         "</html>"
     )
@@ -170,7 +173,3 @@ def write_whole(path: Path, text: str) -> None:
         file.write(text)
     Path(name).chmod(0o644)
     Path(name).replace(path)
-
-
-def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")

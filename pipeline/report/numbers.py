@@ -1,5 +1,6 @@
-"""Numbers as people read them, on pages and in charts.  What there is none of is a dash."""
+"""Numbers and times as people read them.  What there is none of is a dash."""
 
+from datetime import UTC, datetime
 from math import isfinite
 from typing import Final
 
@@ -16,6 +17,14 @@ def ms_text(value: object) -> str:
         if value >= limit:
             return f"{value / limit:.3g} {unit}"
     return f"{value:.0f} ms"
+
+
+def utc_text(at_ms: int) -> str:
+    """A clock may be off by more than any calendar has."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "a time that no calendar has"
 
 
 def share_text(value: object) -> str:

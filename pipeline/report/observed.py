@@ -28,8 +28,6 @@ class Observed:
     """Of its logs; none: there is no log."""
     dropped: int = 0
     """Rows that recorders could not write."""
-    is_cut: bool = False
-    """The first of its files was rotated away."""
 
 
 def observed(member: DataFrame, event: DataFrame) -> list[Observed]:

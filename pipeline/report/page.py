@@ -5,7 +5,6 @@ It refuses to know Spark: it is made from ``Content``.
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from math import log10
 from pathlib import Path
 from typing import Final
@@ -18,11 +17,11 @@ from pipeline.metrics.figures import ALL
 from pipeline.report import charts
 from pipeline.report.charts import Series, Steps
 from pipeline.report.content import Content, Row
-from pipeline.report.numbers import amount_text, bytes_text, ms_text, share_text
+from pipeline.report.numbers import amount_text, bytes_text, ms_text, share_text, utc_text
 from pipeline.report.observed import span_of
 from pipeline.report.traces import MARKS, Happening, marks_of
 from pipeline.summary import tried_lines
-from pipeline.witness import Story, Witness, happened, origin, times_of, why
+from pipeline.witness import COUNTED, Story, Witness, happened, origin, times_of, why
 
 _PURPOSES: Final = {
     "first": "first copies",
@@ -64,6 +63,7 @@ _TROUBLE: Final = {
     "lost": "given up",
     "on_purpose": "done on purpose",
 }
+_RARE: Final = ("unconfirmed", "conflict")
 MOST_PEOPLE: Final = 10
 """On either side of a heat map."""
 
@@ -82,6 +82,7 @@ def page(content: Content) -> str:
             purposes=_PURPOSES,
             ways=_WAYS,
             span=span_of(content.observed),
+            wrong=wrong_of(content.summary.stories),
         )
     )
 
@@ -116,6 +117,12 @@ def _environment() -> Environment:
     return environment
 
 
+def wrong_of(stories: Sequence[Story]) -> list[str]:
+    """What logs that differ are counted by; the rare kinds only where there are some."""
+    there = {name for story in stories for name, count in story.counts.items() if count}
+    return [name for name in COUNTED if name not in _RARE or name in there]
+
+
 def anchor(log: Story) -> str:
     return f"log-{log.channel}-{log.participant}"
 
@@ -129,12 +136,7 @@ def told(witness: Witness) -> Sequence[str]:
 
 def clock_text(at_ms: object) -> str:
     """In UTC, as everything on the page that is not of a single device."""
-    if not isinstance(at_ms, int):
-        return ""
-    try:
-        return datetime.fromtimestamp(at_ms / 1_000, tz=UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "a time that no calendar has"
+    return utc_text(at_ms) if isinstance(at_ms, int) else ""
 
 
 # --- bars in tables -------------------------------------------------------------------------------

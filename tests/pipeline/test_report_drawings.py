@@ -8,17 +8,20 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from engine.delivery.contract import INT64, Kind
 from pipeline.metrics.flow import MOST_PARTS, width_of
 from pipeline.report import trend
 from pipeline.report.charts import Series, Steps, bars, curves, stacked
 from pipeline.report.charts import trend as trend_chart
 from pipeline.report.content import Content
+from pipeline.report.live import live_page
 from pipeline.report.numbers import amount_text, ms_text, share_text
 from pipeline.report.observed import Observed
 from pipeline.report.page import heat_map, page
 from pipeline.report.traces import MOST_LANES, trace_of
 from pipeline.report.trend import Run
 from pipeline.summary import Summary
+from pipeline.witness import Story
 
 EVIL = "<svg onload=x>'\"&</svg>"
 CONTENT = Content(
@@ -183,16 +186,53 @@ COLUMNS = (
 )  # fmt: skip
 
 
+@pytest.mark.parametrize(("exit_code", "tone"), [(0, "good"), (3, "unknown")])
+def test_agreement_is_green_only_if_there_is_nothing_to_look_at(exit_code: int, tone: str) -> None:
+    agreed = Summary(command="report", exit_code=exit_code, counts={"identical": 3})
+    assert f'<section class="verdict {tone}">' in page(replace(CONTENT, summary=agreed))
+
+
 def test_whose_log_is_not_here_is_said_before_any_figure() -> None:
     seen = [
         Observed(channel="c", participant=EVIL, stays=[(0, None)], spans=[]),
         Observed(channel="c", participant="p", stays=[(0, 5)], spans=[(1, 9)], dropped=3),
     ]
-    text = page(replace(CONTENT, observed=seen, members=2))
-    assert "Observed: 1 of 2 members&#39; logs" in text or "Observed: 1 of 2 members' logs" in text
+    text = page(replace(CONTENT, observed=seen, members=1_000, seen=10))
+    assert "Observed: 10 of 1\u202f000 members' logs" in unescape(text)
     assert text.index("not observed") < text.index("<h2>How fast</h2>")
     assert "3 rows dropped" in text
     assert "<svg onload" not in text
+
+
+def test_a_log_that_differs_has_a_number_for_what_is_wrong_with_it() -> None:
+    counts = {"expected": 5, "held": 5, "missing": 0, "conflict": 7, "unconfirmed": 0}
+    story = Story(channel="c", participant="p", verdict="conflict", counts=counts)
+    text = page(replace(CONTENT, summary=replace(CONTENT.summary, stories=[story])))
+    table = text[text.index("Logs that differ") : text.index("Compared with the canonical log")]
+    assert '<th scope="col">conflict</th>' in table
+    assert '<td class="n">7</td>' in table
+    assert "unconfirmed" not in table
+
+
+def live_sum(*, problem: str | None = None, newest_ms: int = 1) -> dict[str, object]:
+    return {
+        "channel": "c", "participant": "p", "kind": "delivered", "problem": problem, "events": 1,
+        "ids": 1, "marks": 1, "newest_ms": newest_ms,
+    }  # fmt: skip
+
+
+def test_a_clock_off_by_any_time_does_not_end_the_live_page() -> None:
+    told = live_page([live_sum(newest_ms=INT64)], [Kind.SENT], now_ms=0, every_s=5)
+    assert "a time that no calendar has" in told
+
+
+def test_the_live_page_says_that_all_is_well_only_of_what_could_be_read() -> None:
+    fine = live_page([live_sum()], [Kind.SENT], now_ms=0, every_s=5)
+    assert "<h1 class='good'>Everybody has everything" in fine
+    refused = [live_sum(), live_sum(problem="row.unreadable")]
+    for rows, unread in ((refused, []), ([live_sum()], ["x.delivery.db: it is damaged"])):
+        told = live_page(rows, [Kind.SENT], now_ms=0, every_s=5, unread=unread)
+        assert "<h1 class=''>Of what could be read, everybody has everything" in told
 
 
 def test_runs_are_remembered_and_a_damaged_line_is_left_out(tmp_path: Path) -> None:

@@ -152,7 +152,11 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
     assert len(drawn) == len(chosen) > 0
     assert all(len(trace.lanes) == 4 for trace in drawn), "the sender and three others"
     content = replace(
-        content, observed=observed(silver.member, silver.event), members=4, traces=drawn
+        content,
+        observed=observed(silver.member, silver.event),
+        members=4,
+        seen=4,
+        traces=drawn,
     )
     path = tmp_path / "report.html"
     write_page(with_trend(content, tmp_path, now_ms=1_760_000_000_000), path)
