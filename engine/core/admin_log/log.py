@@ -20,7 +20,6 @@ from engine.core.admin_log.acts import (
     EntryId,
     Invite,
     LastMessage,
-    MakeEpoch,
     Remove,
     Rename,
     Revoke,
@@ -30,6 +29,7 @@ from engine.core.admin_log.acts import (
     SetTopic,
 )
 from engine.core.admin_log.ancestry import Ancestry
+from engine.core.admin_log.epochs import Epoch, epochs_of
 from engine.core.admin_log.judging import Judgement, Verdict, judge
 from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 
@@ -56,9 +56,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     invitations: Mapping[EntryId, OpenInvitation]
     """Neither revoked nor used up; whether one has expired is for whoever has a clock."""
     deleted: frozenset[MessageId]
-    good_epochs: tuple[bytes, ...]
-    """Commitments of the epochs in which one may send, the preferred one first: everybody who was
-    given the key is a member now."""
+    epochs: tuple[Epoch, ...]
+    """The newest first."""
     last_messages: Mapping[ParticipantId, Mapping[InstanceId, LastMessage]]
     """By person who was ever removed: ``cuts.void_messages`` says what is void."""
     verdicts: Mapping[EntryId, Verdict]
@@ -122,11 +121,7 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
         deleted=frozenset(
             entry.act.message_id for entry in counting if isinstance(entry.act, DeleteMessage)
         ),
-        good_epochs=tuple(
-            entry.act.commitment
-            for entry in reversed(counting)
-            if isinstance(entry.act, MakeEpoch) and entry.act.recipients <= roles.keys()
-        ),
+        epochs=epochs_of(ancestry, judgement, roles.keys()),
         last_messages=MappingProxyType(_last_messages(counting)),
         verdicts=MappingProxyType(
             {
