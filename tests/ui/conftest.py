@@ -37,6 +37,8 @@ def _collect_on_this_thread() -> Iterator[None]:
 def _keep_the_loop(qapp: QApplication) -> Iterator[None]:
     qapp.setQuitOnLastWindowClosed(False)
     speak("en")
+    gc.collect()  # what the test before held until its very end
+    gc.freeze()  # and what lives on is not looked through at each end of a test
     yield
     qapp.clipboard().clear()
     gc.collect()
