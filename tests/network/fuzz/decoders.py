@@ -44,6 +44,13 @@ from engine.codec.envelope import (
     decode_signed_part,
     sds_sender_of,
 )
+from engine.codec.epochs import (
+    MAX_EARLIER_BYTES,
+    MAX_WRAPS_BYTES,
+    decode_earlier_keys,
+    decode_prekey,
+    decode_wraps,
+)
 from engine.codec.gossipsub import MAX_RPC_BYTES, decode_rpc
 from engine.codec.holdings import decode_claim
 from engine.codec.join import decode_join, signed_join
@@ -475,6 +482,9 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("signed part", decode_signed_part, "codec.envelope", 150 * KIB),
     _plain("sds of an envelope", sds_sender_of, "codec.envelope", 150 * KIB),
     _plain("claim", decode_claim, "codec.holdings", 150 * KIB),
+    _plain("prekey", decode_prekey, "codec.epochs"),
+    _plain("epoch wraps", decode_wraps, "codec.epochs", MAX_WRAPS_BYTES),
+    _plain("earlier keys", decode_earlier_keys, "codec.epochs", MAX_EARLIER_BYTES),
     _plain("admin entry", decode_entry, "codec.admin_entry", MAX_ENTRY_BYTES),
     Decoder(
         name="join",
@@ -507,6 +517,7 @@ NO_DECODERS: Mapping[str, str] = {
     "entry_id_of": "a hash",
     "encrypt": "writes",
     "encrypt_and_hash": "writes",
+    "find": "a key, looked up in what was decoded",
     "get": "a key of a cache, whose length was checked",
     "id_text": "writes",
     "keep": "a key of a cache, whose length was checked",
@@ -526,6 +537,7 @@ NO_DECODERS: Mapping[str, str] = {
     "refuse": "answers without reading",
     "sign": "writes",
     "signed_bytes": "writes",
+    "signed_prekey": "writes",
     "stream.data_received": "keeps",
     "tcp.data_received": "hands on",
     "write": "writes",
