@@ -45,8 +45,8 @@ class Body(QSplitter):
     mode_changed = Signal()
     list_width_changed = Signal(int)
 
-    def __init__(self, panel: LeftPanel, main: QWidget) -> None:
-        super().__init__(Qt.Orientation.Horizontal)
+    def __init__(self, parent: QWidget, panel: LeftPanel, main: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
         self._panel = panel
         self._main = main
         self._mode: Mode | None = None

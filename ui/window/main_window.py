@@ -227,11 +227,22 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Causerie")
         self.setWindowIcon(app_icon())
         self.setMinimumSize(*_LEAST)
+        # From the outside in: with each new parent Qt styles all that a part holds once more.
+        central = QWidget()
+        self.setCentralWidget(central)
+        column = QVBoxLayout(central)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.notices)
+        column.addWidget(self.pages, 1)
         self.main = QStackedWidget()
+        self.dock = Dock(self.main)
+        self.body = Body(self.pages, self.panel, self.dock)
+        self.pages.addWidget(self.body)
         self.main.addWidget(self.empty)
         self.main.addWidget(self.pane)
-        self.dock = Dock(self.main)
-        self.body = Body(self.panel, self.dock)
+        self.pages.addWidget(self.first_start)
+        column.addWidget(self.strip)
         self.side = SideFlows(
             self._engine,
             self.tasks,
@@ -258,16 +269,6 @@ class MainWindow(QMainWindow):
             self._engine, self.tasks, self, pane=self.pane, bridge=self.bridge, now=now
         )
         self.delivery.inspect_requested.connect(self.inspector.show_message)
-        self.pages.addWidget(self.body)
-        self.pages.addWidget(self.first_start)
-        central = QWidget()
-        column = QVBoxLayout(central)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.notices)
-        column.addWidget(self.pages, 1)
-        column.addWidget(self.strip)
-        self.setCentralWidget(central)
         self.undo_bar = UndoBar(self.pages, self.main)
         self.undo_bar.follow(self.about.deletions, self.pane.timeline)
 
