@@ -75,6 +75,7 @@ from engine.codec.waku_lightpush import (
     decode_push_response,
 )
 from engine.codec.waku_metadata import decode_metadata
+from engine.codec.waku_payload import decode_waku_payload
 from engine.codec.waku_store import decode_store_request, decode_store_response, request_id_of
 from engine.core.errors import TransportError
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
@@ -492,6 +493,7 @@ DECODERS: tuple[Decoder, ...] = (
         covers=("codec.join.decode_join", "codec.join.signed_join"),
         largest=150 * KIB,
     ),
+    _plain("waku payload", decode_waku_payload, "codec.waku_payload", 150 * KIB),
     _plain("open content", decode_open_content, "codec.open_content", 150 * KIB),
     _plain("content", decode_content, "codec.content", 150 * KIB),
     _plain("ephemeral", decode_ephemeral, "codec.content", 150 * KIB),
