@@ -238,7 +238,7 @@ def _open_channels(store: SqliteProfileStore, findings: Findings, cluster_id: in
             "content_topic": channel.content_topic,
             "cluster": channel.cluster_id,
             "shard": "by content topic" if channel.shard is None else channel.shard,
-            "encrypted": False,
+            "encrypted": "with a shared key" if channel.key else False,
         }
         if channel.cluster_id != cluster_id:
             findings.attention.append(

@@ -20,11 +20,11 @@ from engine.answers import (
     TimelinePage,
     VersionView,
 )
+from engine.channel_commands import OpenChannels as OpenChannels  # noqa: PLC0414 - part of this API
 from engine.core import content
 from engine.core.blobs import manifest
 from engine.core.content import Mention as Mention  # noqa: PLC0414 - part of this API
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
-from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.core.search import FoundPlace
 from engine.delivery_views import MOST_IN_PAGE, DeliveryPage
 from engine.events import (
@@ -83,34 +83,6 @@ class Groups(Protocol):
         self, conversation_id: ConversationId, participant_id: ParticipantId
     ) -> None:
         """Place what was set aside of this member, in steps, and all that comes today."""
-
-
-class OpenChannels(Protocol):
-    """Channels that anybody can read and write.  ``engine.runtime.open_channels`` implements it."""
-
-    def cluster_id(self) -> int:
-        """The cluster of our node, the only one whose channels can be joined."""
-
-    async def join(
-        self,
-        name: ChannelName,
-        *,
-        label: str,
-        nick: str,
-        format_: OpenFormat = OpenFormat.AUTO,
-        pace: OpenPace = OpenPace.JS_WAKU,
-    ) -> ConversationId:
-        """Join a channel, or create it: there is no difference.
-
-        ``label`` is the user's name for it ("" = its channel id), ``nick`` the name that others
-        see.  ``pace``: whose length of histories and retries.  Raises InputError.
-        """
-
-    async def set_label(self, conversation_id: ConversationId, label: str) -> None:
-        """Name the channel on this device only.  Raises InputError."""
-
-    async def leave(self, conversation_id: ConversationId) -> None:
-        """Forget the channel on this device.  Nobody is notified."""
 
 
 class People(Protocol):

@@ -313,7 +313,7 @@ class AnnotationView(Struct, frozen=True, kw_only=True):
 
 
 class OpenChannelView(Struct, frozen=True, kw_only=True):
-    """A channel that anybody can read and write."""
+    """A channel that anybody, or anybody who has its key, can read and write."""
 
     channel_id: ChannelId
     content_topic: ContentTopic
@@ -324,17 +324,17 @@ class OpenChannelView(Struct, frozen=True, kw_only=True):
     """Ours in this channel."""
     is_served: bool
     """Our node is on its cluster; else nothing is sent or received."""
+    has_key: bool = False
+    """A shared one, which seals all that is sent; else nothing is encrypted."""
 
 
 class ConversationView(Struct, frozen=True, kw_only=True):
-    """One row of the conversation list: a group, if neither of the last two is set.
-
-    An open channel has no members.
-    """
+    """One row of the conversation list: a group, if it has neither contact nor open channel."""
 
     conversation_id: ConversationId
     name: str
     members: tuple[MemberView, ...]
+    """None in an open channel."""
     unread: int
     first_unread: Position | None
     muted: bool

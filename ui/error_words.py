@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.errors import (
     AddressError,
@@ -186,6 +187,9 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
         "Choose that network in the settings, or use another profile for it."
     ),
     InputFlaw.SHARD: lambda: tr("A shard is a number from 0 to {limit}."),
+    InputFlaw.SHARED_KEY: lambda: tr(
+        "A shared key has {limit} bytes, written as 64 digits from 0 to 9 and a to f."
+    ),
     InputFlaw.TOPIC_PLACED: lambda: tr(
         "You are in a channel with this content topic on another shard. Leave it first."
     ),
@@ -213,7 +217,7 @@ _ANY_LINK: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
         "This invitation has an unusable service node in it. Ask for a new one."
     ),
 }
-"""The flaws that are alike for both kinds, and those that only one kind has."""
+"""The flaws that are alike for all kinds, and those that only one kind has."""
 
 _CONTACT_LINK: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
     LinkFlaw.EMPTY: lambda: tr("Paste a contact link: it starts with {prefix}"),
@@ -222,9 +226,7 @@ _CONTACT_LINK: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
         "This link is too long: a contact link has at most {limit} characters."
     ),
     LinkFlaw.FOREIGN: lambda: tr("This is not a Causerie contact link: those start with {prefix}"),
-    LinkFlaw.OTHER_KIND: lambda: tr(
-        "This is an invitation to a group, not a contact link. Join the group with it."
-    ),
+    LinkFlaw.OTHER_KIND: lambda: tr("This is an invitation, not a contact link. Join with it."),
     LinkFlaw.UNREADABLE: lambda: tr("This contact link cannot be read. Ask for a new one."),
     LinkFlaw.NEWER: lambda: tr(
         "This contact link was made by a newer version of Causerie. Update first."
@@ -256,7 +258,7 @@ _INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
         "This is not a Causerie invitation link: those start with {prefix}"
     ),
     LinkFlaw.OTHER_KIND: lambda: tr(
-        "This is a contact link, not an invitation to a group. Add the person with it."
+        "This is no invitation to a group, but the link of a person or a channel."
     ),
     LinkFlaw.UNREADABLE: lambda: tr("This invitation cannot be read. Ask for a new one."),
     LinkFlaw.NEWER: lambda: tr(
@@ -273,6 +275,43 @@ _INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
     LinkFlaw.BAD_KEY: lambda: tr(
         "This invitation names an admin key that cannot be genuine. Do not trust it."
     ),
+}
+
+
+_CHANNEL_LINK: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
+    LinkFlaw.EMPTY: lambda: tr("Paste a channel link: it starts with {prefix}"),
+    LinkFlaw.FAR_TOO_LONG: lambda: tr("This is far too long to be a channel link."),
+    LinkFlaw.TOO_LONG: lambda: tr(
+        "This link is too long: a channel link has at most {limit} characters."
+    ),
+    LinkFlaw.FOREIGN: lambda: tr("This is not a Causerie channel link: those start with {prefix}"),
+    LinkFlaw.OTHER_KIND: lambda: tr("This is the link of a person or a group, not a channel link."),
+    LinkFlaw.UNREADABLE: lambda: tr("This channel link cannot be read. Ask for a new one."),
+    LinkFlaw.NEWER: lambda: tr(
+        "This channel link was made by a newer version of Causerie. Update first."
+    ),
+    LinkFlaw.INCOMPLETE: lambda: tr(
+        "Something is missing in this channel link. Ask for a new one."
+    ),
+    LinkFlaw.NOT_CANONICAL: lambda: tr(
+        "This channel link has something in it that does not belong there. Ask for a new one."
+    ),
+    LinkFlaw.BAD_NAME: lambda: tr(
+        "This channel link has an unusable name in it. Ask for a new one."
+    ),
+    LinkFlaw.BAD_ADDRESS: lambda: tr(
+        "This channel link has an unusable cluster or shard in it. Ask for a new one."
+    ),
+    LinkFlaw.BAD_KEY: lambda: tr(
+        "The key in this channel link has the wrong length. Ask for a new one."
+    ),
+}
+
+
+_BY_KIND: Final = {
+    LinkKind.CONTACT: (CONTACT_PREFIX, _CONTACT_LINK),
+    LinkKind.INVITATION: (INVITE_PREFIX, _INVITATION),
+    LinkKind.CHANNEL: (CHANNEL_PREFIX, _CHANNEL_LINK),
 }
 
 
@@ -303,11 +342,11 @@ def error_words(error: ChatError) -> str:  # noqa: C901, PLR0911 - a table of er
 
 
 def _link_words(error: InviteError) -> str:
-    is_contact = error.kind is LinkKind.CONTACT
-    words = {**_ANY_LINK, **(_CONTACT_LINK if is_contact else _INVITATION)}[error.flaw]()
+    prefix, of_kind = _BY_KIND[error.kind]
+    words = {**_ANY_LINK, **of_kind}[error.flaw]()
     expired = datetime.fromtimestamp(min(error.expired_ms, LATEST_MS) / 1_000, tz=UTC)
     return words.format(
-        prefix=CONTACT_PREFIX if is_contact else INVITE_PREFIX,
+        prefix=prefix,
         limit=MAX_LINK_CHARACTERS,
         name=one_line(error.name, _MAX_NAME),
         date=date_words(expired),

@@ -12,6 +12,7 @@ from msgspec import Struct
 from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
 from engine.codec.tuples import tuple_bytes
+from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX, ContactLink
 from engine.core.content import clean_name
 from engine.core.errors import InviteError, LinkFlaw, LinkKind, LocalProtocolError
@@ -25,7 +26,7 @@ CONTACT_FORM = LinkForm(
     kind=LinkKind.CONTACT,
     prefix=CONTACT_PREFIX,
     domain="causerie/1/contact",
-    other_prefix=INVITE_PREFIX,
+    other_prefixes=(INVITE_PREFIX, CHANNEL_PREFIX),
 )
 _LATEST_MS = 253_402_300_799_999
 """The last moment of the year 9999, the limit of calendars."""

@@ -11,6 +11,7 @@ from google.protobuf.message import DecodeError
 
 from engine.codec.canonical import one_form
 from engine.codec.link_text import LinkForm, is_address
+from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.content import clean_name
 from engine.core.errors import InviteError, LinkFlaw, LinkKind, LocalProtocolError
@@ -30,7 +31,7 @@ INVITE_FORM = LinkForm(
     kind=LinkKind.INVITATION,
     prefix=INVITE_PREFIX,
     domain="causerie/1/invite",
-    other_prefix=CONTACT_PREFIX,
+    other_prefixes=(CONTACT_PREFIX, CHANNEL_PREFIX),
 )
 
 

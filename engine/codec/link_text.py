@@ -32,8 +32,8 @@ class LinkForm(Struct, frozen=True, kw_only=True):
     prefix: str
     domain: str
     """The checksum's domain."""
-    other_prefix: str
-    """That of the kind which is mistaken for this one."""
+    other_prefixes: tuple[str, ...]
+    """Those of the kinds that are mistaken for this one."""
 
     def write(self, encoded: bytes) -> str:
         """The link, of any length."""
@@ -60,7 +60,7 @@ class LinkForm(Struct, frozen=True, kw_only=True):
     def _about_foreign(self, compact: str) -> LinkFlaw:
         if self.prefix.startswith(compact):
             return LinkFlaw.CUT_OFF
-        is_other = compact.startswith(self.other_prefix)
+        is_other = compact.startswith(self.other_prefixes)
         return LinkFlaw.OTHER_KIND if is_other else LinkFlaw.FOREIGN
 
     def _error(self, flaw: LinkFlaw) -> InviteError:

@@ -324,6 +324,8 @@ class InputFlaw(StrEnum):
     CLUSTER = "cluster"
     """Not the one that this node is on, which ``limit`` names."""
     SHARD = "shard"
+    SHARED_KEY = "shared_key"
+    """It is not 32 bytes long."""
     TOPIC_PLACED = "topic_placed"
     """Another channel here has the same content topic on another shard."""
 
@@ -467,6 +469,8 @@ class SettingsUnwritableError(ConfigError):
 class LinkKind(StrEnum):
     CONTACT = "contact"
     INVITATION = "invitation"
+    CHANNEL = "channel"
+    """To a channel with a shared key."""
 
 
 class LinkFlaw(StrEnum):
@@ -478,7 +482,7 @@ class LinkFlaw(StrEnum):
     TOO_LONG = "too_long"
     FOREIGN = "foreign"
     OTHER_KIND = "other_kind"
-    """An invitation where a contact link belongs, or the other way round."""
+    """An invitation where a contact link belongs, and so on."""
     CUT_OFF = "cut_off"
     CHANGED = "changed"
     UNREADABLE = "unreadable"
@@ -497,7 +501,7 @@ class LinkFlaw(StrEnum):
 
 
 class InviteError(ChatError):
-    """A link that cannot be used, of either kind."""
+    """A link that cannot be used, of any kind."""
 
     def __init__(
         self, flaw: LinkFlaw, kind: LinkKind, *, name: str = "", expired_ms: int = 0

@@ -1,11 +1,11 @@
 """Finds links in a message's text: a part of its markup (``engine.core.markup``).
 
 Links are: ``https://``, ``http://`` and ``mailto:`` addresses, what begins with ``www.`` and opens
-by https, plain e-mail addresses, and contact and invitation links (``causerie:…``, which open a
-preview inside the program).  Everything else stays text.  A link must be what it looks like: no
-user name before the host ("https://bank.example@evil.example") and no invisible or
-direction-changing character.  A non-ASCII host is converted to its ``xn--`` form, which the user is
-asked to confirm.
+by https, plain e-mail addresses, and our own (``causerie:…``, to people, groups and channels with a
+shared key), which open a preview inside the program.  Everything else stays text.  A link must be
+what it looks like: no user name before the host ("https://bank.example@evil.example") and no
+invisible or direction-changing character.  A non-ASCII host is converted to its ``xn--`` form,
+which the user is asked to confirm.
 
 The search walks through the text once and never returns to text that a link has taken, so the work
 grows linearly with any text.  The number of links is bounded.  Opening links is left to the caller.
@@ -29,7 +29,7 @@ _START: Final = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 OWN_SCHEME = "causerie:"
-_OWN_REST = re.compile(r"(?:contact|join)/[\w-]+", re.ASCII)
+_OWN_REST = re.compile(r"(?:contact|join|channel)/[\w-]+", re.ASCII)
 _AUTHORITY_END = re.compile(r"[/?#\s<>\"]|\Z")
 _HOST_RUN = re.compile(r"[A-Za-z0-9.\-\u0080-\U0010ffff]+")
 _PORT = re.compile(r":\d{1,5}(?!\d)", re.ASCII)

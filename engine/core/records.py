@@ -75,7 +75,7 @@ class ContactRecord(Struct, frozen=True, kw_only=True):
 
 
 class ChannelName(Struct, frozen=True, kw_only=True):
-    """What an open channel is called: all that it takes to be in it."""
+    """What an open channel is called, and its key if it has one: all it takes to be in it."""
 
     channel_id: ChannelId
     """"0" for one without a name of its own."""
@@ -83,6 +83,12 @@ class ChannelName(Struct, frozen=True, kw_only=True):
     cluster_id: int
     shard: int | None = None
     """None: it follows from the content topic."""
+    key: bytes = b""
+    """The shared key of 32 bytes, with which all payloads are sealed; b"": they are not."""
+
+    def __repr__(self) -> str:
+        """Without the key, wherever it is printed."""
+        return f"ChannelName({self.channel_id!r}, {self.content_topic!r}, {self.cluster_id})"
 
 
 class OpenFormat(StrEnum):
@@ -102,7 +108,10 @@ class OpenPace(StrEnum):
 
 
 class OpenChannelRecord(Struct, frozen=True, kw_only=True):
-    """A channel that anybody can read and write, as js-waku's ``ReliableChannel`` makes them."""
+    """A channel as js-waku's ``ReliableChannel`` makes them: anybody can read and write there.
+
+    If it has a shared key, anybody who has the key can, and nobody else.
+    """
 
     conversation_id: ConversationId
     name: str
@@ -119,6 +128,8 @@ class OpenChannelRecord(Struct, frozen=True, kw_only=True):
     created_ms: UnixMs
     format: OpenFormat = OpenFormat.AUTO
     pace: OpenPace = OpenPace.JS_WAKU
+    key: bytes = b""
+    """See ``ChannelName``."""
     muted: bool = False
     muted_until_ms: UnixMs | None = None
     draft: str = ""

@@ -16,16 +16,17 @@ from engine.persistence.stored_ids import mark_of
 
 _PUT: Final = """
 INSERT INTO open_channel (conversation_key, channel_id, content_topic, cluster_id, shard, sender_id,
-                          nick, format, pace)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                          nick, format, pace, shared_key)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (conversation_key) DO UPDATE SET
   channel_id = excluded.channel_id, content_topic = excluded.content_topic,
   cluster_id = excluded.cluster_id, shard = excluded.shard, sender_id = excluded.sender_id,
-  nick = excluded.nick, format = excluded.format, pace = excluded.pace
+  nick = excluded.nick, format = excluded.format, pace = excluded.pace,
+  shared_key = excluded.shared_key
 """
 _READ: Final = """
 SELECT conversation_id, name, channel_id, content_topic, cluster_id, shard, sender_id, nick, format,
-       pace, created_ms, muted, draft, read_lamport, read_message_id
+       pace, shared_key, created_ms, muted, draft, read_lamport, read_message_id
 FROM conversation JOIN open_channel USING (conversation_key) JOIN timeline USING (conversation_key)
 ORDER BY conversation_key
 """
@@ -48,6 +49,7 @@ def put_open_channel(connection: sqlite3.Connection, write: PutOpenChannel) -> N
             channel.nick,
             channel.format,
             channel.pace,
+            channel.key,
         ),
     )
 
@@ -65,6 +67,7 @@ def read_open_channels(connection: sqlite3.Connection) -> list[OpenChannelRecord
             nick=nick,
             format=OpenFormat(format_),
             pace=OpenPace(pace),
+            key=key,
             created_ms=UnixMs(created_ms),
             muted=bool(muted),
             muted_until_ms=mute_end(muted),
@@ -82,6 +85,7 @@ def read_open_channels(connection: sqlite3.Connection) -> list[OpenChannelRecord
             nick,
             format_,
             pace,
+            key,
             created_ms,
             muted,
             draft,

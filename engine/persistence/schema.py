@@ -35,7 +35,7 @@ from engine.persistence.stored_ids import message_id_of
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 11
+SCHEMA_VERSION: Final = 12
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -498,6 +498,12 @@ def let_files_go(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 11")
 
 
+def add_shared_keys(connection: sqlite3.Connection) -> None:
+    """Those of channels with a shared key; an open channel has none."""
+    connection.execute("ALTER TABLE open_channel ADD COLUMN shared_key BLOB NOT NULL DEFAULT x''")
+    connection.execute("PRAGMA user_version = 12")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -520,6 +526,7 @@ MIGRATIONS: Final = (
     Migration(count_reactions),
     Migration(settle_what_came_back),
     Migration(let_files_go),
+    Migration(add_shared_keys),
 )
 
 

@@ -8,6 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from engine.codec.channel_link import read_channel_link, write_channel_link
+from engine.core.channel_link import MAX_CHANNEL_ID_BYTES, SHARED_KEY_BYTES
 from engine.core.errors import InputError, InputFlaw, LocalProtocolError, RemoteProtocolError
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, WakuHash
 from engine.core.ports import RemoveGroup
@@ -26,11 +28,11 @@ from engine.runtime.runner_context import RunnerContext
 from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord
 from engine.session.inputs import SetLabel
-from engine.session.open.factory import OpenFactory, conversation_id_of
+from engine.session.open.factory import OpenFactory, conversation_id_of, name_of
 from engine.session.open.session import OpenSession
 
-MAX_CHANNEL_ID_BYTES: Final = 128
 MAX_NICK_BYTES: Final = 96
+_TOPIC_NAME_BYTES: Final = 16
 NO_CHANNEL: Final = ChannelId("0")
 """The specification's id for a group without channels."""
 
@@ -96,6 +98,27 @@ class OpenChannels:
     def cluster_id(self) -> int:
         return self._sharding.cluster_id
 
+    def new_name(self) -> ChannelName:
+        random_bytes = self._book.entropy.random_bytes
+        return ChannelName(
+            channel_id=ChannelId("general"),
+            content_topic=ContentTopic(
+                f"/causerie/1/{random_bytes(_TOPIC_NAME_BYTES).hex()}/proto"
+            ),
+            cluster_id=self.cluster_id(),
+            key=random_bytes(SHARED_KEY_BYTES),
+        )
+
+    async def make_link(self, conversation_id: ConversationId) -> str:
+        record = _open(self._conversations.channel(conversation_id).record)
+        return write_channel_link(name_of(record))
+
+    def preview_link(self, link: str) -> ChannelName:
+        return read_channel_link(link)
+
+    async def shared_key(self, conversation_id: ConversationId) -> bytes:
+        return _open(self._conversations.channel(conversation_id).record).key
+
     async def join(
         self,
         name: ChannelName,
@@ -133,6 +156,8 @@ class OpenChannels:
             parse_content_topic(content_topic)
         except RemoteProtocolError as error:
             raise InputError(InputFlaw.CONTENT_TOPIC, given=content_topic) from error
+        if len(name.key) not in {0, SHARED_KEY_BYTES}:
+            raise InputError(InputFlaw.SHARED_KEY, limit=SHARED_KEY_BYTES)
         if name.shard is not None and not 0 <= name.shard <= MAX_INDEX:
             raise InputError(InputFlaw.SHARD, given=name.shard, limit=MAX_INDEX)
         ours = self._sharding.cluster_id

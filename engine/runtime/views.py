@@ -464,6 +464,7 @@ def open_channel_view(record: OpenChannelRecord, *, is_served: bool) -> OpenChan
         shard=record.shard,
         sender_id=record.sender_id,
         is_served=is_served,
+        has_key=bool(record.key),
     )
 
 

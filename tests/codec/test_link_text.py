@@ -1,4 +1,4 @@
-"""What the text of both kinds of link has in common: what mail does to it, and what is refused."""
+"""What the text of all kinds of link has in common: what mail does to it, and what is refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.codec.channel_link import CHANNEL_FORM, read_channel_link
+from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.errors import InviteError
 from engine.core.invite import INVITE_PREFIX, MAX_LINK_CHARACTERS
 from engine.crypto.links import parse_contact_link, parse_invite
+from tests.codec import test_channel_link as channel
 from tests.codec import test_contact_link as contact
 from tests.codec import test_invite_link as invite
 from ui.error_words import error_words
@@ -45,11 +48,19 @@ INVITATION = Kind(
     parse=parse_invite,
     pack=invite.pack,
 )
-BOTH = pytest.mark.parametrize("kind", [CONTACT, INVITATION], ids=lambda kind: kind.name)
-KINDS = st.sampled_from([CONTACT, INVITATION])
+CHANNEL = Kind(
+    prefix=CHANNEL_PREFIX,
+    name="channel link",
+    link=channel.LINK,
+    parse=read_channel_link,
+    pack=CHANNEL_FORM.write,
+)
+KIND_LIST = [CONTACT, INVITATION, CHANNEL]
+EACH = pytest.mark.parametrize("kind", KIND_LIST, ids=lambda kind: kind.name)
+KINDS = st.sampled_from(KIND_LIST)
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize(
     "mangle",
     [
@@ -71,7 +82,7 @@ def test_what_mail_programs_do_is_forgiven(kind: Kind, mangle: Callable[[str], s
     assert kind.parse(mangle(kind.link)) == kind.parse(kind.link)
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize("nothing", ["", "  \n", "<>", "\u200b"])
 def test_nothing_is_asked_for_again(kind: Kind, nothing: str) -> None:
     words = kind.refusal(nothing)
@@ -79,7 +90,7 @@ def test_nothing_is_asked_for_again(kind: Kind, nothing: str) -> None:
     assert words.endswith(f" {kind.name}: it starts with {kind.prefix}")
 
 
-@BOTH
+@EACH
 @pytest.mark.parametrize(
     "foreign", ["https://example.org/join/abc", "hello", "causerie:chat/abc", "1"]
 )
@@ -88,7 +99,7 @@ def test_foreign_links_are_called_so(kind: Kind, foreign: str) -> None:
     assert kind.refusal(foreign) == kind.refusal(f"x{kind.link}") == words
 
 
-@BOTH
+@EACH
 def test_every_cut_off_link_is_called_so(kind: Kind) -> None:
     for length in range(1, len(kind.link)):
         words = kind.refusal(kind.link[:length])
@@ -96,7 +107,7 @@ def test_every_cut_off_link_is_called_so(kind: Kind) -> None:
         assert "Copy the whole link" in words
 
 
-@BOTH
+@EACH
 def test_every_changed_character_is_noticed(kind: Kind) -> None:
     for position in range(len(kind.prefix), len(kind.link) - 1):
         for other in ("A" if kind.link[position] != "A" else "B", "é"):
@@ -104,7 +115,7 @@ def test_every_changed_character_is_noticed(kind: Kind) -> None:
             assert "cut off or changed" in kind.refusal(changed)
 
 
-@BOTH
+@EACH
 def test_bits_of_a_link_that_say_nothing_must_be_zero(kind: Kind) -> None:
     """Two of the three lengths leave some; each changes the last character only."""
     refused = 0
@@ -117,7 +128,7 @@ def test_bits_of_a_link_that_say_nothing_must_be_zero(kind: Kind) -> None:
     assert refused == 3 * 63
 
 
-@BOTH
+@EACH
 def test_links_that_are_too_long_are_called_so(kind: Kind) -> None:
     assert "at most 2048 characters" in kind.refusal(kind.prefix + "A" * MAX_LINK_CHARACTERS)
     assert "far too long" in kind.refusal(kind.prefix + "A" * 10_000_000)

@@ -13,10 +13,15 @@ const sdk = await import(
   pathToFileURL(join(resolve(modules), "@waku/sdk", "dist/index.js")).href
 );
 
+const symmetric = await import(
+  pathToFileURL(join(resolve(modules), "@waku/message-encryption", "dist/symmetric.js")).href
+);
+
 const bytes = (string) => new TextEncoder().encode(string);
 
 let node;
 let channel;
+let opener;
 const delivered = [];
 const counts = {};
 
@@ -68,9 +73,17 @@ const commands = {
     await node.waitForPeers([Filter, LightPush, Store], 10_000);
     return {};
   },
-  async join({ topic, channelId, senderId, loss, seed, options }) {
-    const encoder = node.createEncoder({ contentTopic: topic });
-    const decoder = node.createDecoder({ contentTopic: topic });
+  // With a key, in hex, payloads are sealed by @waku/message-encryption.
+  async join({ topic, channelId, senderId, key, loss, seed, options }) {
+    let encoder = node.createEncoder({ contentTopic: topic });
+    let decoder = node.createDecoder({ contentTopic: topic });
+    if (key) {
+      const { routingInfo } = encoder;
+      const symKey = Buffer.from(key, "hex");
+      encoder = symmetric.createEncoder({ contentTopic: topic, routingInfo, symKey });
+      decoder = symmetric.createDecoder(topic, routingInfo, symKey);
+    }
+    opener = decoder;
     losing(loss, seed);
     channel = await sdk.ReliableChannel.create(node, channelId, senderId, encoder, decoder, {
       ...options,
@@ -92,6 +105,13 @@ const commands = {
     const messageId = channel.send(bytes(payload));
     await gone;
     return { messageId };
+  },
+  // What the Store has of the topic, opened by the channel's own decoder.
+  async stored() {
+    const payloads = [];
+    const hear = ({ payload }) => void payloads.push(Buffer.from(payload).toString("hex"));
+    await node.store.queryWithOrderedCallback([opener], hear);
+    return { payloads };
   },
   async look() {
     return { delivered, counts };

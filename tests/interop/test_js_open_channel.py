@@ -94,8 +94,9 @@ def observation(person: Person, channel: ConversationId) -> Observation:
 class Room:
     """The four of them, connected to one node that relays, serves and keeps everything."""
 
-    def __init__(self, place: Path, spec: FaultSpec) -> None:
-        self._place, self._spec = place, spec
+    def __init__(self, place: Path, spec: FaultSpec, name: ChannelName = NAME) -> None:
+        self._place, self._spec, self.name = place, spec, name
+        self.tcp = self.websocket = ""
         self.node = StoreNode(place, "node")
         self.ours: list[Person] = []
         self.uplinks: dict[str, Uplink] = {}
@@ -103,48 +104,49 @@ class Room:
         self.said: list[str] = []
 
     async def open(self, stack: AsyncExitStack) -> None:
-        tcp = await self.node.start(websocket_port=0, shards=tuple(range(8)))
+        self.tcp = tcp = await self.node.start(websocket_port=0, shards=tuple(range(8)))
         stack.push_async_callback(self.node.stop)
         assert self.node.node is not None
-        (websocket,) = [each for each in self.node.node.addresses() if "/ws/" in each]
+        (self.websocket,) = [each for each in self.node.node.addresses() if "/ws/" in each]
         for name, pace in (("Ann", OpenPace.JS_WAKU), ("Bob", OpenPace.CAUSERIE)):
             person = Person(name, self._place, peers=(tcp,))
             person.wrap = partial(self._disturbed, name)
             await person.start()
             stack.push_async_callback(person.stop)
             self.channel = await person.engine.open_channels.join(
-                NAME, label="", nick=name, pace=pace
+                self.name, label="", nick=name, pace=pace
             )
             await person.until_online()
             self.ours.append(person)
         for number in range(2):
-            js = await stack.enter_async_context(js_reliable())
-            await self._join(js, number, websocket)
-            self.js.append(js)
+            self.js.append(await self.another_js(stack, number, self.name))
 
     def _disturbed(self, name: str, inner: Transport) -> Transport:
         self.uplinks[name] = Uplink(inner, self._spec, name)
         return FaultyTransport(self.uplinks[name], FaultPlan(self._spec, name))
 
-    async def _join(self, js: JsWaku, number: int, address: str) -> None:
+    async def another_js(self, stack: AsyncExitStack, number: int, name: ChannelName) -> JsWaku:
+        js = await stack.enter_async_context(js_reliable())
         sharding = Sharding()
         await js.ask(
             "start",
-            address=address,
+            address=self.websocket,
             cluster=sharding.cluster_id,
             shardCount=sharding.shard_count,
         )
         joined = await js.ask(
             "join",
-            topic=NAME.content_topic,
-            channelId=NAME.channel_id,
+            topic=name.content_topic,
+            channelId=name.channel_id,
+            key=name.key.hex(),
             senderId=f"js-{number}",
             loss=self._spec.loss,
             seed=self._spec.seed * 2 + number,
             options=QUICK,
         )
         assert joined["started"]
-        assert joined["pubsubTopic"] == sharding.pubsub_topic(NAME.content_topic)
+        assert joined["pubsubTopic"] == sharding.pubsub_topic(name.content_topic)
+        return js
 
     async def say(self, who: int, text: str) -> None:
         """Returns once the node has it, or the network has lost it."""

@@ -95,6 +95,14 @@ def test_a_channel_has_a_log_and_rows_and_no_members(store: ProfileStore) -> Non
         store.apply([PutMember(member=replace(member(ALICE).member, conversation_id=OPEN))])
 
 
+def test_a_shared_key_is_kept_with_its_channel(store: ProfileStore) -> None:
+    keyed = replace(open_channel(), key=bytes(range(32)))
+    store.apply([PutOpenChannel(channel=keyed)])
+    store.apply([PutOpenChannel(channel=replace(keyed, name="Another label"))])
+    (kept,) = store.open_channels()
+    assert (kept.key, kept.name) == (keyed.key, "Another label")
+
+
 def test_a_conversation_stays_of_its_kind(store: ProfileStore) -> None:
     store.apply([PutOpenChannel(channel=open_channel()), PutGroup(group=group())])
     store.apply([PutContact(contact=contact())])

@@ -272,6 +272,43 @@ async def test_two_channels_on_one_content_topic_do_not_mix(tmp_path: Path) -> N
     await met.stop()
 
 
+async def test_a_shared_key_seals_a_channel_and_outlives_a_restart(tmp_path: Path) -> None:
+    """Beside an open channel of the same names, which takes none of it."""
+    met = await meet(tmp_path)
+    proposed = met.ann.engine.open_channels.new_name()
+    sealed = await join(met.ann, replace(GENERAL, key=proposed.key))
+    link = await met.ann.engine.open_channels.make_link(sealed)
+    name = met.bob.engine.open_channels.preview_link(link)
+    assert name == replace(GENERAL, key=proposed.key)
+    assert await join(met.bob, name) == sealed != met.channel
+    await met.ann.engine.timeline.send_text(sealed, "between us")
+    await met.bob.until_told(sealed, 1)
+    await met.bob.stop()
+    await met.bob.start_again()
+    await met.bob.until_online()
+    keyed = [
+        view.conversation_id
+        for view in await met.bob.engine.conversations()
+        if view.open_channel is not None and view.open_channel.has_key
+    ]
+    assert keyed == [sealed]
+    await met.bob.engine.timeline.send_text(sealed, "still between us")
+    await met.ann.until_told(sealed, 2)
+    assert met.bob.texts(met.channel) == met.ann.texts(met.channel) == []
+    assert met.ann.engine.counters()["open.other_version"] > 0
+    assert await met.ann.engine.open_channels.shared_key(sealed) == proposed.key
+    await met.stop()
+
+
+@pytest.mark.parametrize("length", [1, 31, 33])
+async def test_a_key_of_another_length_is_refused(tmp_path: Path, length: int) -> None:
+    ann = await Person("Ann", tmp_path).start()
+    with pytest.raises(InputError) as caught:
+        await join(ann, replace(GENERAL, key=bytes(length)))
+    assert caught.value.flaw is InputFlaw.SHARED_KEY
+    await ann.stop()
+
+
 async def test_content_that_is_no_text_leaves_no_gap(tmp_path: Path) -> None:
     met = await meet(tmp_path)
     await publish(met, from_stranger(b"\xff\xfe\x00", lamport=met.ann.now_ms()))

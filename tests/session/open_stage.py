@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from random import Random
 
+from msgspec.structs import replace
+
 from engine.codec.open_content import message_id_of_content
 from engine.codec.sds import encode_message
 from engine.core.counters import Counters
@@ -35,6 +37,7 @@ class OpenStage:
         format_: OpenFormat = OpenFormat.AUTO,
         pace: OpenPace = OpenPace.JS_WAKU,
         flood: FloodLimits | None = None,
+        key: bytes = b"",
     ) -> None:
         self.now_ms = NOW
         self.store = SqliteProfileStore.in_memory()
@@ -49,7 +52,7 @@ class OpenStage:
             flood=flood or FloodLimits(),
         )
         self.record, writes = self._factory.joined(
-            NAME, label="Everybody", nick="Ines", format_=format_, pace=pace
+            replace(NAME, key=key), label="Everybody", nick="Ines", format_=format_, pace=pace
         )
         self.store.apply(writes)
         self.session = self._load()
@@ -78,17 +81,18 @@ class OpenStage:
                 self.handle(loaded)
         return transition
 
-    def hear(self, payload: bytes, *, at_ns: int | None = None) -> bool:
+    def hear(self, payload: bytes, *, at_ns: int | None = None, version: int | None = None) -> bool:
         """Live, from the network; whether it passed the precheck."""
-        waku = waku_of(payload, at_ns=self.now_ms * 1_000_000 if at_ns is None else at_ns)
+        at_ns = self.now_ms * 1_000_000 if at_ns is None else at_ns
+        waku = waku_of(payload, at_ns=at_ns, version=version)
         envelope = self.session.precheck(*waku)
         if envelope is not None:
             self.handle(EnvelopeArrived(envelope))
         return envelope is not None
 
-    def fetch(self, payload: bytes) -> None:
+    def fetch(self, payload: bytes, *, version: int | None = None) -> None:
         """From a Store."""
-        message, waku_hash = waku_of(payload, at_ns=self.now_ms * 1_000_000)
+        message, waku_hash = waku_of(payload, at_ns=self.now_ms * 1_000_000, version=version)
         self.handle(MessageArrived(message, waku_hash, stored=True))
 
     def rows(self) -> list[MessageRecord]:
@@ -99,8 +103,10 @@ class OpenStage:
         return [row.text for row in self.rows()]
 
 
-def waku_of(payload: bytes, *, at_ns: int) -> tuple[WakuMessage, WakuHash]:
-    message = WakuMessage(payload=payload, content_topic=TOPIC, timestamp_ns=at_ns)
+def waku_of(
+    payload: bytes, *, at_ns: int, version: int | None = None
+) -> tuple[WakuMessage, WakuHash]:
+    message = WakuMessage(payload=payload, content_topic=TOPIC, timestamp_ns=at_ns, version=version)
     return message, message_hash(Sharding().pubsub_topic(TOPIC), message)
 
 

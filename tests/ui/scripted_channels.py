@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from engine.api import OpenChannels
-from engine.core.errors import InputError, InputFlaw
-from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.channel_link import CHANNEL_PREFIX
+from engine.core.errors import InputError, InputFlaw, InviteError, LinkFlaw, LinkKind
+from engine.core.ids import ChannelId, ContentTopic, ConversationId, ParticipantId, UnixMs
 from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.events import (
     ConversationAdded,
@@ -21,6 +22,20 @@ if TYPE_CHECKING:
 
 CLUSTER = 1
 OWN_SENDER = ParticipantId("Ines 0a1b2c3d")
+PROPOSED = ChannelName(
+    channel_id=ChannelId("general"),
+    content_topic=ContentTopic("/causerie/1/0123456789abcdef/proto"),
+    cluster_id=CLUSTER,
+    key=bytes(range(32)),
+)
+CHANNEL_LINK = f"{CHANNEL_PREFIX}harbour"
+LINKED = ChannelName(
+    channel_id=ChannelId("harbour"),
+    content_topic=ContentTopic("/tides/1/harbour/proto"),
+    cluster_id=CLUSTER,
+    shard=3,
+    key=bytes(range(32, 64)),
+)
 
 
 class ScriptedOpenChannels(OpenChannels):
@@ -29,6 +44,22 @@ class ScriptedOpenChannels(OpenChannels):
 
     def cluster_id(self) -> int:
         return CLUSTER
+
+    def new_name(self) -> ChannelName:
+        return PROPOSED
+
+    async def make_link(self, conversation_id: ConversationId) -> str:
+        self._engine.calls.append(("make_channel_link", conversation_id))
+        return CHANNEL_LINK
+
+    def preview_link(self, link: str) -> ChannelName:
+        if link != CHANNEL_LINK:
+            raise InviteError(LinkFlaw.CUT_OFF, LinkKind.CHANNEL)
+        return LINKED
+
+    async def shared_key(self, conversation_id: ConversationId) -> bytes:
+        self._engine.calls.append(("shared_key", conversation_id))
+        return LINKED.key
 
     async def join(
         self,
@@ -74,6 +105,7 @@ class ScriptedOpenChannels(OpenChannels):
                 shard=name.shard,
                 sender_id=OWN_SENDER,
                 is_served=is_served,
+                has_key=bool(name.key),
             ),
         )
         self._engine.views[conversation_id] = view

@@ -1,1 +1,1 @@
-"""Open channels: SDS as js-waku speaks it, which anybody can read and write."""
+"""Open channels: SDS as js-waku speaks it, with no key or one that all members share."""

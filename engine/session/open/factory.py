@@ -1,7 +1,8 @@
 """Starts open channels: joined by name, or loaded from the store.
 
 Creating a channel and joining it are the same: anyone who knows cluster, shard, content topic
-and channel id is in.  The factory returns records and writes; it performs nothing itself.
+and channel id, and the shared key if there is one, is in.  The factory returns records and writes;
+it performs nothing itself.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from engine.core.sds.vocabulary import ChannelState
 from engine.session.open.session import OpenSession
 
 _ID_DOMAIN: Final = "causerie/1/open-channel"
+_KEYED_DOMAIN: Final = "causerie/1/shared-key-channel"
 _SENDER_BYTES: Final = 4
 _AUTHORS: Final = 4
 """All strangers of a channel have the quota of this many authors of a group."""
@@ -32,10 +34,19 @@ _AUTHORS: Final = 4
 def conversation_id_of(name: ChannelName) -> ConversationId:
     """The same on every device, so that a channel is joined once."""
     shard = -1 if name.shard is None else name.shard
-    named = tuple_bytes(
-        _ID_DOMAIN, str(name.cluster_id), str(shard), name.content_topic, name.channel_id
+    names = (str(name.cluster_id), str(shard), name.content_topic, name.channel_id)
+    named = tuple_bytes(_KEYED_DOMAIN, *names, name.key) if name.key else None
+    return group_conversation_id(sha256(named or tuple_bytes(_ID_DOMAIN, *names)).digest())
+
+
+def name_of(record: OpenChannelRecord) -> ChannelName:
+    return ChannelName(
+        channel_id=record.channel_id,
+        content_topic=record.content_topic,
+        cluster_id=record.cluster_id,
+        shard=record.shard,
+        key=record.key,
     )
-    return group_conversation_id(sha256(named).digest())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +82,7 @@ class OpenFactory:
             created_ms=clock_ms,
             format=format_,
             pace=pace,
+            key=name.key,
         )
         initial_state = ChannelState(lamport_timestamp=clock_ms)
         return record, (PutOpenChannel(channel=record, initial_state=initial_state),)

@@ -1,6 +1,7 @@
 """One open channel on one device, sans-I/O: wire, SDS channel and content combined.
 
-It speaks as js-waku's ``ReliableChannel`` does: no seal, no membership, no claims.  Content is
+It speaks as js-waku's ``ReliableChannel`` does: no signature, no membership, no claims, and no seal
+but one with a key that everybody there has.  Content is
 text, or 22/TOY-CHAT where the first message that can be read is one.  Every other kind of content,
 and typing, is switched off.  What strangers send can cost the channel its day, but nothing beyond
 it: all of them together have the quota and the answer budget of one.
@@ -123,7 +124,7 @@ class OpenSession:
         self._record = channel
         self._counters = counters
         self._clock = SessionClock(clock_offset_ms)
-        self._wire = OpenWire(channel)
+        self._wire = OpenWire(channel, entropy.random_bytes)
         self._projector = OpenProjector(
             channel.conversation_id, clock=self._clock, state=state, counters=counters
         )
@@ -239,7 +240,7 @@ class OpenSession:
 
     def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> OpenEnvelope | None:
         try:
-            return self._wire.open(message.payload, waku_hash)
+            return self._wire.open(message, waku_hash)
         except RemoteProtocolError as error:
             self._counters.add(f"open.{error.reason}")
             return None
@@ -249,10 +250,10 @@ class OpenSession:
     ) -> None:
         if arrived.if_wanted is not None and not self._channel.wants(arrived.if_wanted):
             return
-        payload, waku_hash = arrived.message.payload, arrived.waku_hash
-        builder.steps.append(Arrived(now_ms, waku_hash, len(payload), arrived.stored))
+        message, waku_hash = arrived.message, arrived.waku_hash
+        builder.steps.append(Arrived(now_ms, waku_hash, len(message.payload), arrived.stored))
         try:
-            envelope = self._wire.open(payload, waku_hash)
+            envelope = self._wire.open(message, waku_hash)
         except RemoteProtocolError as error:
             self._refuse(error, builder, now_ms=now_ms)
         else:

@@ -1,7 +1,9 @@
-"""The wire format of an open channel: SDS bytes as the payload of a Waku message, in the clear.
+"""The wire format of an open channel: SDS bytes as the payload of a Waku message.
 
-There is no seal and no signature, so the checks are few: size and form, the channel that the
-message names, and that the id follows from the content as js-waku's does.  A content under another
+They are in the clear, or sealed with the shared key if the channel has one; ``version`` of the Waku
+message says which, and the other kind is not ours.  Nobody signs, so the checks are few: size and
+form, the channel that the message names, and that the id follows from the content as js-waku's
+does.  A content under another
 id would let anyone occupy the id of a message that others wait for.  There is no state of the
 conversation here.
 """
@@ -13,11 +15,13 @@ from msgspec import Struct
 
 from engine.codec.open_content import message_id_of_content
 from engine.codec.sds import decode_message, encode_message
+from engine.core.entropy import RandomBytes
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import MessageId, UnixMs, WakuHash
 from engine.core.records import OpenChannelRecord
 from engine.core.sds.vocabulary import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
+from engine.crypto.shared_key import WAKU_VERSION, open_payload, seal_payload
 from engine.session.transitions import Publish
 
 NS_PER_MS: Final = 1_000_000
@@ -34,7 +38,9 @@ class OpenEnvelope(Struct, frozen=True, kw_only=True):
 
 
 class OpenWire:
-    def __init__(self, channel: OpenChannelRecord) -> None:
+    def __init__(self, channel: OpenChannelRecord, random_bytes: RandomBytes) -> None:
+        self._key = channel.key
+        self._random_bytes = random_bytes
         self._channel_id = channel.channel_id
         self._content_topic = channel.content_topic
         self._done_with: OrderedDict[WakuHash, None] = OrderedDict()
@@ -54,11 +60,13 @@ class OpenWire:
         message_id: MessageId | None = None,
         repairs: MessageId | None = None,
     ) -> Publish:
-        """A copy with a time of its own, or caches would drop it as a duplicate."""
+        """A copy with a time and a seal of its own, or caches would drop it as a duplicate."""
+        key = self._key
         return Publish(
             message=WakuMessage(
-                payload=raw,
+                payload=seal_payload(key, raw, self._random_bytes) if key else raw,
                 content_topic=self._content_topic,
+                version=WAKU_VERSION if key else None,
                 timestamp_ns=clock_ms * NS_PER_MS,
             ),
             purpose=purpose,
@@ -67,14 +75,17 @@ class OpenWire:
             says_all=purpose is SendPurpose.SYNC,
         )
 
-    def open(self, payload: bytes, waku_hash: WakuHash) -> OpenEnvelope:
+    def open(self, message: WakuMessage, waku_hash: WakuHash) -> OpenEnvelope:
         """Raises RemoteProtocolError, with the reason, for what fails a check."""
         if waku_hash in self._done_with:
             raise RemoteProtocolError("replayed")
-        return self.reopen(payload, waku_hash)
+        if (message.version or 0) != (WAKU_VERSION if self._key else 0):
+            raise RemoteProtocolError("other_version", f"{message.version}")
+        payload = message.payload
+        return self.reopen(open_payload(self._key, payload) if self._key else payload, waku_hash)
 
     def reopen(self, raw: bytes, waku_hash: WakuHash) -> OpenEnvelope:
-        """Like ``open``, for bytes that were kept."""
+        """Like ``open``, for SDS bytes that were kept."""
         message = decode_message(raw)
         if message.channel_id != self._channel_id:
             raise RemoteProtocolError("wrong_channel")
