@@ -75,7 +75,12 @@ def shard_words(channel: OpenChannelView) -> str:
 def open_channel_line(channel: OpenChannelView) -> str:
     if not channel.is_served:
         return unserved_words(channel)
-    return tr("Open channel, not encrypted")
+    return tr("Channel with a shared key") if channel.has_key else tr("Open channel, not encrypted")
+
+
+def shared_key_words() -> str:
+    """What stands where one types, and where one agrees to it."""
+    return tr("Encrypted with a key that everybody with the link has; senders are not verified")
 
 
 def unserved_words(channel: OpenChannelView) -> str:

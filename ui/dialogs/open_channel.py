@@ -5,9 +5,11 @@ agrees to it, that nothing is encrypted there and that nobody's name is proved.
 """
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final
 
 from msgspec import Struct
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine.api import MAX_NAME_CHARACTERS
@@ -16,7 +18,7 @@ from engine.core.ids import ChannelId, ContentTopic
 from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.events import ConversationView, OpenChannelView
 from ui.controls import Button, Text
-from ui.conversation_words import open_channel_line, shard_words
+from ui.conversation_words import open_channel_line, shard_words, shared_key_words
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
@@ -39,8 +41,8 @@ class ChannelChoice(Struct, frozen=True, kw_only=True):
     name: ChannelName
     label: str
     nick: str
-    format: OpenFormat
-    pace: OpenPace
+    format: OpenFormat = OpenFormat.AUTO
+    pace: OpenPace = OpenPace.JS_WAKU
 
 
 class OpenChannel(Sheet):
@@ -62,12 +64,12 @@ class OpenChannel(Sheet):
         )
         self._join = join
         self._tasks = tasks
-        self.channel_id = _line("", _LONGEST_ID, tr("For example general"))
-        self.content_topic = _line("", _LONGEST_TOPIC, "/my-app/1/room/proto")
-        self.cluster = _line(str(cluster_id), _DIGITS)
-        self.shard = _line("", _DIGITS, tr("By content topic"))
-        self.nick = _line(nick, MAX_NAME_CHARACTERS)
-        self.label = _line("", MAX_NAME_CHARACTERS, tr("As the channel is called"))
+        self.channel_id = line_field("", _LONGEST_ID, tr("For example general"))
+        self.content_topic = line_field("", _LONGEST_TOPIC, "/my-app/1/room/proto")
+        self.cluster = line_field(str(cluster_id), _DIGITS)
+        self.shard = line_field("", _DIGITS, tr("By content topic"))
+        self.nick = line_field(nick, MAX_NAME_CHARACTERS)
+        self.label = line_field("", MAX_NAME_CHARACTERS, tr("As the channel is called"))
         self.format = Segments(
             tr("Messages as"), (tr("As others do"), tr("Plain text"), tr("TOY-CHAT"))
         )
@@ -105,7 +107,7 @@ class OpenChannel(Sheet):
         self.body.addWidget(self.problem)
 
     def _name_fields(self) -> QWidget:
-        box, column = _box()
+        box, column = field_box()
         for words, field in (
             (tr("Channel id"), self.channel_id),
             (tr("Content topic"), self.content_topic),
@@ -114,15 +116,15 @@ class OpenChannel(Sheet):
             column.addWidget(field)
         places = QHBoxLayout()
         places.setSpacing(12)
-        places.addLayout(_column(tr("Cluster"), self.cluster))
-        places.addLayout(_column(tr("Shard"), self.shard))
+        places.addLayout(field_column(tr("Cluster"), self.cluster))
+        places.addLayout(field_column(tr("Shard"), self.shard))
         column.addLayout(places)
         column.addWidget(field_label(tr("Your name there"), self.nick))
         column.addWidget(self.nick)
         return box
 
     def _more_choices(self) -> QWidget:
-        box, column = _box()
+        box, column = field_box()
         for words, field in (
             (tr("Label in your list"), self.label),
             (tr("Messages as"), self.format),
@@ -183,19 +185,32 @@ class OpenChannel(Sheet):
         self._tasks.spawn(work, purpose=tr("open the channel"), retry=False)
 
 
+class ChannelDoing(Struct, frozen=True, kw_only=True):
+    """What the page of a channel can do."""
+
+    set_label: Callable[[str], Awaitable[None]]
+    link: Callable[[], Awaitable[str]]
+    """With which others join a channel with a shared key."""
+    key: Callable[[], Awaitable[str]]
+    """That of such a channel, in hexadecimal digits."""
+
+
 class ChannelDetails(Sheet):
-    """What others need to join, and the label, which is only here."""
+    """What others need to join, and the label, which is only here.
+
+    The key itself is not shown: it can be copied, alone or in a link.
+    """
 
     def __init__(
         self,
         conversation: ConversationView,
         channel: OpenChannelView,
-        set_label: Callable[[str], Awaitable[None]],
+        doing: ChannelDoing,
         tasks: Tasks,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(one_line(conversation.name, 60), open_channel_line(channel), parent=parent)
-        self._set_label = set_label
+        self._doing = doing
         self._tasks = tasks
         for words, value in (
             (tr("Channel id"), channel.channel_id),
@@ -205,7 +220,13 @@ class ChannelDetails(Sheet):
         ):
             self.body.addWidget(Text(words, face="caption", colour="ink3"))
             self.body.addWidget(selectable(value))
-        self.label = _line(one_line(conversation.name, MAX_NAME_CHARACTERS), MAX_NAME_CHARACTERS)
+        self.copy_link = Button(tr("Copy link"), size="small")
+        self.copy_key = Button(tr("Copy key"), size="small")
+        if channel.has_key:
+            self._offer_key()
+        self.label = line_field(
+            one_line(conversation.name, MAX_NAME_CHARACTERS), MAX_NAME_CHARACTERS
+        )
         self.problem = problem_line()
         self.body.addWidget(field_label(tr("Label in your list"), self.label))
         self.body.addWidget(self.label)
@@ -217,6 +238,26 @@ class ChannelDetails(Sheet):
         self.confirm.clicked.connect(self._submit)
         self.label.textChanged.connect(self._judge)
 
+    def _offer_key(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        for button, text in ((self.copy_link, self._doing.link), (self.copy_key, self._doing.key)):
+            button.clicked.connect(partial(self._start_copying, button, text))
+            row.addWidget(button)
+        row.addStretch(1)
+        warning = Text(shared_key_words(), face="label", colour="warn", strong=True, wrap=True)
+        self.body.addWidget(warning)
+        self.body.addLayout(row)
+
+    def _start_copying(
+        self, button: Button, text: Callable[[], Awaitable[str]], _checked: bool = False
+    ) -> None:
+        async def copy() -> None:
+            QGuiApplication.clipboard().setText(await text())
+            button.rename(tr("Copied"))
+
+        self._tasks.spawn(copy, purpose=tr("copy the channel's link"), retry=False)
+
     def _judge(self) -> None:
         say_problem(self.problem, "")
         self.confirm.setEnabled(bool(self.label.text().strip()))
@@ -226,7 +267,7 @@ class ChannelDetails(Sheet):
 
     async def _do(self) -> None:
         try:
-            await self._set_label(self.label.text().strip())
+            await self._doing.set_label(self.label.text().strip())
         except ChatError as error:
             say_problem(self.problem, error_words(error))
             self.label.setFocus()
@@ -235,26 +276,34 @@ class ChannelDetails(Sheet):
 
 
 def leave_channel_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
-    return Confirm(
-        tr("Leave {name}?").format(name=one_line(conversation.name, 60)),
-        tr(
+    channel = conversation.open_channel
+    if channel is not None and channel.has_key:
+        words = tr(
+            "Its messages and its key are removed from this device. Nobody is told, and you can"
+            " join again only by its link."
+        )
+    else:
+        words = tr(
             "Its messages are removed from this device. Nobody is told, and you can join again by"
             " its names."
-        ),
+        )
+    return Confirm(
+        tr("Leave {name}?").format(name=one_line(conversation.name, 60)),
+        words,
         yes=tr("Leave channel"),
         kind="danger",
         parent=parent,
     )
 
 
-def _line(text: str, most: int, placeholder: str = "") -> QLineEdit:
+def line_field(text: str, most: int, placeholder: str = "") -> QLineEdit:
     field = QLineEdit(text)
     field.setMaxLength(most)
     field.setPlaceholderText(placeholder)
     return field
 
 
-def _box() -> tuple[QWidget, QVBoxLayout]:
+def field_box() -> tuple[QWidget, QVBoxLayout]:
     box = QWidget()
     column = QVBoxLayout(box)
     column.setContentsMargins(0, 0, 0, 0)
@@ -262,7 +311,7 @@ def _box() -> tuple[QWidget, QVBoxLayout]:
     return box, column
 
 
-def _column(words: str, field: QLineEdit) -> QVBoxLayout:
+def field_column(words: str, field: QLineEdit) -> QVBoxLayout:
     column = QVBoxLayout()
     column.setSpacing(8)
     column.addWidget(field_label(words, field))

@@ -25,7 +25,7 @@ from ui.people import misplaced_link_words
 _LINES = 3
 MAX_LINK_CHARACTERS = 16 * 1024
 _SCHEME = "causerie:"
-_LINK = re.compile(rf"{_SCHEME}(?:contact|join)/[\w-]+", re.ASCII)
+_LINK = re.compile(rf"{_SCHEME}(?:contact|join|channel)/[\w-]+", re.ASCII)
 
 P = TypeVar("P")
 P_contra = TypeVar("P_contra", contravariant=True)

@@ -36,6 +36,7 @@ def _anywhere() -> Rows:
         (("Ctrl+N",), tr("New group")),
         (("Ctrl+J",), tr("Join with an invitation")),
         (("Ctrl+O",), tr("Open channel")),
+        (("Ctrl+Shift+O",), tr("Channel with a shared key")),
         (("Ctrl+,",), tr("Settings")),
         (("Ctrl+L",), tr("Lock the window")),
         (("Ctrl++", "Ctrl+-", "Ctrl+0"), tr("Larger, smaller, normal text")),

@@ -285,7 +285,10 @@ class _Row:
         font = self._theme.type.body.strong()
         metrics = QFontMetricsF(font)
         icon = self._theme.metrics.scaled(14)
-        open_mark = tr("open") if self._conversation.open_channel is not None else ""
+        channel = self._conversation.open_channel
+        open_mark = ""
+        if channel is not None:
+            open_mark = tr("shared key") if channel.has_key else tr("open")
         mark_font = self._theme.type.micro.font
         mark_width = QFontMetricsF(mark_font).horizontalAdvance(open_mark)
         room = line.width() - len(signs) * (icon + 5) - (mark_width + 7 if open_mark else 0)

@@ -92,6 +92,7 @@ class LeftPanel(Area):
     new_group_requested = Signal()
     join_requested = Signal()
     open_channel_requested = Signal()
+    key_channel_requested = Signal()
     add_person_requested = Signal()
     profile_requested = Signal()
     pin_requested = Signal(str, bool)
@@ -189,6 +190,7 @@ class LeftPanel(Area):
                 new_group=self.new_group_requested.emit,
                 join=self.join_requested.emit,
                 open_channel=self.open_channel_requested.emit,
+                key_channel=self.key_channel_requested.emit,
             )
         )
         self.avatar.clicked.connect(self.profile_requested)

@@ -107,7 +107,10 @@ def row_sentence(
     preview = preview_of(conversation, typing=typing, is_open=is_open)
     parts = [one_line(conversation.name)]
     if conversation.open_channel is not None:
-        parts.append(tr("open channel, not encrypted"))
+        has_key = conversation.open_channel.has_key
+        parts.append(
+            tr("channel with a shared key") if has_key else tr("open channel, not encrypted")
+        )
     if is_online(conversation):
         parts.append(tr("online"))
     parts += _unread_words(conversation, marked=marked_unread)

@@ -13,7 +13,7 @@ from ui.translate import tr
 class StartMenu(Menu):
     """The keys are bound by the window; here they are only shown."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keyword-only: one for each entry
         self,
         parent: QWidget,
         *,
@@ -21,6 +21,7 @@ class StartMenu(Menu):
         new_group: Callable[[], None],
         join: Callable[[], None],
         open_channel: Callable[[], None],
+        key_channel: Callable[[], None],
     ) -> None:
         super().__init__(parent)
         self.setAccessibleName(tr("Start a conversation"))
@@ -30,6 +31,7 @@ class StartMenu(Menu):
             (tr("New group"), "Ctrl+N", "people", new_group),
             (tr("Join with an invitation"), "Ctrl+J", "join", join),
             (tr("Open channel"), "Ctrl+O", "network", open_channel),
+            (tr("Channel with a shared key"), "Ctrl+Shift+O", "key", key_channel),
         ):
             action = self.addAction(f"{words}\t{keys}")
             action.triggered.connect(_without_argument(run))

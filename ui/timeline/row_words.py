@@ -9,6 +9,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Final
 
+from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
@@ -88,6 +89,8 @@ def link_words(target: str) -> str:
     """Where it leads; one of ours leads to a preview, and says nothing by its letters."""
     if target.startswith(CONTACT_PREFIX):
         return tr("A person's contact link. A click shows whose it is.")
+    if target.startswith(CHANNEL_PREFIX):
+        return tr("A link to a channel with a shared key. A click shows what it says.")
     if target.startswith(JOIN_PREFIX):
         return tr("An invitation to a group. A click shows what it says.")
     return target

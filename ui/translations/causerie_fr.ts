@@ -719,6 +719,10 @@
         <source>5 min</source>
         <translation>5 min</translation>
     </message>
+    <message>
+        <source>64 digits from 0 to 9 and a to f</source>
+        <translation>64 chiffres de 0 à 9 et lettres de a à f</translation>
+    </message>
     <message numerus="yes">
         <source>; what wait behind is shown below after a minute</source>
         <comment>; what waits behind is shown below after a minute</comment>
@@ -770,6 +774,10 @@
     <message>
         <source>A key pair is made on this device. Nobody else has its secret half; a backup keeps it for you.</source>
         <translation>Une paire de clés est créée sur cet appareil. Personne d’autre n’en a la moitié secrète&#x202f;; une sauvegarde vous la garde.</translation>
+    </message>
+    <message>
+        <source>A link to a channel with a shared key. A click shows what it says.</source>
+        <translation>Un lien vers un canal à clé partagée. Un clic montre ce qu’il contient.</translation>
     </message>
     <message>
         <source>A member</source>
@@ -846,6 +854,10 @@
     <message>
         <source>A shard is a number from 0 to {limit}.</source>
         <translation>Un shard est un nombre de 0 à {limit}.</translation>
+    </message>
+    <message>
+        <source>A shared key has {limit} bytes, written as 64 digits from 0 to 9 and a to f.</source>
+        <translation>Une clé partagée a {limit} octets, écrits en 64 caractères de 0 à 9 et de a à f.</translation>
     </message>
     <message>
         <source>A thread with three messages</source>
@@ -1468,6 +1480,14 @@
         <translation>Identifiant du canal</translation>
     </message>
     <message>
+        <source>Channel link</source>
+        <translation>Lien de canal</translation>
+    </message>
+    <message>
+        <source>Channel with a shared key</source>
+        <translation>Canal à clé partagée</translation>
+    </message>
+    <message>
         <source>Chat</source>
         <translation>Discussion</translation>
     </message>
@@ -1732,6 +1752,10 @@
         <translation>Copier le code</translation>
     </message>
     <message>
+        <source>Copy key</source>
+        <translation>Copier la clé</translation>
+    </message>
+    <message>
         <source>Copy link</source>
         <translation>Copier le lien</translation>
     </message>
@@ -1766,6 +1790,10 @@
     <message>
         <source>Counted while this view is open.</source>
         <translation>Compté tant que cette vue est ouverte.</translation>
+    </message>
+    <message>
+        <source>Create channel</source>
+        <translation>Créer le canal</translation>
     </message>
     <message>
         <source>Create group</source>
@@ -2030,6 +2058,10 @@
     <message>
         <source>Emoji; or write :name:</source>
         <translation>Emoji&#x202f;; ou écrivez :nom:</translation>
+    </message>
+    <message>
+        <source>Encrypted with a key that everybody with the link has; senders are not verified</source>
+        <translation>Chiffré avec une clé que possède quiconque a le lien&#x202f;; les expéditeurs ne sont pas vérifiés</translation>
     </message>
     <message>
         <source>English</source>
@@ -2780,6 +2812,10 @@
         <translation>Son index de tous les messages.</translation>
     </message>
     <message>
+        <source>Its messages and its key are removed from this device. Nobody is told, and you can join again only by its link.</source>
+        <translation>Ses messages et sa clé sont supprimés de cet appareil. Personne n’est prévenu, et vous ne pourrez le rejoindre que par son lien.</translation>
+    </message>
+    <message>
         <source>Its messages are removed from this device. Nobody is told, and you can join again by its names.</source>
         <translation>Ses messages sont retirés de cet appareil. Personne n’en est informé, et vous pouvez le rejoindre à nouveau par ses noms.</translation>
     </message>
@@ -2794,6 +2830,10 @@
     <message>
         <source>Join a channel by its names, or make one. Other Waku programs can be in it, too.</source>
         <translation>Rejoignez un canal par ses noms, ou créez-en un. D’autres programmes Waku peuvent y être aussi.</translation>
+    </message>
+    <message>
+        <source>Join channel</source>
+        <translation>Rejoindre le canal</translation>
     </message>
     <message>
         <source>Join with an invitation</source>
@@ -3098,6 +3138,10 @@
     <message>
         <source>Made on {time}, {size}</source>
         <translation>Faite le {time}, {size}</translation>
+    </message>
+    <message>
+        <source>Make a channel, or join one by its link. Other Waku programs can be in it, too.</source>
+        <translation>Créez un canal, ou rejoignez-en un par son lien. D’autres programmes Waku peuvent aussi y être.</translation>
     </message>
     <message>
         <source>Makes the network bad on purpose, for tests. Nothing you say is lost for good, and a restart ends all of it.</source>
@@ -4040,12 +4084,20 @@
         <translation>Phrase secrète et verrouillage</translation>
     </message>
     <message>
+        <source>Paste a channel link: it starts with {prefix}</source>
+        <translation>Collez un lien de canal&#xa0;: il commence par {prefix}</translation>
+    </message>
+    <message>
         <source>Paste a contact link: it starts with {prefix}</source>
         <translation>Collez un lien de contact&#xa0;: il commence par {prefix}</translation>
     </message>
     <message>
         <source>Paste an invitation link: it starts with {prefix}</source>
         <translation>Collez un lien d’invitation&#xa0;: il commence par {prefix}</translation>
+    </message>
+    <message>
+        <source>Paste it, if you were given one</source>
+        <translation>Collez-le, si vous en avez reçu un</translation>
     </message>
     <message>
         <source>Paste the link they gave you, or a picture of its code</source>
@@ -4696,6 +4748,10 @@
         <translation>Shards du cluster</translation>
     </message>
     <message>
+        <source>Shared key</source>
+        <translation>Clé partagée</translation>
+    </message>
+    <message>
         <source>Show</source>
         <translation>Afficher</translation>
     </message>
@@ -4818,6 +4874,10 @@
     <message>
         <source>Somebody who left</source>
         <translation>Une personne partie</translation>
+    </message>
+    <message>
+        <source>Something is missing in this channel link. Ask for a new one.</source>
+        <translation>Il manque quelque chose dans ce lien de canal. Demandez-en un nouveau.</translation>
     </message>
     <message>
         <source>Something is missing in this contact link. Ask for a new one.</source>
@@ -5166,6 +5226,10 @@
     <message>
         <source>The key header of this profile was written by a newer version of Causerie. Install that version; nothing was changed.</source>
         <translation>L’en-tête de clé de ce profil a été écrit par une version plus récente de Causerie. Installez cette version&#x202f;; rien n’a été changé.</translation>
+    </message>
+    <message>
+        <source>The key in this channel link has the wrong length. Ask for a new one.</source>
+        <translation>La clé dans ce lien de canal n’a pas la bonne longueur. Demandez un nouveau lien.</translation>
     </message>
     <message>
         <source>The key of this group was lost</source>
@@ -5636,6 +5700,26 @@
         <translation>Ce canal est sur le cluster {cluster} et cet appareil n’y est pas&#xa0;: rien n’est envoyé ni reçu.</translation>
     </message>
     <message>
+        <source>This channel link cannot be read. Ask for a new one.</source>
+        <translation>Ce lien de canal est illisible. Demandez-en un nouveau.</translation>
+    </message>
+    <message>
+        <source>This channel link has an unusable cluster or shard in it. Ask for a new one.</source>
+        <translation>Ce lien de canal contient un cluster ou un shard inutilisable. Demandez-en un nouveau.</translation>
+    </message>
+    <message>
+        <source>This channel link has an unusable name in it. Ask for a new one.</source>
+        <translation>Ce lien de canal contient un nom inutilisable. Demandez-en un nouveau.</translation>
+    </message>
+    <message>
+        <source>This channel link has something in it that does not belong there. Ask for a new one.</source>
+        <translation>Ce lien de canal contient quelque chose qui n’y a pas sa place. Demandez-en un nouveau.</translation>
+    </message>
+    <message>
+        <source>This channel link was made by a newer version of Causerie. Update first.</source>
+        <translation>Ce lien de canal vient d’une version plus récente de Causerie. Mettez d’abord à jour.</translation>
+    </message>
+    <message>
         <source>This code is not a Causerie link. It says: {said}</source>
         <translation>Ce code n’est pas un lien Causerie. Il dit&#xa0;: {said}</translation>
     </message>
@@ -5772,10 +5856,6 @@
         <translation>Cette invitation a été faite par une version plus récente de Causerie. Mettez d’abord à jour.</translation>
     </message>
     <message>
-        <source>This is a contact link, not an invitation to a group. Add the person with it.</source>
-        <translation>C’est un lien de contact, pas une invitation à un groupe. Utilisez-le pour ajouter la personne.</translation>
-    </message>
-    <message>
         <source>This is a person&apos;s contact link. Choose “Add a person” for it.</source>
         <translation>C’est le lien de contact d’une personne. Choisissez pour lui «&#xa0;Ajouter une personne&#xa0;».</translation>
     </message>
@@ -5784,12 +5864,12 @@
         <translation>C’est tout ce que les Stores ont.</translation>
     </message>
     <message>
-        <source>This is an invitation to a group, not a contact link. Join the group with it.</source>
-        <translation>C’est une invitation à un groupe, pas un lien de contact. Utilisez-la pour rejoindre le groupe.</translation>
-    </message>
-    <message>
         <source>This is an invitation to a group. Choose “Join with an invitation” for it.</source>
         <translation>C’est une invitation à un groupe. Choisissez pour elle «&#xa0;Rejoindre avec une invitation&#xa0;».</translation>
+    </message>
+    <message>
+        <source>This is an invitation, not a contact link. Join with it.</source>
+        <translation>C’est une invitation, pas un lien de contact. Elle sert à rejoindre un groupe ou un canal.</translation>
     </message>
     <message>
         <source>This is far too long for a contact link.</source>
@@ -5798,6 +5878,10 @@
     <message>
         <source>This is far too long for an invitation.</source>
         <translation>C’est beaucoup trop long pour une invitation.</translation>
+    </message>
+    <message>
+        <source>This is far too long to be a channel link.</source>
+        <translation>C’est bien trop long pour un lien de canal.</translation>
     </message>
     <message>
         <source>This is far too long to be a contact link.</source>
@@ -5810,6 +5894,14 @@
     <message>
         <source>This is neither a PNG nor a JPEG picture.</source>
         <translation>Ce n’est ni une image PNG ni une image JPEG.</translation>
+    </message>
+    <message>
+        <source>This is no invitation to a group, but the link of a person or a channel.</source>
+        <translation>Ce n’est pas une invitation à un groupe, mais le lien d’une personne ou d’un canal.</translation>
+    </message>
+    <message>
+        <source>This is not a Causerie channel link: those start with {prefix}</source>
+        <translation>Ce n’est pas un lien de canal de Causerie&#xa0;: ceux-ci commencent par {prefix}</translation>
     </message>
     <message>
         <source>This is not a Causerie contact link: those start with {prefix}</source>
@@ -5832,12 +5924,20 @@
         <translation>C’est le tour (époque) {epoch}&#x202f;; un tour dure {length}.</translation>
     </message>
     <message>
+        <source>This is the link of a person or a group, not a channel link.</source>
+        <translation>C’est le lien d’une personne ou d’un groupe, pas un lien de canal.</translation>
+    </message>
+    <message>
         <source>This is your own contact link. Send it to somebody, or paste the link of another.</source>
         <translation>C’est votre propre lien de contact. Envoyez-le à quelqu’un, ou collez le lien de quelqu’un d’autre.</translation>
     </message>
     <message>
         <source>This link is cut off. Copy the whole link.</source>
         <translation>Ce lien est coupé. Copiez le lien entier.</translation>
+    </message>
+    <message>
+        <source>This link is too long: a channel link has at most {limit} characters.</source>
+        <translation>Ce lien est trop long&#xa0;: un lien de canal a au plus {limit} caractères.</translation>
     </message>
     <message>
         <source>This link is too long: a contact link has at most {limit} characters.</source>
@@ -7036,6 +7136,10 @@
         <translation>changer la phrase secrète</translation>
     </message>
     <message>
+        <source>channel with a shared key</source>
+        <translation>canal à clé partagée</translation>
+    </message>
+    <message>
         <source>check the clock</source>
         <translation>vérifier l’horloge</translation>
     </message>
@@ -7082,6 +7186,10 @@
     <message>
         <source>copies</source>
         <translation>copies</translation>
+    </message>
+    <message>
+        <source>copy the channel&apos;s link</source>
+        <translation>copier le lien du canal</translation>
     </message>
     <message>
         <source>create the group</source>
@@ -8092,6 +8200,10 @@
         <translation>régler les sauvegardes quotidiennes</translation>
     </message>
     <message>
+        <source>shared key</source>
+        <translation>clé partagée</translation>
+    </message>
+    <message>
         <source>show a picture</source>
         <translation>afficher une image</translation>
     </message>
@@ -8878,6 +8990,10 @@
             <numerusform>{name}, %n non lu</numerusform>
             <numerusform>{name}, %n non lus</numerusform>
         </translation>
+    </message>
+    <message>
+        <source>{name}, channel with a shared key</source>
+        <translation>{name}, canal à clé partagée</translation>
     </message>
     <message>
         <source>{name}, fingerprint {fingerprint}. {known}</source>

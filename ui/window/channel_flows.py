@@ -1,15 +1,19 @@
 """Flows about open channels: each opens a sheet, waits for it, and then gives a command."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.events import ConversationView
+from ui.dialogs.key_channel import KeyChannel
 from ui.dialogs.open_channel import (
     ChannelChoice,
     ChannelDetails,
+    ChannelDoing,
     OpenChannel,
     leave_channel_confirm,
 )
@@ -19,6 +23,9 @@ from ui.window.one_sheet import OneSheet
 
 if TYPE_CHECKING:
     from engine.core.ids import ConversationId
+
+
+Join: TypeAlias = Callable[[ChannelChoice], Awaitable[None]]
 
 
 class ChannelFlows(QObject):
@@ -35,6 +42,40 @@ class ChannelFlows(QObject):
         self._one = one_sheet
 
     def open_channel(self) -> None:
+        def sheet(join: Join) -> OpenChannel:
+            return OpenChannel(
+                join,
+                self._tasks,
+                cluster_id=self._engine.open_channels.cluster_id(),
+                nick=self._own_name(),
+                parent=self._window,
+            )
+
+        self._start(sheet)
+
+    def key_channel(self, link: str = "") -> None:
+        """``link``: one that was pressed, or came from another program."""
+        channels = self._engine.open_channels
+
+        def sheet(join: Join) -> KeyChannel:
+            made = KeyChannel(
+                join,
+                self._tasks,
+                proposed=channels.new_name(),
+                preview=channels.preview_link,
+                nick=self._own_name(),
+                parent=self._window,
+            )
+            made.show_link(link)
+            return made
+
+        self._start(sheet)
+
+    def _own_name(self) -> str:
+        identity = self._engine.identity()
+        return "" if identity is None else identity.name
+
+    def _start(self, sheet: Callable[[Join], OpenChannel | KeyChannel]) -> None:
         joined: list[ConversationId] = []
 
         async def join(choice: ChannelChoice) -> None:
@@ -49,15 +90,7 @@ class ChannelFlows(QObject):
             )
 
         async def flow() -> None:
-            identity = self._engine.identity()
-            sheet = OpenChannel(
-                join,
-                self._tasks,
-                cluster_id=self._engine.open_channels.cluster_id(),
-                nick="" if identity is None else identity.name,
-                parent=self._window,
-            )
-            if await self._one.ask(sheet):
+            if await self._one.ask(sheet(join)):
                 self.open_requested.emit(joined[-1])
 
         self._one.start(tr("open a channel"), flow)
@@ -67,12 +100,20 @@ class ChannelFlows(QObject):
         if channel is None:
             return
 
-        async def label(words: str) -> None:
-            await self._engine.open_channels.set_label(conversation.conversation_id, words)
+        channels, here = self._engine.open_channels, conversation.conversation_id
+
+        async def key() -> str:
+            return (await channels.shared_key(here)).hex()
+
+        doing = ChannelDoing(
+            set_label=partial(channels.set_label, here),
+            link=partial(channels.make_link, here),
+            key=key,
+        )
 
         async def flow() -> None:
             await self._one.ask(
-                ChannelDetails(conversation, channel, label, self._tasks, self._window)
+                ChannelDetails(conversation, channel, doing, self._tasks, self._window)
             )
 
         self._one.start(tr("show the channel"), flow)

@@ -33,6 +33,10 @@ class Commands(QObject):
         menu.add(tr("New group"), ("Ctrl+N",), self.new_group, icon_name="compose")
         menu.add(tr("Join with an invitation"), ("Ctrl+J",), self.join, icon_name="join")
         menu.add(tr("Open channel"), ("Ctrl+O",), self.open_channel, icon_name="network")
+        with_key = tr("Channel with a shared key")
+        menu.add(with_key, ("Ctrl+Shift+O",), self.key_channel, icon_name="key")
+        window.panel.key_channel_requested.connect(self.key_channel)
+        flows.channel_link_pressed.connect(window.channels.key_channel)
         menu.add(tr("Search everything"), ("Ctrl+K",), window.search.open, icon_name="search")
         menu.addSeparator()
         menu.add(tr("Your profile"), (), self.profile, icon_name="person")
@@ -134,6 +138,10 @@ class Commands(QObject):
     def open_channel(self) -> None:
         if self._has_identity():
             self._window.channels.open_channel()
+
+    def key_channel(self) -> None:
+        if self._has_identity():
+            self._window.channels.key_channel()
 
     def _report(self) -> None:
         settings = self._window.settings

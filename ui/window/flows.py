@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
+from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ConversationId
 from engine.core.links import OWN_SCHEME
@@ -44,6 +45,7 @@ class Flows(QObject):
     """A conversation id that should be shown now."""
     quit_agreed = Signal()
     contact_link_pressed = Signal(str)
+    channel_link_pressed = Signal(str)
     """In a message; what it says is the other flows' to show."""
     stores_changed = Signal(StoresChanged)
     """The engine told it; for the page that may be open."""
@@ -164,6 +166,9 @@ class Flows(QObject):
         """Pressed in a message: one of ours is shown here, another program opens the rest."""
         if target.startswith(CONTACT_PREFIX):
             self.contact_link_pressed.emit(target)
+            return
+        if target.startswith(CHANNEL_PREFIX):
+            self.channel_link_pressed.emit(target)
             return
         if target.startswith(OWN_SCHEME):  # The sheet says so if it is no invitation.
             self.show_invitation(target)

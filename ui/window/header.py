@@ -288,7 +288,6 @@ class ConversationHeader(Area):
             mute.show_muted(conversation, self._now())
         self._block_action.setText(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
         self._show_menu(conversation)
-        is_open = conversation.open_channel is not None
         self._is_alone = is_alone(conversation)
         if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
@@ -296,8 +295,11 @@ class ConversationHeader(Area):
         said = tr("{name}, group") if group else tr("{name}, person")
         if self._is_verified():
             said = tr("{name}, person, verified")
-        if is_open:
+        if conversation.open_channel is not None:
+            has_key = conversation.open_channel.has_key
             said = tr("{name}, open channel, not encrypted")
+            if has_key:
+                said = tr("{name}, channel with a shared key")
         self.setAccessibleName(said.format(name=name))
         self._show_line()
         self._dress()

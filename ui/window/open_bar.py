@@ -1,7 +1,8 @@
-"""The warning above the composer: anybody can read and write here, or nothing comes or goes.
+"""The warning above the composer: who can read and write here, or that nothing comes or goes.
 
-The first of an open channel; the second of a group whose key was lost in a damaged database, with
-what leads back into it: what should be kept is exported before one leaves and joins anew.
+The first of an open channel, with or without a shared key; the second of a group whose key was lost
+in a damaged database, with what leads back into it: what should be kept is exported before one
+leaves and joins anew.
 """
 
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 
 from engine.events import ConversationView
 from ui.controls import Area, Button, Text
-from ui.conversation_words import unserved_words
+from ui.conversation_words import shared_key_words, unserved_words
 from ui.translate import tr
 
 
@@ -47,7 +48,11 @@ class OpenBar(Area):
         elif channel is None:
             return
         else:
-            words = tr("Not encrypted: anybody can read and write")
+            words = (
+                shared_key_words()
+                if channel.has_key
+                else tr("Not encrypted: anybody can read and write")
+            )
             if not channel.is_served:
                 words = f"{words}. {unserved_words(channel)}"
         self.words.setText(words)
