@@ -1,4 +1,6 @@
-"""Opens the real delivery view on messages made here and prints what it takes of the main thread.
+"""Opens the real delivery view, inspector and network view on what is made here.
+
+Prints what they take of the main thread.
 
 A process of its own, as it needs an application of Qt's.  A frame is all that one turn of the event
 loop does, painting among it, in CPU time of the thread.  The answer is JSON.
@@ -12,8 +14,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 
+from benchmarks.delivery_view_beside import Network, inspected
 from benchmarks.timeline_work import conversation, cpu_ms
 from chat_app.main_thread_gc import MainThreadCollector
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
@@ -37,6 +41,8 @@ from ui.delivery.figures import charts_of
 from ui.delivery.loaded import MOST_LOADED
 from ui.delivery.page import DeliveryPane
 from ui.delivery.series import LiveHistory
+from ui.inspector.panel import InspectorPanel
+from ui.network.sheet import NetworkSheet
 from ui.theme import ThemeMode, set_theme
 from ui.window.live_flows import COLUMNS, SPAN_MS, Contents
 
@@ -51,7 +57,10 @@ SHOWN_MS = 0.3
 """Turns that take less paint nothing."""
 SIZE = (968, 2_400)
 """As high as the page, so that all of it is painted."""
+INSPECTOR_SIZE = (340, 900)
+"""As in a window of usual height."""
 PANS = 200
+LOOKS = 100
 _START_MS = 1_795_000_000_000
 _PEOPLE = tuple(ParticipantId(f"{number:032x}") for number in range(MEMBERS))
 _MARKS = {7: DeliveryMark.LATE, 13: DeliveryMark.MISSING, 29: DeliveryMark.WAITING}
@@ -161,7 +170,7 @@ def _conversation() -> ConversationView:
 
 
 def _opened() -> tuple[DeliveryPane, Contents]:
-    pane = DeliveryPane(lambda: datetime.fromtimestamp(_START_MS / 1_000, tz=UTC))
+    pane = DeliveryPane(_now)
     contents = Contents(pane)
     pane.show_conversation(_conversation())
     pane.resize(*SIZE)
@@ -169,8 +178,31 @@ def _opened() -> tuple[DeliveryPane, Contents]:
     return pane, contents
 
 
+def _beside(pane: DeliveryPane) -> tuple[QWidget, InspectorPanel]:
+    """Both in one window, as the inspector is open in most of what a tester does."""
+    window, panel = QWidget(), InspectorPanel(_now)
+    row = QHBoxLayout(window)
+    row.addWidget(pane, 1)
+    panel.setFixedSize(*INSPECTOR_SIZE)
+    row.addWidget(panel, 0, Qt.AlignmentFlag.AlignTop)
+    window.resize(SIZE[0] + INSPECTOR_SIZE[0], SIZE[1])
+    window.show()
+    return window, panel
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(_START_MS / 1_000, tz=UTC)
+
+
 def _turn() -> None:
     QApplication.processEvents()
+
+
+def _settle() -> None:
+    """What waits for a later turn is part of the opening, too."""
+    for _ in range(3):
+        time.sleep(TURN_SECONDS)
+        _turn()
 
 
 def busy() -> dict[str, list[float]]:
@@ -178,6 +210,7 @@ def busy() -> dict[str, list[float]]:
     pages = [_newest(half * A_SECOND // 2) for half in range(2, 2 * SECONDS)]
     samples = [_sample(second) for second in range(SECONDS)]
     pane, contents = _opened()
+    window, panel = _beside(pane)
     history = LiveHistory()
     pane.loaded_changed.connect(
         lambda loaded: contents.holders.show_loaded(loaded, _conversation())
@@ -194,16 +227,31 @@ def busy() -> dict[str, list[float]]:
         contents.refusals.show_counters({})
         _turn()
 
-    opening = cpu_ms(partial(read, pages[0])) + cpu_ms(partial(count, samples[0]))
+    def look(reading: int) -> None:
+        """More holds it, more name it, and it was sent again."""
+        found = inspected(
+            GROUP, MessageId("m000000"), members=MEMBERS, reading=reading, at_ms=_START_MS
+        )
+        panel.show_message(found, {})
+        _turn()
+
+    def first() -> None:
+        read(pages[0])
+        count(samples[0])
+        look(0)
+        _settle()
+
+    opening = cpu_ms(first)
     frames: list[float] = []
     for half, page in enumerate(pages[1:]):
         frames.append(cpu_ms(partial(read, page)))
+        frames.append(cpu_ms(partial(look, half + 1)))
         for turn in range(TURNS):
             if turn == TURNS // 2 and half % 2:
                 frames.append(cpu_ms(partial(count, samples[half // 2 + 1])))
             time.sleep(TURN_SECONDS)  # Timers run meanwhile; what they do is a frame, too.
             frames.append(cpu_ms(_turn))
-    pane.close()
+    window.close()
     return {"opening": [opening], "frames": [each for each in frames if each >= SHOWN_MS]}
 
 
@@ -233,12 +281,29 @@ def graph() -> dict[str, list[float]]:
     return found
 
 
+def network() -> dict[str, list[float]]:
+    """The network view of 64 peers, of whom every row has changed at each look."""
+    sheet = NetworkSheet(Network(_START_MS).as_engine(), lambda: None, _now)
+    sheet.show()
+    _turn()
+    found: dict[str, list[float]] = {"frames": []}
+
+    def look() -> None:
+        sheet.refresh()
+        _turn()
+
+    for _ in range(LOOKS):
+        found["frames"].append(cpu_ms(look))
+    sheet.close()
+    return found
+
+
 def main() -> None:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     app = QApplication(sys.argv[:1])
     set_theme(app, ThemeMode.LIGHT)
     collector = MainThreadCollector()  # As in the program; else a frame pays for all that is there.
-    print(json.dumps({"busy": busy(), "graph": graph()}))
+    print(json.dumps({"busy": busy(), "graph": graph(), "network": network()}))
     collector.stop()
 
 

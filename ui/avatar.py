@@ -5,7 +5,7 @@ A person's picture takes the initials' place once it has been decoded, which is 
 
 from typing import Literal
 
-from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
@@ -62,21 +62,21 @@ class AvatarImages:
     """Initials that are painted many times a second: each drawn once, while the theme stays."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, bool], QPixmap] = {}
-        self._kind: tuple[Theme, QSizeF, float] | None = None
+        self._known: dict[tuple[str, str, bool, float, float], QPixmap] = {}
+        self._kind: tuple[Theme, float] | None = None
 
     def paint(
         self, painter: QPainter, rect: QRectF, *, stable_id: str, name: str, is_group: bool
     ) -> None:
-        kind = (current_theme(), rect.size(), painter.device().devicePixelRatioF())
+        kind = (current_theme(), painter.device().devicePixelRatioF())
         if kind != self._kind or len(self._known) >= _MOST_IMAGES:
             self._known.clear()
             self._kind = kind
-        key = stable_id, name, is_group
+        key = stable_id, name, is_group, rect.width(), rect.height()
         image = self._known.get(key)
         if image is None:
-            image = self._known[key] = QPixmap((rect.size() * kind[2]).toSize())
-            image.setDevicePixelRatio(kind[2])
+            image = self._known[key] = QPixmap((rect.size() * kind[1]).toSize())
+            image.setDevicePixelRatio(kind[1])
             image.fill(Qt.GlobalColor.transparent)
             on_image = QPainter(image)
             place = QRectF(QPointF(), rect.size())
@@ -84,6 +84,11 @@ class AvatarImages:
             on_image.end()
         with upright(painter, rect):
             painter.drawPixmap(rect.topLeft(), image)
+
+
+_IMAGES = AvatarImages()
+"""Of all widgets that show somebody: rows of a panel move, and are painted again, while one looks.
+"""
 
 
 def _draw_face(painter: QPainter, rect: QRectF, face: QPixmap) -> None:
@@ -135,14 +140,13 @@ class _Likeness:
             self.is_group = is_group
 
     def draw(self, painter: QPainter, rect: QRectF) -> None:
-        draw_avatar(
-            painter,
-            rect,
-            stable_id=self.stable_id,
-            name=self.name,
-            is_group=self.is_group,
-            picture=self.picture,
-        )
+        who, name, is_group = self.stable_id, self.name, self.is_group
+        if self.picture:
+            draw_avatar(
+                painter, rect, stable_id=who, name=name, is_group=is_group, picture=self.picture
+            )
+        else:
+            _IMAGES.paint(painter, rect, stable_id=who, name=name, is_group=is_group)
         if self.present is not None:
             theme = current_theme()
             behind = theme.header if self.behind == "header" else theme.panel

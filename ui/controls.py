@@ -403,6 +403,12 @@ class Pill(Text):
         self.setContentsMargins(7, 1, 7, 1)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
+    def show_mark(self, text: str, *, ink: ColourRole, fill: ColourRole) -> None:
+        """In place of what it said."""
+        self._fill = fill
+        self.setText(text)
+        self.recolour(ink)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current_theme()
         painter = QPainter(self)

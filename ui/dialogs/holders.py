@@ -12,6 +12,7 @@ from ui.controls import ColourRole, ElidedText, Pill, Text
 from ui.conversation_words import chance_words
 from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.foreign_text import one_line
+from ui.theme import current_theme, theme_changed
 from ui.times import spoken_time
 from ui.translate import tr
 
@@ -74,38 +75,62 @@ class Holders(Sheet):
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(8)
         for holder in holders:
-            rows.addWidget(HolderRow(holder, now, is_open=is_open))
+            row = HolderRow()
+            row.show_holder(holder, now, is_open=is_open)
+            rows.addWidget(row)
         rows.addStretch(1)
         self.body.addWidget(ScrolledPart(content, tr("Who holds it")))
         self.add_close()
 
 
 class HolderRow(QWidget):
-    def __init__(
-        self, holder: HolderView, now: datetime, *, is_open: bool = False, sign: str = ""
-    ) -> None:
-        """``sign``: how we know, if more is known than the kind of sign."""
+    """Of one height, whatever is known: those below stay where they are when more is known."""
+
+    def __init__(self) -> None:
         super().__init__()
-        name = one_line(holder.name, 60)
-        avatar = Avatar(28, is_group=False)
-        avatar.show_identity(holder.participant_id, name)
-        mark, ink, fill = _mark(holder)
-        words = sign or source_words(holder, is_open=is_open)
-        since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
-        self.setAccessibleName(f"{name}: {mark}, {words} {since}".rstrip())
+        self._shown: object = None
+        self._avatar = Avatar(28, is_group=False)
+        self._name = ElidedText(face="label", strong=True)
+        self._words = ElidedText(face="caption", colour="ink2")
+        self._pill = Pill("", ink="ink3", fill="surface2")
+        self._since = Text(face="caption", colour="ink3")
         texts = QVBoxLayout()
         texts.setSpacing(0)
-        texts.addWidget(ElidedText(name, face="label", strong=True))
-        if sign or holder.source is not None:
-            texts.addWidget(ElidedText(words, face="caption", colour="ink2"))
+        texts.addWidget(self._name)
+        texts.addWidget(self._words)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
-        row.addWidget(avatar)
+        row.addWidget(self._avatar)
         row.addLayout(texts, 1)
-        row.addWidget(Pill(mark, ink=ink, fill=fill))
-        if since:  # Nothing keeps a mark from the edge where there is no time.
-            row.addWidget(Text(since, face="caption", colour="ink3"))
+        row.addWidget(self._pill)
+        row.addWidget(self._since)
+        theme_changed.connect(self._dress)
+        self._dress()
+
+    def _dress(self) -> None:
+        faces = current_theme().type
+        self.setMinimumHeight(int(faces.label.line_height) + int(faces.caption.line_height))
+
+    def show_holder(
+        self, holder: HolderView, now: datetime, *, is_open: bool = False, sign: str = ""
+    ) -> None:
+        """``sign``: how we know, if more is known than the kind of sign."""
+        since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
+        if (holder, since, is_open, sign) == self._shown:
+            return
+        self._shown = holder, since, is_open, sign
+        name = one_line(holder.name, 60)
+        mark, ink, fill = _mark(holder)
+        words = sign or source_words(holder, is_open=is_open)
+        self.setAccessibleName(f"{name}: {mark}, {words} {since}".rstrip())
+        self._avatar.show_identity(holder.participant_id, name)
+        self._name.setText(name)
+        self._words.setText(words)
+        self._words.setVisible(bool(sign) or holder.source is not None)
+        self._pill.show_mark(mark, ink=ink, fill=fill)
+        self._since.setText(since)
+        self._since.setVisible(bool(since))  # Nothing keeps a mark from the edge without a time.
 
 
 def _mark(holder: HolderView) -> tuple[str, ColourRole, ColourRole]:

@@ -92,7 +92,9 @@ class MessageInfoSheet(Sheet):
         rows.setContentsMargins(0, 0, 8, 0)
         rows.setSpacing(8)
         for holder in info.holders:
-            rows.addWidget(HolderRow(holder, now, is_open=is_open))
+            row = HolderRow()
+            row.show_holder(holder, now, is_open=is_open)
+            rows.addWidget(row)
         rows.addStretch(1)
         self.body.addWidget(ScrolledPart(content, tr("Who holds it")))
 

@@ -1,12 +1,12 @@
 """The inspector: everything that is known of one message, beside the conversation.
 
-Only rows whose words have changed are built anew, so that a busy conversation costs little and the
-keys stay where they are.
+Rows stay, and only what has changed in them is written anew, so that a busy conversation costs
+little and the keys stay where they are.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from typing import Generic, TypeVar
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
@@ -48,6 +48,7 @@ from ui.side.panel import SidePanel
 from ui.speaking import announce
 from ui.translate import tr
 
+Row = TypeVar("Row", bound=QWidget)
 MOST_HOLDERS = 40
 _EXCERPT = 120
 
@@ -77,11 +78,13 @@ class InspectorPanel(SidePanel):
         self.go.clicked.connect(lambda _checked=False: self.go_requested.emit())
         self.body.addWidget(self.go)
         self.add_section(tr("Life"))
-        self.life = _Rows(spacing=0)
+        self.life = _Rows(StepRow, spacing=0)
         self.body.addWidget(self.life)
         self._holders_title = self.add_section(tr("Who holds it"))
-        self.holders = _Rows(spacing=8)
+        self.holders = _Rows(HolderRow, spacing=8)
         self.body.addWidget(self.holders)
+        self.more_holders = Text(face="caption", colour="ink2")
+        self.body.addWidget(self.more_holders)
         self._waits_title = self.add_section(tr("What it waits for"))
         self.waits = Text(face="label", wrap=True)
         self.body.addWidget(self.waits)
@@ -138,28 +141,22 @@ class InspectorPanel(SidePanel):
         self.bar.show_holders(holders)
         self._holders_title.setVisible(bool(holders))
         self.holders.setVisible(bool(holders))
-        rows: list[tuple[Hashable, Callable[[], QWidget]]] = []
-        for each in holders[:MOST_HOLDERS]:
-            is_open = found.is_open
+        shown = holders[:MOST_HOLDERS]
+        for row, each in zip(self.holders.rows(len(shown)), shown, strict=True):
             sign = _sign(each, found) or _silence(each, found, heard, self._now())
-            make = partial(HolderRow, each, self._now(), is_open=is_open, sign=sign)
-            rows.append(((each, sign, is_open), make))
-        if len(holders) > MOST_HOLDERS:
-            more = tr("and %n more", "and %n more", len(holders) - MOST_HOLDERS)
-            rows.append((more, partial(Text, more, face="caption", colour="ink2")))
-        self.holders.show_rows(rows)
+            row.show_holder(each, self._now(), is_open=found.is_open, sign=sign)
+        more = len(holders) - len(shown)
+        self.more_holders.setText(tr("and %n more", "and %n more", more))
+        self.more_holders.setVisible(bool(more))
 
     def _show_life(self, found: MessageInspection) -> None:
         steps, today = life_of(found), self._now()
         times = ["" if step.at_ms is None else precise_time(step.at_ms, today) for step in steps]
         stacked = any("," in time or " " in time for time in times)
         last = len(steps) - 1
-        rows: list[tuple[Hashable, Callable[[], QWidget]]] = []
-        for place, (step, time) in enumerate(zip(steps, times, strict=True)):
+        for place, row in enumerate(self.life.rows(len(steps))):
             ends = place == 0, place == last
-            make = partial(StepRow, step, time, ends=ends, stacked=stacked)
-            rows.append(((step, steps[:place].count(step), ends, stacked), make))
-        self.life.show_rows(rows)
+            row.show_step(steps[place], times[place], ends=ends, stacked=stacked)
 
     def _show_waiting(self, found: MessageInspection) -> None:
         words = _waits_words(found, self._now())
@@ -180,27 +177,29 @@ class InspectorPanel(SidePanel):
             announce(self.copy_button, tr("Copied"))
 
 
-class _Rows(QWidget):
-    """Rows that stay as long as what they show."""
+class _Rows(QWidget, Generic[Row]):
+    """Rows that stay, whatever they show: a new one costs much more than other words in one."""
 
-    def __init__(self, *, spacing: int) -> None:
+    def __init__(self, make: Callable[[], Row], *, spacing: int) -> None:
         super().__init__()
+        self._make = make
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(spacing)
-        self._rows: dict[Hashable, QWidget] = {}
+        self._rows: list[Row] = []
 
-    def show_rows(self, wanted: Sequence[tuple[Hashable, Callable[[], QWidget]]]) -> None:
-        """All that a row shows, each but once, and how it is made."""
-        before, self._rows = self._rows, {}
-        for place, (shown, make) in enumerate(wanted):
-            row = self._rows[shown] = before.pop(shown) if shown in before else make()
-            if self._column.indexOf(row) != place:
-                self._column.insertWidget(place, row)
-        for row in before.values():
+    def rows(self, count: int) -> Sequence[Row]:
+        """So many of them, from the top."""
+        while len(self._rows) < count:
+            row = self._make()
+            self._rows.append(row)
+            self._column.addWidget(row)
+        for row in self._rows[count:]:
             self._column.removeWidget(row)
             row.hide()
             row.deleteLater()
+        del self._rows[count:]
+        return self._rows
 
 
 def _sign(holder: HolderView, found: MessageInspection) -> str:

@@ -7,13 +7,19 @@ beads, segments and edges are painted.
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QKeyEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QAbstractButton,
     QGridLayout,
-    QHBoxLayout,
     QSizePolicy,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -23,7 +29,7 @@ from ui.controls import Text, pressed_by_enter
 from ui.foreign_text import one_line
 from ui.inspector.life import Mark, Step
 from ui.mirrored import draw_text, mirror_widget
-from ui.theme import current_theme, theme_changed
+from ui.theme import Theme, current_theme, theme_changed
 from ui.tips import set_tip
 from ui.translate import tr
 
@@ -44,12 +50,16 @@ _NAME = 24
 class BeadMark(QWidget):
     """The bead of one step, and its piece of the thread."""
 
-    def __init__(self, mark: Mark, *, is_first: bool, is_last: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._mark = mark
-        self._is_first, self._is_last = is_first, is_last
+        self._mark = Mark.SURE
+        self._is_first = self._is_last = True
         self.setFixedWidth(current_theme().metrics.scaled(_BEAD) + 4)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
+
+    def show_mark(self, mark: Mark, *, is_first: bool, is_last: bool) -> None:
+        self._mark, self._is_first, self._is_last = mark, is_first, is_last
+        self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, painter = current_theme(), QPainter(self)
@@ -60,16 +70,8 @@ class BeadMark(QWidget):
         top = centre.y() if self._is_first else 0.0
         bottom = centre.y() if self._is_last else float(self.height())
         painter.drawLine(QPointF(centre.x(), top), QPointF(centre.x(), bottom))
-        colours = {
-            Mark.SURE: theme.accent,
-            Mark.MAYBE: theme.accent,
-            Mark.MISSING: theme.warnDot,
-            Mark.LATE: theme.late,
-            Mark.FAILED: theme.danger,
-            Mark.AHEAD: theme.line2,
-        }
         radius = theme.metrics.scaled(_BEAD) / 2
-        colour = colours[self._mark]
+        colour = _colour_of(self._mark, theme)
         is_filled = self._mark in {Mark.SURE, Mark.LATE}
         painter.setBrush(colour if is_filled else theme.panel)
         style = Qt.PenStyle.DotLine if self._mark is Mark.AHEAD else Qt.PenStyle.SolidLine
@@ -78,38 +80,57 @@ class BeadMark(QWidget):
         painter.drawEllipse(centre, radius - inset, radius - inset)
 
 
+def _colour_of(mark: Mark, theme: Theme) -> QColor:
+    match mark:
+        case Mark.SURE | Mark.MAYBE:
+            return theme.accent
+        case Mark.MISSING:
+            return theme.warnDot
+        case Mark.LATE:
+            return theme.late
+        case Mark.FAILED:
+            return theme.danger
+        case Mark.AHEAD:
+            return theme.line2
+
+
 class StepRow(QWidget):
     """A bead, words, and a time beside them, or below if there is no room."""
 
-    def __init__(self, step: Step, time: str, *, ends: tuple[bool, bool], stacked: bool) -> None:
-        """``ends``: whether it is the first, and the last."""
+    def __init__(self) -> None:
         super().__init__()
-        words, (is_first, is_last) = step.words, ends
-        bead = BeadMark(step.mark, is_first=is_first, is_last=is_last)
-        plain = words.replace("\u200b", "")
-        self.setAccessibleName(f"{plain}, {time}" if time else plain)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addWidget(bead)
-        said = Text(words, face="label", wrap=True)
-        side = said.alignment() & Qt.AlignmentFlag.AlignHorizontal_Mask
-        said.setAlignment(side | Qt.AlignmentFlag.AlignTop)
-        said.setAccessibleName(plain)
-        if not stacked:
-            said.setContentsMargins(0, 0, 0, _BELOW_WORDS)
+        self._shown: object = None
+        self._bead = BeadMark()
+        self._said = Text(face="label", wrap=True)
+        side = self._said.alignment() & Qt.AlignmentFlag.AlignHorizontal_Mask
+        self._said.setAlignment(side | Qt.AlignmentFlag.AlignTop)
+        self._when = Text(face="code", colour="ink2")
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(0)
+        self._grid.setColumnStretch(1, 1)
+        self._grid.addWidget(self._bead, 0, 0, 2, 1)
+        self._grid.addWidget(self._said, 0, 1)
+        self._grid.addWidget(self._when, 0, 2, Qt.AlignmentFlag.AlignTop)
         self.setMinimumHeight(current_theme().metrics.scaled(_STEP))
-        when = Text(time, face="code", colour="ink2")
-        if stacked:
-            both = QVBoxLayout()
-            both.setSpacing(0)
-            both.addWidget(said)
-            both.addWidget(when)
-            row.addLayout(both, 1)
-        else:
-            row.addWidget(said, 1)
-            row.addWidget(when, 0, Qt.AlignmentFlag.AlignTop)
-        when.setVisible(bool(time))
+
+    def show_step(self, step: Step, time: str, *, ends: tuple[bool, bool], stacked: bool) -> None:
+        """``ends``: whether it is the first, and the last."""
+        if (step, time, ends, stacked) == self._shown:
+            return
+        self._shown = step, time, ends, stacked
+        plain = step.words.replace("\u200b", "")
+        self.setAccessibleName(f"{plain}, {time}" if time else plain)
+        self._said.setText(step.words)
+        self._said.setAccessibleName(plain)
+        self._said.setContentsMargins(0, 0, 0, 0 if stacked else _BELOW_WORDS)
+        self._when.setText(time)
+        self._when.setVisible(bool(time))
+        place = (1, 1) if stacked else (0, 2)
+        self._grid.addWidget(self._when, *place, Qt.AlignmentFlag.AlignTop)
+        is_first, is_last = ends
+        self._bead.show_mark(step.mark, is_first=is_first, is_last=is_last)
 
 
 class HeldBar(QWidget):

@@ -73,6 +73,7 @@ class SidePanel(Area):
         top.addWidget(self.close_button)
         self._top = top
         self.content = QWidget()
+        self.content.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
         self.body = QVBoxLayout(self.content)
         self.body.setContentsMargins(_EDGE, 4, _EDGE, _EDGE)
         self.body.setSpacing(8)
