@@ -217,15 +217,17 @@ class SealedGroup:
     ) -> bytes:
         """A signed part of ours around another member's, who remains proved as the sender.
 
-        Raises LocalProtocolError if ``original`` is itself a repair, or not a signed part.
+        It names the same epoch.  Raises LocalProtocolError if ``original`` is itself a repair, not
+        a signed part, or of an epoch whose key we do not know.
         """
         try:
-            is_repair = bool(decode_signed_part(original).original)
+            part = decode_signed_part(original)
+            epoch = self._epoch(part.epoch_id)
         except RemoteProtocolError as error:
             raise LocalProtocolError("only a signed part can be repaired") from error
-        if is_repair:
+        if part.original:
             raise LocalProtocolError("a repair of a repair")
-        return self._signed(identity, _REPAIR_DOMAIN, original, claim, signed_ms)
+        return self._signed(identity, _REPAIR_DOMAIN, original, claim, signed_ms, epoch=epoch)
 
     def seal(
         self,
@@ -233,24 +235,33 @@ class SealedGroup:
         *,
         random_bytes: RandomBytes,
         statements: Sequence[bytes] = (),
+        epoch_id: bytes | None = None,
     ) -> bytes:
         """A Waku payload of at most MAX_ENVELOPE_BYTES, different at every call.
 
         ``statements`` are at most two self-signed joins: the sender's, and a repaired author's.
-        Raises LocalProtocolError if it becomes too large.
+        ``epoch_id``: that of the signed part (``epoch_of``), by default the newest.  In a later one
+        somebody could read it who was admitted without the key of the earlier.  Raises
+        LocalProtocolError if it becomes too large.
         """
         padded = pad(encode_plaintext(signed_part, statements))
         salt = random_bytes(SALT_BYTES)
-        keys = _message_keys(self._newest, salt)
+        epoch = self._newest if epoch_id is None else self._epoch(epoch_id)
+        keys = _message_keys(epoch, salt)
         header = encode_header(
             EnvelopeHeader(
                 group_tag=self.group_tag,
-                epoch_id=self.epoch_id,
+                epoch_id=epoch.epoch_id,
                 salt=salt,
                 commitment=keys.commitment,
             )
         )
         return encode_envelope(header, AESGCM(keys.key).encrypt(keys.nonce, padded, header))
+
+    @staticmethod
+    def epoch_of(signed_part: bytes) -> bytes:
+        """The id of the epoch that a signed part of ours names."""
+        return decode_signed_part(signed_part).epoch_id
 
     # --- in -------------------------------------------------------------------------------------
 
@@ -330,22 +341,23 @@ class SealedGroup:
             raise CryptoError("bad_commitment")
         return keys
 
-    def _signed(
+    def _signed(  # noqa: PLR0913 - one argument per part of what is signed
         self,
         identity: Identity,
         domain: str,
         body: bytes,
         claim: Claim | None,
         signed_ms: UnixMs,
+        *,
+        epoch: _Epoch | None = None,
     ) -> bytes:
         claims = encode_claim(claim)
-        to_sign = self._signed_bytes(
-            domain, self.epoch_id, identity.public_key, signed_ms, body, claims
-        )
+        epoch_id = self.epoch_id if epoch is None else epoch.epoch_id
+        to_sign = self._signed_bytes(domain, epoch_id, identity.public_key, signed_ms, body, claims)
         return encode_signed_part(
             SignedPart(
                 sender_public_key=identity.public_key,
-                epoch_id=self.epoch_id,
+                epoch_id=epoch_id,
                 signed_ms=signed_ms,
                 signature=identity.sign(to_sign),
                 sds_message=body if domain == _MESSAGE_DOMAIN else b"",

@@ -253,9 +253,9 @@ def test_the_sealed_envelope_opens_by_the_book() -> None:
     signed = open_by_the_book(bytes.fromhex(SEALED["payload"]), first)
     assert check_by_the_book(signed, "causerie/2/message", 2) == bytes.fromhex(SEALED["sds_bytes"])
     assert fields_of(signed).strings[7] == epoch_id_of(first)
-    repair = open_by_the_book(bytes.fromhex(SEALED["repair_payload"]), second)
+    repair = open_by_the_book(bytes.fromhex(SEALED["repair_payload"]), first)
     assert check_by_the_book(repair, "causerie/2/repair", 6) == signed
-    assert fields_of(repair).strings[7] == epoch_id_of(second)
+    assert fields_of(repair).strings[7] == epoch_id_of(first)
     assert [epoch_id_of(key).hex() for key in (first, second)] == SEALED["epoch_ids"]
 
 
@@ -299,7 +299,10 @@ def test_envelopes_stay() -> None:
     payloads = ((first, signed, SEALED["payload"]), (GROUP, repair, SEALED["repair_payload"]))
     for group, part, payload in payloads:
         sealed = group.seal(
-            part, random_bytes=lambda _: salt, statements=[bytes.fromhex(SEALED["statement"])]
+            part,
+            random_bytes=lambda _: salt,
+            statements=[bytes.fromhex(SEALED["statement"])],
+            epoch_id=group.epoch_of(part),
         )
         assert sealed.hex() == payload
     assert GROUP.group_tag.hex() == SEALED["group_tag"]

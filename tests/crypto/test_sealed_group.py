@@ -193,14 +193,29 @@ def test_we_seal_and_sign_in_the_newest_epoch_and_open_both(
     assert reason_of(group, newer) == "unknown_epoch", "whoever was not told the key"
 
 
-def test_old_history_is_repaired_in_a_later_epoch(
+def test_old_history_is_repaired_in_its_own_epoch(
     alice: Identity, bob: Identity, group: SealedGroup, later: SealedGroup, sds_bytes: SdsBytes
 ) -> None:
+    """Or whoever was let in without its key could have it sent again in the present one."""
     signed = group.sign(alice, sds_bytes(alice.participant_id), CLAIM, NOW)
+    newcomer = replace(later, epoch_keys=later.epoch_keys[1:])
     for part in (signed, later.wrap_repair(bob, signed, None, LATER)):
-        opened = later.open(later.seal(part, random_bytes=os.urandom))
-        assert (opened.raw, opened.sender_id) == (signed, alice.participant_id)
+        assert later.epoch_of(part) == group.epoch_id
+        payload = later.seal(part, random_bytes=os.urandom, epoch_id=later.epoch_of(part))
+        for reader in (later, group):
+            opened = reader.open(payload)
+            assert (opened.raw, opened.sender_id) == (signed, alice.participant_id)
+        with pytest.raises(RemoteProtocolError, match="unknown_epoch"):
+            newcomer.precheck(payload)
         assert later.read(part).raw == signed
+
+
+def test_nothing_is_repaired_whose_epoch_one_has_no_key_of(
+    alice: Identity, bob: Identity, group: SealedGroup, later: SealedGroup, sds_bytes: SdsBytes
+) -> None:
+    signed = later.sign(alice, sds_bytes(alice.participant_id), CLAIM, NOW)
+    with pytest.raises(LocalProtocolError):
+        group.wrap_repair(bob, signed, None, LATER)
 
 
 def test_who_knows_the_newest_epoch_only_takes_nothing_that_was_signed_before(

@@ -103,9 +103,16 @@ class GroupWire:
         clock_ms: UnixMs,
         message_id: MessageId | None = None,
     ) -> Publish:
-        """Seal a fresh copy, unlike any other, so that no cache drops it as a duplicate."""
+        """Seal a fresh copy, unlike any other, so that no cache drops it as a duplicate.
+
+        It is sealed in the epoch that it was signed in, also as a repair: whoever got the key of a
+        later one only was not let in to read it.
+        """
         payload = self._sealed.seal(
-            signed_part, statements=statements, random_bytes=self._random_bytes
+            signed_part,
+            statements=statements,
+            random_bytes=self._random_bytes,
+            epoch_id=self._sealed.epoch_of(signed_part),
         )
         return Publish(
             message=WakuMessage(
