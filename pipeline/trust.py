@@ -4,8 +4,11 @@ The audit compares logs as they are.  What a log had no way of telling is not an
 ``not observed``.  A log that cannot be compared gets no other verdict than that.  An entry that few
 hold, of a sender whose log is not there, is ``unconfirmed``: the logs differ, and nobody can say
 which of them is right.  A log that tells of a message otherwise than the others has a ``conflict``.
+What was delivered before what it depends on (``early``) is a violation only where the log tells of
+everything that happened: the row that says that the other had been given up may be what is lacking.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
@@ -13,7 +16,16 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipeline.coverage import NOT_COMPARABLE, NOTHING, WHOSE, is_during
+from pipeline.coverage import (
+    FIRST_FILE,
+    GAP,
+    HOLE,
+    NOT_COMPARABLE,
+    NOTHING,
+    REFUSED,
+    WHOSE,
+    is_during,
+)
 from pipeline.silver import MINORITY
 
 if TYPE_CHECKING:
@@ -25,6 +37,7 @@ CONFLICT: Final = "conflict"
 UNCONFIRMED: Final = "unconfirmed"
 NOT_OBSERVED: Final = "not observed"
 NOT_COMPARED: Final = "not comparable"
+_EARLY: Final = "early"
 _MISSING: Final = "missing"
 _EXTRA: Final = "extra"
 _PREFIX: Final = "prefix"
@@ -33,6 +46,8 @@ _IDENTICAL: Final = "identical"
 _WORSE: Final = ((("causal", "early"), "causal violation"), (("reordered",), "reordered"))
 _OWN: Final = (_EXTRA, _MISSING, UNCONFIRMED, CONFLICT)
 _MESSAGE: Final = ("channel", "mid", "lamport")
+_PARTLY: Final = (REFUSED, GAP, FIRST_FILE, HOLE)
+"""Problems of logs that do not tell of all that happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +58,12 @@ class Observed:
     conflict: DataFrame
     message: DataFrame
     stay: DataFrame
+    log: DataFrame
 
     @classmethod
     def of(cls, spark: "SparkSession", lake: "Lake") -> "Observed":
         """Raises LakeError if nothing was ingested yet."""
-        names = ("coverage", "conflict", "message", "stay")
+        names = ("coverage", "conflict", "message", "stay", "log")
         return cls(**{name: lake.silver(spark, name) for name in names})
 
 
@@ -62,25 +78,42 @@ def observed_stays(stay: DataFrame, coverage: DataFrame) -> DataFrame:
 def gated(
     verdicts: DataFrame, witnesses: DataFrame, observed: Observed
 ) -> tuple[DataFrame, DataFrame]:
-    """The audit's verdicts and witnesses as far as they hold, and the gate's own."""
+    """The audit's verdicts and witnesses as far as they hold, and the gate's own.
+
+    Each verdict has ``log_ids``: the logs of its participant that it rests on.
+    """
     columns = witnesses.columns
     few = observed.message.where(F.col("vouched_by") == MINORITY).select(*_MESSAGE)
     is_few = F.col("is_few") & (F.col("kind") == _EXTRA)
+    lacking = _lacking(witnesses.where(F.col("kind") == _MISSING), observed)
+    partly = observed.coverage.where(_is_one_of(_PARTLY)).select(
+        *WHOSE, F.lit(True).alias("is_partly")
+    )
     others = (
         witnesses.where(F.col("kind") != _MISSING)
         .join(F.broadcast(few.withColumn("is_few", F.lit(True))), [*_MESSAGE], "left")
+        .join(F.broadcast(partly), [*WHOSE], "left")
         .withColumn("kind", F.when(is_few, UNCONFIRMED).otherwise(F.col("kind")))
-        .select(*columns)
+        .withColumn(
+            "is_doubtful", F.coalesce("is_partly", F.lit(False)) & (F.col("kind") == _EARLY)
+        )
     )
-    lacking = _lacking(witnesses.where(F.col("kind") == _MISSING), observed)
-    missing = lacking.where("is_whole").select(*columns)
     found = (
-        others.unionByName(missing)
+        others.where("NOT is_doubtful")
+        .select(*columns)
+        .unionByName(lacking.where("is_whole").select(*columns))
         .unionByName(_conflicting(observed), allowMissingColumns=True)
         .select(*columns)
     )
-    hidden = lacking.where("NOT is_whole").select(*WHOSE).distinct()
-    return _verdicts(verdicts, found, hidden, observed.coverage), found
+    unseen = lacking.where("NOT is_whole").select(*WHOSE)
+    hidden = unseen.union(others.where("is_doubtful").select(*WHOSE)).distinct()
+    judged = _verdicts(verdicts, found, hidden, observed.coverage)
+    logs = observed.log.groupBy("participant").agg(
+        F.sort_array(F.collect_set("log_id")).alias("log_ids")
+    )
+    return judged.join(F.broadcast(logs), "participant", "left").select(
+        *judged.columns, "log_ids"
+    ), found
 
 
 def _lacking(missing: DataFrame, observed: Observed) -> DataFrame:
@@ -165,7 +198,7 @@ def _worst(kinds: list[str]) -> Column:
 
 def _unjudged(coverage: DataFrame) -> DataFrame:
     """Logs of which nothing can be told."""
-    is_odd = F.arrays_overlap("problems", F.array(*map(F.lit, NOT_COMPARABLE)))
+    is_odd = _is_one_of(NOT_COMPARABLE)
     is_silent = F.array_contains("problems", NOTHING)
     return (
         coverage.where("NOT has_log")
@@ -173,3 +206,7 @@ def _unjudged(coverage: DataFrame) -> DataFrame:
         .where("verdict IS NOT NULL")
         .select(*WHOSE, "verdict")
     )
+
+
+def _is_one_of(problems: Sequence[str]) -> Column:
+    return F.arrays_overlap("problems", F.array(*map(F.lit, problems)))

@@ -76,7 +76,7 @@ JOIN heard p ON p.channel = c.channel AND p.participant = c.participant AND p.lo
   AND p.mid = edge.parent_mid
 WHERE c.seq < p.seq AND NOT EXISTS (
     FROM lost WHERE lost.channel = c.channel AND lost.participant = c.participant
-      AND lost.log_id = c.log_id AND lost.mid = p.mid AND lost.seq < c.seq
+      AND lost.mid = p.mid AND (lost.log_id <> c.log_id OR lost.seq < c.seq)
   );
 """
 

@@ -6,7 +6,7 @@ agree.  Does a log hold the child before the parent?  Where the canonical order 
 order does not either, so edges that touch what was moved are enough, in logs where something was.
 Was the child delivered before the parent, by ``seq``?  Then the parent was delivered after
 something of a higher place, so edges to what came **late** in this sense are enough; a parent that
-had been given up as lost before is none to wait for.
+had been given up as lost before is none to wait for, also after a new start, in the next log.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -150,16 +150,15 @@ def _early(edges: DataFrame, tables: "Audited") -> DataFrame:
         .groupBy(*_LOG, "mid")
         .agg(F.min("seq").alias("seq"))
     )
-    given_up = tables.lost.groupBy(*_LOG, F.col("mid").alias("parent_mid")).agg(
-        F.min("seq").alias("lost_seq")
-    )
     parent = first.select(*_LOG, F.col("mid").alias("parent_mid"), F.col("seq").alias("parent_seq"))
-    return (
+    early = (
         edges.join(first, ["channel", "mid"])
         .join(parent, [*_LOG, "parent_mid"])
         .where("seq < parent_seq")
-        .join(given_up, [*_LOG, "parent_mid"], "left")
-        .where("lost_seq IS NULL OR lost_seq > seq")
+        .select(*_LOG, "mid", "parent_mid", "seq")
+    )
+    return (
+        _not_given_up(early, tables.lost)
         .select(
             *WHOSE,
             F.lit(EARLY).alias("kind"),
@@ -169,3 +168,13 @@ def _early(edges: DataFrame, tables: "Audited") -> DataFrame:
         )
         .distinct()
     )
+
+
+def _not_given_up(early: DataFrame, lost: DataFrame) -> DataFrame:
+    """Where nobody had given up on the parent: earlier in this log, or in another of its owner."""
+    given_up = lost.withColumn("parent_mid", F.col("mid")).alias("given_up")
+    conditions = [
+        *(F.col(f"early.{name}") == F.col(f"given_up.{name}") for name in (*WHOSE, "parent_mid")),
+        F.expr("given_up.log_id <> early.log_id OR given_up.seq < early.seq"),
+    ]
+    return early.alias("early").join(given_up, conditions, "left_anti")

@@ -59,7 +59,7 @@ FROM parent JOIN canonical c ON c.channel = parent.channel AND c.mid = parent.mi
 CREATE TABLE heard AS SELECT channel, participant, log_id, mid, min(seq) AS seq
 FROM whose JOIN delivered USING (channel, participant) GROUP BY 1, 2, 3, 4;
 CREATE INDEX heard_mid ON heard (channel, mid, log_id);
-CREATE INDEX lost_mid ON lost (channel, log_id, mid);
+CREATE INDEX lost_mid ON lost (channel, mid);
 """
 _WITNESSES: Final = """
 CREATE TABLE witness AS
@@ -98,8 +98,8 @@ FROM edge e JOIN heard c ON c.channel = e.channel AND c.mid = e.mid
   JOIN heard p ON p.channel = e.channel AND p.mid = parent_mid AND p.log_id = c.log_id
     AND p.participant = c.participant
 WHERE c.seq < p.seq AND NOT EXISTS (
-  SELECT 1 FROM lost l WHERE l.channel = e.channel AND l.log_id = c.log_id AND l.mid = parent_mid
-    AND l.participant = c.participant AND l.seq < c.seq
+  SELECT 1 FROM lost l WHERE l.channel = e.channel AND l.participant = c.participant
+    AND l.mid = parent_mid AND (l.log_id <> c.log_id OR l.seq < c.seq)
 );
 CREATE INDEX witness_of ON witness (channel, participant);
 """

@@ -230,6 +230,34 @@ def lost_parent(story: Story, log: Log) -> Log:
     return replace(log, rows={**log.rows, DELIVERY_EVENT: numbered})
 
 
+def given_up_in_an_earlier_file(story: Story) -> Sequence[Log]:
+    """Dan gave up on 10 and started anew: SDS remembers that, and nothing waited for 10 again."""
+    logs = logs_of(story)
+    dan = lost_parent(story, logs.pop("dan"))
+    rows = dan.rows[DELIVERY_EVENT]
+    cut = [row["kind"] for row in rows].index("lost") + 1
+    first = name_of(f"first file of {story.name}")
+    earlier_file = replace(
+        dan, rows={**dan.rows, LOG_SNAPSHOT: [], MESSAGE: [], DELIVERY_EVENT: rows[:cut]}
+    )
+    numbered = [dict(row) | {"seq": seq} for seq, row in enumerate(rows[cut:], start=1)]
+    later = replace(dan, rows={**dan.rows, DELIVERY_EVENT: numbered})
+    return [*logs.values(), earlier_file.headed(log_id=first), later.headed(previous_log_id=first)]
+
+
+def without_its_earlier_file(story: Story) -> Sequence[Log]:
+    return [log for log in given_up_in_an_earlier_file(story) if len(log.rows[MESSAGE]) > 0]
+
+
+def given_up_in_a_gap(story: Story, log: Log) -> Log:
+    """As ``lost_parent``, but the recorder dropped that row."""
+    gap = {"kind": "gap", "amount": 1, "lamport": None}
+    gap |= dict.fromkeys(("channel", "protocol", "message_id", "mid", "peer"))
+    return lost_parent(story, log).but(
+        DELIVERY_EVENT, lambda row: row | gap if row["kind"] == "lost" else row
+    )
+
+
 def forged(story: Story, sender: str, number: int = 90) -> Sent:
     """A message that nobody sent, in somebody's name, dated between 14 and 15."""
     before = messages_of(story)[14]
@@ -485,6 +513,21 @@ OF_THE_AUDIT: Final = (
         verdicts={"dan": "causal violation"},
         witnesses=frozenset({("dan", "early", 11)}),
         code=1,
+    ),
+    Case(Story("given up, started anew"), given_up_in_an_earlier_file),
+    Case(
+        Story("given up before what is here"),
+        without_its_earlier_file,
+        verdicts={"dan": "not observed"},
+        problems={"dan": set_of("first file")},
+        code=3,
+    ),
+    Case(
+        Story("given up in a gap"),
+        but("dan", given_up_in_a_gap),
+        verdicts={"dan": "not observed"},
+        problems={"dan": set_of("gap")},
+        code=3,
     ),
     Case(
         Story("gap in an earlier stay", stays={"dan": AWAY}, lacks={"dan": frozenset({4})}),
