@@ -31,11 +31,11 @@ def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
-    found = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
-    written = dict(zip(("verdicts", "witnesses"), found, strict=True))
     with lake.run(spark) as run:
-        for name, table in written.items():
+        judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
+        found = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+        written = {}
+        for name, table in zip(("verdicts", "witnesses"), found, strict=True):
             run.replace(f"audit/{name}", table)
             written[name] = run.table(f"audit/{name}")
         run.commit()

@@ -56,10 +56,11 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     prepared = ingest.read(spark, arguments.inputs, lake, say=outcome.speaker(arguments))
     if prepared is None:
         return outcome.nothing(arguments, NAME)
-    judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
-    held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
-    audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
-    written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
+    with lake.run(spark):  # Of its steps there is one set; nothing of it is a table.
+        judged = audit(lake.audited(spark), lake.steps, grace_ms=max(arguments.grace_ms, 0))
+        held = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+        audited = dict(zip(("verdicts", "witnesses"), held, strict=True))
+        written = write_tables(spark, _silver(spark, lake), out / TABLES, audited)
     found = outcome.summarised(
         NAME,
         spark,
@@ -69,14 +70,15 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
         **written.audit,
     )
     event, member = lake.silver(spark, "event"), lake.silver(spark, "member")
+    coverage = lake.silver(spark, "coverage")
     chosen = worth_seeing(written.figures["messages"], found.stories)
     now_ms = time.time_ns() // 1_000_000
     content = content_of(written, found, lake.silver(spark, "quarantine"), now_ms=now_ms)
     content = replace(
         content,
-        observed=observed(member, event),
-        members=member.count(),
-        seen=member.where("has_log").count(),
+        observed=observed(coverage, lake.silver(spark, "stay"), lake.silver(spark, "log")),
+        members=coverage.count(),
+        seen=coverage.where("has_log").count(),
         traces=traces(event, member, written.figures["clock"], chosen),
     )
     content = with_trend(content, out, now_ms=now_ms)

@@ -13,12 +13,13 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from engine.core.message_link import message_link
+from pipeline.coverage import ENDS_EARLY, GAP, NOTHING
 from pipeline.metrics.figures import ALL
 from pipeline.report import charts
 from pipeline.report.charts import Series, Steps
 from pipeline.report.content import Content, Row
 from pipeline.report.numbers import amount_text, bytes_text, ms_text, share_text, utc_text
-from pipeline.report.observed import span_of
+from pipeline.report.observed import Observed, span_of
 from pipeline.report.traces import MARKS, Happening, marks_of
 from pipeline.summary import tried_lines
 from pipeline.witness import COUNTED, Story, Witness, happened, origin, times_of, why
@@ -111,6 +112,7 @@ def _environment() -> Environment:
         ticks=ticks,
         place=place,
         stay=stay,
+        limit=limit,
         log_place=log_place,
         mark_class=mark_class,
     )
@@ -121,6 +123,15 @@ def wrong_of(stories: Sequence[Story]) -> list[str]:
     """What logs that differ are counted by; the rare kinds only where there are some."""
     there = {name for story in stories for name, count in story.counts.items() if count}
     return [name for name in COUNTED if name not in _RARE or name in there]
+
+
+def limit(one: Observed, problem: str) -> str:
+    """With its number, where it has one."""
+    if problem == GAP:
+        return f"{amount_text(one.dropped)} rows dropped"
+    if problem == ENDS_EARLY:
+        return f"ends early, {amount_text(one.unobserved)} messages sent after that"
+    return "its log says nothing of this channel" if problem == NOTHING else problem
 
 
 def anchor(log: Story) -> str:

@@ -86,4 +86,8 @@ def _write_long_csv(table: DataFrame, path: Path) -> None:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(table.columns)
         ordered = table.orderBy(*table.columns[:_SORTED])
-        out.writerows(tuple(row) for row in ordered.toLocalIterator())
+        out.writerows(map(_cells, ordered.toLocalIterator()))
+
+
+def _cells(row: Sequence[object]) -> list[object]:
+    return [" ".join(cell) if isinstance(cell, list) else cell for cell in row]

@@ -195,7 +195,14 @@ def test_agreement_is_green_only_if_there_is_nothing_to_look_at(exit_code: int, 
 def test_whose_log_is_not_here_is_said_before_any_figure() -> None:
     seen = [
         Observed(channel="c", participant=EVIL, stays=[(0, None)], spans=[]),
-        Observed(channel="c", participant="p", stays=[(0, 5)], spans=[(1, 9)], dropped=3),
+        Observed(
+            channel="c",
+            participant="p",
+            stays=[(0, 5)],
+            spans=[(1, 9)],
+            problems=["gap"],
+            dropped=3,
+        ),
     ]
     text = page(replace(CONTENT, observed=seen, members=1_000, seen=10))
     assert "Observed: 10 of 1\u202f000 members' logs" in unescape(text)

@@ -36,6 +36,16 @@ from tests.pipeline.recorded_group import RecordedGroup
 
 MESSAGE = "ab" * 32
 REFUSED = "table string, file string, reason string, log_id string, seq bigint, rows bigint"
+COVERAGE = (
+    "channel string, participant string, has_log boolean, problems array<string>, dropped bigint,"
+    " unobserved bigint, offset_ms bigint"
+)
+COVERAGE_ROWS = [
+    ("c", "ada", True, ["ends early", "gap"], 3, 7, 1_000),
+    ("c", "bob", False, ["other key"], 0, 0, 0),
+]
+STAY = "channel string, participant string, joined_ms bigint, left_ms bigint"
+LOG = "participant string, from_ms bigint, until_ms bigint"
 SUMMARY = Summary(
     command="report",
     exit_code=1,
@@ -151,15 +161,27 @@ def test_a_report_from_tables_to_page(spark: SparkSession, tmp_path: Path) -> No
     drawn = traces(silver.event, silver.member, written.figures["clock"], chosen)
     assert len(drawn) == len(chosen) > 0
     assert all(len(trace.lanes) == 4 for trace in drawn), "the sender and three others"
+    seen = observed(
+        spark.createDataFrame(COVERAGE_ROWS, COVERAGE),
+        spark.createDataFrame([("c", "ada", 0, 5), ("c", "ada", 9, None)], STAY),
+        spark.createDataFrame([("ada", 1_010, 1_090), ("bob", 10, 20)], LOG),
+    )
+    assert [one.participant for one in seen] == ["bob", "ada"]
+    assert (seen[0].spans, seen[0].problems) == ([], ["other key"])
+    assert (seen[1].spans, seen[1].stays) == ([(10, 90)], [(0, 5), (9, None)])
     content = replace(
         content,
-        observed=observed(silver.member, silver.event),
+        observed=seen,
         members=4,
         seen=4,
         traces=drawn,
     )
     path = tmp_path / "report.html"
     write_page(with_trend(content, tmp_path, now_ms=1_760_000_000_000), path)
+    limits = (
+        '; <span class="n">ends early, 7 messages sent after that</span>; <span class="n">3 rows'
+    )
+    assert limits in path.read_text(encoding="utf-8")
     assert path.stat().st_size < 300_000
     text = path.read_text(encoding="utf-8")
     found = _checked(text)
