@@ -69,7 +69,7 @@ def step_to_send(
         if not epoch.lacking:
             return SendIn(epoch=epoch)
     for epoch in ours:
-        if epoch.lacking == epoch.may_give:
+        if not epoch.is_withheld:
             return GiveThenSend(epoch=epoch, to=epoch.lacking)
     return MakeThenSend(recipients=frozenset(members))
 

@@ -8,7 +8,7 @@ not: somebody may have acted on it before it was known to be void.  docs/epochs.
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from itertools import accumulate
 from operator import or_
@@ -23,6 +23,8 @@ from engine.core.ids import ParticipantId
 
 EPOCH_ID_BYTES: Final = 8
 """Of a commitment: what envelopes name an epoch by."""
+MAX_EPOCHS: Final = 2_000
+"""Any member can make epochs without end, and each costs as much as there are members."""
 
 
 class Epoch(Struct, frozen=True, kw_only=True):
@@ -37,15 +39,15 @@ class Epoch(Struct, frozen=True, kw_only=True):
     """Good to send in: all of ``given`` are members now."""
     lacking: frozenset[ParticipantId]
     """Members who were not given the key of an epoch that is good."""
-    may_give: frozenset[ParticipantId]
-    """Those of ``lacking`` who were admitted by somebody who did not know of the epoch.  From the
-    others it was kept on purpose."""
+    is_withheld: bool
+    """From some of ``lacking`` it was kept on purpose: they were admitted by people who knew of it.
+    """
 
 
 def epochs_of(
     ancestry: Ancestry, judgement: Judgement, members: Collection[ParticipantId]
 ) -> tuple[Epoch, ...]:
-    """Those that an entry that counts names, the newest first."""
+    """Those that an entry that counts names, the newest first, MAX_EPOCHS at most."""
     namings = _namings(ancestry, judgement)
     readers = _readers(ancestry, judgement, namings)
     terms: defaultdict[ParticipantId, list[Term]] = defaultdict(list)
@@ -54,13 +56,11 @@ def epochs_of(
     now = frozenset(members)
     ids = Counter(commitment[:EPOCH_ID_BYTES] for commitment in namings)
     found = []
-    for commitment, numbers in namings.items():
-        first = _first(ancestry, judgement, numbers)
-        if first is None:
-            continue
+    for commitment, first in _newest(ancestry, judgement, namings):
+        numbers = namings[commitment]
         bits = reduce(or_, (1 << number for number in numbers))
         given = _given(ancestry, numbers).union(
-            [who for who, readable in readers.items() if readable & bits]
+            [who for number in numbers for who, readable in readers if readable[number] == "1"]
         )
         is_good = given <= now and ids[commitment[:EPOCH_ID_BYTES]] == 1
         lacking = now - given if is_good else frozenset()
@@ -73,14 +73,11 @@ def epochs_of(
             given=given,
             is_good=is_good,
             lacking=lacking,
-            may_give=frozenset(
-                who
-                for who in lacking
-                if any(not ancestry.pasts[term.number] & bits for term in terms[who])
+            is_withheld=any(
+                all(ancestry.pasts[term.number] & bits for term in terms[who]) for who in lacking
             ),
         )
         found.append(epoch)
-    found.sort(key=lambda epoch: (epoch.lamport_timestamp, epoch.entry_id), reverse=True)
     return tuple(found)
 
 
@@ -96,8 +93,11 @@ def _namings(ancestry: Ancestry, judgement: Judgement) -> dict[bytes, list[int]]
 
 def _readers(
     ancestry: Ancestry, judgement: Judgement, namings: dict[bytes, list[int]]
-) -> dict[ParticipantId, int]:
-    """By person the bits of the entries whose epochs an ``Add`` lets them read."""
+) -> list[tuple[ParticipantId, str]]:
+    """Whom an ``Add`` lets read epochs; "1" at the number of each entry that names one of these.
+
+    Looking at a place of a string is quicker than at a bit of a large integer, by far.
+    """
     numbers = sorted(
         (number for each in namings.values() for number in each),
         key=lambda number: ancestry.entries[number].lamport_timestamp,
@@ -112,16 +112,25 @@ def _readers(
         if judgement.verdicts[number] is not Verdict.BACKDATED:
             since = from_here_on[bisect_left(lamports, entry.act.reads_from)]
             readers[entry.act.member] |= ancestry.pasts[number] & since
-    return readers
+    count = len(ancestry.entries)
+    return [(who, f"{readable:0{count}b}"[::-1]) for who, readable in readers.items()]
 
 
-def _first(ancestry: Ancestry, judgement: Judgement, numbers: Iterable[int]) -> int | None:
-    """The earliest of those that count."""
-    counting = [n for n in numbers if judgement.verdicts[n] is Verdict.COUNTS]
+def _newest(
+    ancestry: Ancestry, judgement: Judgement, namings: Mapping[bytes, Iterable[int]]
+) -> list[tuple[bytes, int]]:
+    """Commitments, and the number of the earliest entry that counts and names it; newest first."""
     entries = ancestry.entries
-    return min(
-        counting, key=lambda n: (entries[n].lamport_timestamp, entries[n].entry_id), default=None
+
+    def place(number: int) -> tuple[int, EntryId]:
+        return entries[number].lamport_timestamp, entries[number].entry_id
+
+    firsts = (
+        (commitment, min(counting, key=place))
+        for commitment, numbers in namings.items()
+        if (counting := [n for n in numbers if judgement.verdicts[n] is Verdict.COUNTS])
     )
+    return sorted(firsts, key=lambda first: place(first[1]), reverse=True)[:MAX_EPOCHS]
 
 
 def _given(ancestry: Ancestry, numbers: Iterable[int]) -> frozenset[ParticipantId]:

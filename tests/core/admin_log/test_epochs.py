@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 from engine.core.admin_log.acts import (
     Add,
     Entry,
+    EntryId,
     MakeEpoch,
     Promote,
     Remove,
     Role,
     SetInviters,
 )
-from engine.core.admin_log.epochs import Epoch
+from engine.core.admin_log.epochs import MAX_EPOCHS, Epoch
 from engine.core.admin_log.log import AdminLog
 from engine.core.epochs import (
     FRESH_AFTER_MS,
@@ -190,6 +191,30 @@ def test_somebody_who_is_no_member_makes_no_epoch(writing: Writing) -> None:
     assert [one.commitment for one in writing.log.state.epochs] == [OLD]
 
 
+def test_somebody_who_makes_epochs_without_end_costs_only_so_much(writing: Writing) -> None:
+    """The newest count: whoever wants to write makes a newer one, and reads it."""
+    (before,) = writing.log.heads
+    flood = [
+        Entry(
+            entry_id=EntryId(f"f{number:04}"),
+            author=CEM,
+            lamport_timestamp=10 + number,
+            sent_ms=UnixMs(0),
+            heads=(before,),
+            act=MakeEpoch(commitment=number.to_bytes(32, "little"), recipients=ALL),
+        )
+        for number in range(MAX_EPOCHS)
+    ]
+    state = AdminLog(FIRST, (*writing.entries, *flood)).state
+    assert len(state.epochs) == MAX_EPOCHS
+    assert all(one.made_by == CEM for one in state.epochs)
+    found = step_to_send(state.epochs, members=ALL, own_id=ANNA, held={OLD})
+    assert found == MakeThenSend(recipients=ALL)
+    writing.entries += flood
+    writing.by(ANNA, MakeEpoch(commitment=NEW, recipients=ALL))
+    assert step(writing, held={NEW}) == SendIn(epoch=writing.log.state.epochs[0])
+
+
 def test_a_fresh_one_is_due_by_our_clock_and_not_by_all_at_once() -> None:
     seen = UnixMs(1_000)
     assert fresh_due_ms(seen, 0.0) == seen + FRESH_AFTER_MS
@@ -252,7 +277,7 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
                 given=frozenset(people),
                 is_good=is_good,
                 lacking=lacking,
-                may_give=lacking & unaware,
+                is_withheld=not lacking <= unaware,
             )
         )
     return found
