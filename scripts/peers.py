@@ -9,6 +9,7 @@ which there are jars and an object store, run anyhow, and fail where these are n
 
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from scripts import interop, interop_go, interop_python, object_store
@@ -60,14 +61,18 @@ PEERS = (
 
 
 def missing(peers: Sequence[Peer] = PEERS) -> list[str]:
-    """Set all up; a line for each that cannot be: what does not run, and why."""
-    lines: list[str] = []
-    for peer in peers:
-        try:
-            peer.ensure()
-        except (interop.InteropUnavailable, OSError) as reason:
-            lines.append(f"not run: {peer.folder}, {peer.name}: {reason}")
-    return lines
+    """Set all up beside each other; a line for each that cannot be: what does not run, and why."""
+    with ThreadPoolExecutor(max_workers=max(1, len(peers))) as pool:
+        return [line for line in pool.map(_problem, peers) if line]
+
+
+def _problem(peer: Peer) -> str:
+    """Set it up; "" if that went well."""
+    try:
+        peer.ensure()
+    except (interop.InteropUnavailable, OSError) as reason:
+        return f"not run: {peer.folder}, {peer.name}: {reason}"
+    return ""
 
 
 def main() -> int:

@@ -127,16 +127,22 @@ def test_the_long_tests_take_turns_and_the_others_wait_beside_each_other() -> No
 
 CHECK_RUNS = "check:\n\t@mkdir -p build; echo 1 > build/check.json\n"
 TEST_RUNS = "test:\n\t@mkdir -p build; echo 1 > build/test.xml\n"
+CHECK_WAITS = (
+    "interop-setup:\n\t@touch build/begun\n"
+    "check:\n\t@timeout 60 sh -c 'until [ -e build/begun ]; do :; done'; "
+    "echo $$? > build/check.json; rm build/begun\n"
+)
 
 
 @pytest.mark.parametrize(
     ("makefile", "expected", "said"),
     [
         (CHECK_RUNS + TEST_RUNS, 0, "passed"),
+        (CHECK_WAITS + TEST_RUNS, 0, "passed"),
         ("check:\n\t@false\n" + TEST_RUNS, 1, "build/check.json is missing"),
         (CHECK_RUNS + "test:\n\t@true\n", 1, "build/test.xml is missing"),
     ],
-    ids=["all ran", "check fell over", "test did nothing"],
+    ids=["all ran", "set-up beside the checks", "check fell over", "test did nothing"],
 )
 def test_the_gate_is_green_only_if_both_parts_ran_to_their_end(
     tmp_path: Path, makefile: str, expected: int, said: str

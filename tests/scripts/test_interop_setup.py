@@ -1,14 +1,17 @@
 """Fetching other implementations: whole or not there, and one line where they cannot be had."""
 
+import errno
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
 from scripts import interop, interop_go, peers
 from scripts.python_environment import PythonEnvironment
+from tests.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -50,6 +53,28 @@ def test_when_packages_cannot_be_had_it_is_not_ready_and_says_what_does_not_run(
     ]
     assert not interop.is_ready()
     assert place.exists()
+
+
+def test_peers_are_set_up_beside_each_other_and_each_says_what_it_lacks() -> None:
+    both = threading.Barrier(2)
+
+    def no_compiler() -> None:
+        both.wait(PATIENCE_S)
+        raise interop.InteropUnavailable("no compiler")
+
+    def no_room() -> None:
+        both.wait(PATIENCE_S)
+        raise OSError(errno.ENOSPC, "no room")
+
+    asked = [
+        peers.Peer(name="a", ensure=no_compiler, is_ready=bool),
+        peers.Peer(name="b", ensure=no_room, is_ready=bool),
+        peers.Peer(name="c", ensure=lambda: None, is_ready=bool),
+    ]
+    assert peers.missing(asked) == [
+        "not run: tests/interop, a: no compiler",
+        f"not run: tests/interop, b: [Errno {errno.ENOSPC}] no room",
+    ]
 
 
 @pytest.fixture
