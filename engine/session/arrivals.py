@@ -28,6 +28,6 @@ class Arrivals:
         """How a message arrived that still waits."""
         return self._ways.get(message_id, UNKNOWN_WAY)
 
-    def take(self, message_id: MessageId) -> Way:
+    def take(self, message_id: MessageId, otherwise: Way = UNKNOWN_WAY) -> Way:
         """How a message arrived that has its place now.  Forgets it."""
-        return self._ways.pop(message_id, UNKNOWN_WAY)
+        return self._ways.pop(message_id, otherwise)

@@ -90,10 +90,12 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     sender_name: str = "",
     own_id: ParticipantId | None = None,
     way: Way = UNKNOWN_WAY,
+    spans: tuple[SpanRecord, ...] | None = None,
 ) -> MessageRecord:
     """Raises LocalProtocolError for content that makes no row.
 
-    ``own_id``: who we are, to see whether we are mentioned.
+    ``own_id``: who we are, to see whether we are mentioned.  ``spans``: those of its text, if they
+    were found before.
 
     ``sender_name``: the sender's name before this message.  A change of name stores the old and the
     new one, each on a line; otherwise no one could tell later who took the name.
@@ -102,6 +104,8 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
     if kind == RENAMED:
         text = f"{sender_name}\n{text}"
     said = _said_in(content.body)
+    if spans is None:
+        spans = spans_in(said) if said else ()
     return MessageRecord(
         conversation_id=conversation_id,
         position=position,
@@ -109,7 +113,7 @@ def row_of(  # noqa: PLR0913 - one keyword per fact of the row
         is_own=is_own,
         kind=kind,
         text=text,
-        spans=spans_in(said) if said else (),
+        spans=spans,
         sent_ms=min(content.sent_ms, LATEST_MS),
         received_ms=now_ms,
         waiting=waiting,

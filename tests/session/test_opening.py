@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.codec.waku import decode_waku_message
-from engine.core.content import Text
-from engine.core.ids import UnixMs, WakuHash
+from engine.core.content import (
+    Attachment,
+    Body,
+    Edit,
+    Leave,
+    Profile,
+    Reaction,
+    Retraction,
+    Text,
+)
+from engine.core.ids import MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.waku import WakuMessage
 from engine.session.group.opening import (
@@ -22,19 +31,23 @@ from engine.session.group.opening import (
 )
 from engine.session.inputs import MessageArrived
 from engine.sim.session_participant import SessionParticipant
-from tests.session.test_group_session import NOW, conversation_of, pair, settle, texts
+from tests.session.test_group_session import NOW, conversation_of, pair, settle
 
 HASH = WakuHash(bytes(32))
 
 
 def said(count: int) -> tuple[SessionParticipant, list[WakuMessage]]:
     """Bob, and what Alice says after both know each other."""
+    return told(*(Text(text=f"text {number}") for number in range(count)))
+
+
+def told(*bodies: Body) -> tuple[SessionParticipant, list[WakuMessage]]:
     alice, bob = pair()
     at_ms = settle(alice, bob, NOW, 90)
     outgoing = [
         out
-        for number in range(count)
-        for out in alice.say(Text(text=f"text {number}"), now_ms=UnixMs(at_ms + number))
+        for number, body in enumerate(bodies)
+        for out in alice.say(body, now_ms=UnixMs(at_ms + number))
     ]
     return bob, [decode_waku_message(out.payload) for out in outgoing]
 
@@ -51,21 +64,35 @@ def opened(receiver: SessionParticipant, messages: list[WakuMessage]) -> OpenedP
     return decode_opened(open_page(encode_page(page_of(receiver, messages))))
 
 
+SOMEBODY = ParticipantId("A" * 22)
+EVERYTHING: list[Body] = [
+    Text(text="text"),
+    Text(text="*bold* and https://example.org", reply_to=MessageId("B" * 22), forwarded=True),
+    Text(text="\U0001f642 @Bob", mentions=(SOMEBODY,), mention_places=((3, 4),)),
+    Attachment(name="note.txt", media_type="text/plain", data=b"note", caption=Text(text="*c*")),
+    Reaction(target_id=MessageId("B" * 22), emoji="\U0001f44d"),
+    Edit(target_id=MessageId("B" * 22), text=Text(text="*better*")),
+    Retraction(target_id=MessageId("B" * 22)),
+    Profile(name="Alicia"),
+    Leave(),
+]
+
+
 def test_the_session_does_the_same_with_what_was_opened_before() -> None:
-    bob, messages = said(3)
-    twin, same = said(3)
+    bob, messages = told(*EVERYTHING)
+    twin, same = told(*EVERYTHING)
     assert messages == same
     for message, before in zip(messages, opened(bob, messages), strict=True):
         assert before is not None
         plain = MessageArrived(message, HASH, stored=True)
-        told = bob.session.handle(replace(plain, opened=before), now_ms=UnixMs(NOW + 100_000))
-        assert told == twin.session.handle(plain, now_ms=UnixMs(NOW + 100_000))
-        bob.store.apply(told.writes)
-    assert [text for text in texts(bob) if text.startswith("text")] == [
-        "text 0",
-        "text 1",
-        "text 2",
-    ]
+        done = bob.session.handle(replace(plain, opened=before), now_ms=UnixMs(NOW + 100_000))
+        assert done == twin.session.handle(plain, now_ms=UnixMs(NOW + 100_000))
+        bob.store.apply(done.writes)
+    rows = bob.store.latest_page(conversation_of(bob), limit=100).messages
+    assert [row.record.kind for row in rows[-6:]] == [
+        "text", "text", "text", "file", "renamed", "left"
+    ]  # fmt: skip
+    assert [len(row.record.spans) for row in rows[-6:-2]] == [0, 4, 1, 3]
 
 
 def test_what_fails_a_check_is_left_to_the_session_which_counts_it() -> None:

@@ -3,12 +3,13 @@
 These are seal, signature and sender (``engine.crypto.sealed``), the canonical SDS form, content and
 message id.  They need nothing of a conversation but its keys.  So ``open_page`` can run in another
 process (``engine.runtime.history.opening_process``), whose requests and answers are defined here.
+What that process decodes on the way, the session need not decode again.
 """
 
 import dataclasses
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Meta, Struct
@@ -17,13 +18,14 @@ from msgspec.structs import replace
 from engine.codec.content import decode_content
 from engine.codec.message_id import message_id_of
 from engine.codec.sds import decode_message, encode_message
-from engine.core.content import Content
+from engine.core.content import Content, Text
 from engine.core.errors import RemoteProtocolError
-from engine.core.ids import ParticipantId
+from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
-from engine.core.records import GroupRecord
+from engine.core.records import GroupRecord, SpanRecord
 from engine.core.sds.vocabulary import HistoryEntry, Message
 from engine.crypto.sealed import Opened, SealedGroup
+from engine.session.rows import spans_in
 
 _HASH_BYTES = 16
 
@@ -36,6 +38,13 @@ class PageToOpen(Struct, frozen=True, kw_only=True):
     epoch_keys: tuple[bytes, ...] = ()
 
 
+class TextRead(NamedTuple):
+    """The content of a message that is a text, and the text's markup and mentions."""
+
+    content: Content
+    spans: tuple[SpanRecord, ...]
+
+
 class OpenedEnvelope(Struct, frozen=True, kw_only=True):
     """An envelope that passed all checks that come before membership."""
 
@@ -44,10 +53,35 @@ class OpenedEnvelope(Struct, frozen=True, kw_only=True):
     opened: Opened
     """Without ``sds_bytes``, since ``message`` says the same."""
     message: Message
+    text: TextRead | None
+    """None for all but texts, which are nearly everything."""
 
 
 OpenedPage = tuple[OpenedEnvelope | None, ...]
 """In the order of the payloads.  None: it failed a check."""
+
+
+class _Text(Struct, frozen=True, array_like=True):
+    """A ``TextRead`` as it travels: a content's body may be of many types."""
+
+    author: AuthorSequence
+    previous_id: MessageId | None
+    nonce: bytes
+    sent_ms: UnixMs
+    body: Text
+    replaces: MessageId | None
+    spans: tuple[SpanRecord, ...]
+
+    def read(self) -> TextRead:
+        content = Content(
+            author=self.author,
+            previous_id=self.previous_id,
+            nonce=self.nonce,
+            sent_ms=self.sent_ms,
+            body=self.body,
+            replaces=self.replaces,
+        )
+        return TextRead(content, self.spans)
 
 
 class _Answered(Struct, frozen=True, array_like=True):
@@ -57,6 +91,7 @@ class _Answered(Struct, frozen=True, array_like=True):
     opened: Opened
     message: Message
     history: tuple[Annotated[int, Meta(ge=0)], ...]
+    text: _Text | None
 
 
 class _Answer(Struct, frozen=True, array_like=True):
@@ -92,6 +127,7 @@ def _with_history(one: _Answered | None, entries: Sequence[HistoryEntry]) -> Ope
         envelope_hash=one.envelope_hash,
         opened=one.opened,
         message=replace(one.message, causal_history=history),
+        text=None if one.text is None else one.text.read(),
     )
 
 
@@ -124,7 +160,7 @@ def _open(sealed: SealedGroup, payload: bytes, places: dict[HistoryEntry, int]) 
     try:
         opened = sealed.open(payload)
         message = checked_message(opened)
-        checked_content(sealed.group_id, message)
+        content = checked_content(sealed.group_id, message)
     except RemoteProtocolError:
         return None
     return _Answered(
@@ -132,6 +168,22 @@ def _open(sealed: SealedGroup, payload: bytes, places: dict[HistoryEntry, int]) 
         opened=dataclasses.replace(opened, sds_bytes=b""),
         message=replace(message, causal_history=()),
         history=tuple(places.setdefault(each, len(places)) for each in message.causal_history),
+        text=None if content is None else _text_in(content),
+    )
+
+
+def _text_in(content: Content) -> _Text | None:
+    body = content.body
+    if not isinstance(body, Text):
+        return None
+    return _Text(
+        author=content.author,
+        previous_id=content.previous_id,
+        nonce=content.nonce,
+        sent_ms=content.sent_ms,
+        body=body,
+        replaces=content.replaces,
+        spans=spans_in(body),
     )
 
 

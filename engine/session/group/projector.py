@@ -42,10 +42,15 @@ from engine.session.arrivals import Arrivals
 from engine.session.deliveries import delivery_write, tell_outgoing
 from engine.session.gap_book import GapBook
 from engine.session.group.held_messages import HeldMessages
+from engine.session.group.wire import Verified
 from engine.session.rows import (
+    LIVE,
+    REPAIR,
     SAID,
+    STORE,
     UNKNOWN_WAY,
     WRITTEN,
+    Way,
     annotation_of,
     data_of,
     makes_row,
@@ -91,7 +96,7 @@ class GroupProjector:
         self.gaps = GapBook(conversation_id, name_of=name_of, state=state)
         self._counters = counters
         self._held_aside = HeldMessages(conversation_id)
-        self.arrivals = Arrivals()
+        self._arrivals = Arrivals()
 
     def tell(  # noqa: C901 - one case per kind of event
         self, event: OtherEvent, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -133,20 +138,25 @@ class GroupProjector:
     def tell_delivered(
         self,
         event: MessageDelivered,
-        content: Content,
+        came: Verified | None,
         builder: TransitionBuilder,
         *,
         now_ms: UnixMs,
-    ) -> None:
-        """Note a delivery; ``content`` is the decoded message."""
+    ) -> Content:
+        """Note a delivery, and return what was said; ``came``: the message, if it just did."""
         message = event.message
-        way = self.arrivals.take(message.message_id)
+        content = came.content if came is not None else None
+        if content is None:
+            content = decode_content(message.content or b"")
+        way = self._arrivals.take(
+            message.message_id, UNKNOWN_WAY if came is None else _way_of(came)
+        )
         if event.is_own:
             state = DeliveryState.SENT if event.came_back else DeliveryState.SAVED
             builder.writes.append(delivery_write(self._conversation_id, message.message_id, state))
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=event.is_own, now_ms=now_ms)
-            return
+            return content
         record = row_of(
             self._conversation_id,
             content,
@@ -158,6 +168,7 @@ class GroupProjector:
             sender_name=self._name_of(message.sender_id),
             own_id=self._own_id,
             way=WRITTEN if event.is_own and way is UNKNOWN_WAY else way,
+            spans=None if came is None else came.spans,
         )
         builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
         if message.message_id in self._shown_waiting:
@@ -173,6 +184,11 @@ class GroupProjector:
             )
         if self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
             builder.notes.append(TypingNoted())
+        return content
+
+    def note_arrival(self, came: Verified) -> None:
+        """Remember how a message came that has no place yet."""
+        self._arrivals.note(came.message.message_id, _way_of(came))
 
     def _tell_annotation(
         self,
@@ -224,7 +240,7 @@ class GroupProjector:
             waiting=True,
             sender_name=self._name_of(message.sender_id),
             own_id=self._own_id,
-            way=self.arrivals.look(message.message_id),
+            way=self._arrivals.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
         builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
@@ -252,3 +268,9 @@ class GroupProjector:
 
 def _place_of(message: Message) -> Position:
     return Position(message.lamport_timestamp or 0, message.message_id)
+
+
+def _way_of(came: Verified) -> Way:
+    if came.opened.repaired_by is not None:
+        return Way(REPAIR, came.opened.repaired_by)
+    return Way(STORE if came.stored else LIVE)

@@ -79,7 +79,7 @@ from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
 from engine.session.group.saved import SavedGroup
 from engine.session.group.whole_files import WholeFiles
-from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh, content_of
+from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh
 from engine.session.inputs import (
     ChannelInput,
     ContactInput,
@@ -93,7 +93,7 @@ from engine.session.inputs import (
     SetLabel,
     TypeNow,
 )
-from engine.session.rows import LIVE, REPAIR, STORE, Way, retargeted
+from engine.session.rows import retargeted
 from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
     EchoHeard,
@@ -481,8 +481,6 @@ class GroupSession:
         if repaired_by is not None and not self.membership.is_member(repaired_by):
             repaired_by = None
         content, claim = verified.content, opened.claim
-        if content is not None and not self._channel.has_logged(message.message_id):
-            self._projector.arrivals.note(message.message_id, _way_of(verified))
         received = MessageReceived(
             message=message,
             raw=opened.raw,
@@ -508,6 +506,8 @@ class GroupSession:
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             self._hear_echo(received, opened.signed_ms, builder, now_ms=now_ms)
         self._translate(transition, builder, now_ms=now_ms, received=verified)
+        if content is not None and not self._channel.has_logged(message.message_id):
+            self._projector.note_arrival(verified)
 
     def _hear_echo(
         self,
@@ -569,8 +569,8 @@ class GroupSession:
             if not isinstance(event, MessageDelivered):
                 self._projector.tell(event, builder, now_ms=now_ms)
                 continue
-            said = content_of(event.message, received)
-            self._projector.tell_delivered(event, said, builder, now_ms=now_ms)
+            came = received if received and received.message is event.message else None
+            said = self._projector.tell_delivered(event, came, builder, now_ms=now_ms)
             if self._people.said(event.message.sender_id, said.body, said.sent_ms, builder):
                 self._members_changed(builder, now_ms=now_ms)
 
@@ -591,9 +591,3 @@ class GroupSession:
                 return send
             case _:
                 assert_never(send)
-
-
-def _way_of(verified: Verified) -> Way:
-    if verified.opened.repaired_by is not None:
-        return Way(REPAIR, verified.opened.repaired_by)
-    return Way(STORE if verified.stored else LIVE)

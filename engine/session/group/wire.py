@@ -16,7 +16,7 @@ from engine.core.content import Body, Content
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
-from engine.core.records import GroupRecord
+from engine.core.records import GroupRecord, SpanRecord
 from engine.core.sds.vocabulary import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
@@ -55,6 +55,8 @@ class Verified(Struct, frozen=True, kw_only=True):
     opened: Opened
     message: Message
     content: Content | None
+    spans: tuple[SpanRecord, ...] | None = None
+    """Markup and mentions of its text, if they were found before."""
     waku_hash: WakuHash
     envelope_hash: bytes
     """Over header and ciphertext, because a member can seal other content under a known header."""
@@ -162,11 +164,15 @@ class GroupWire:
         """Like ``open``, for an envelope that ``open_page`` opened with our keys."""
         self._refuse_known(opened.envelope_hash)
         message = opened.message
-        is_content = not message.is_sync and not message.is_ephemeral
+        text = opened.text
+        content = None if text is None else text.content
+        if content is None and not message.is_sync and not message.is_ephemeral:
+            content = decode_content(message.content or b"")
         return Verified(
             opened=opened.opened,
             message=message,
-            content=decode_content(message.content or b"") if is_content else None,
+            content=content,
+            spans=None if text is None else text.spans,
             waku_hash=waku_hash,
             envelope_hash=opened.envelope_hash,
             stored=stored,
@@ -204,13 +210,6 @@ class GroupWire:
         self._done_with[verified.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
             self._done_with.popitem(last=False)
-
-
-def content_of(message: Message, verified: Verified | None) -> Content:
-    """The content of ``message``, without decoding it again if it is the one in ``verified``."""
-    if verified is not None and verified.content and verified.message is message:
-        return verified.content
-    return decode_content(message.content or b"")
 
 
 def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:
