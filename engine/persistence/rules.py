@@ -179,16 +179,16 @@ def conversation_of(write: DataWrite) -> ConversationId:
 
 def check_kind(write: DataWrite, kind: ConversationKind) -> None:
     match write:
-        case PutMember():
-            require_kind(kind, ConversationKind.GROUP)
         case ApplyChannel():
             require_channel(kind)
+        case PutMessage() | PutAnnotation() | PutDelivery() | SaveOwnSequence():
+            pass
+        case PutMember():
+            require_kind(kind, ConversationKind.GROUP)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():
             require_kind(kind, ConversationKind.PAIR)
         case PutLost() | RemoveLost():
             require_kind(kind, ConversationKind.PAIR)
-        case PutMessage() | PutAnnotation() | PutDelivery() | SaveOwnSequence():
-            pass
         case _:
             assert_never(write)
 

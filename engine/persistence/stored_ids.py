@@ -56,4 +56,4 @@ def mark_of(lamport_timestamp: int | None, message_id: MessageId | None) -> Posi
 def stored_order(position: Position) -> tuple[int, bool, MessageId]:
     """A key that sorts positions as their columns do."""
     message_id = position.message_id
-    return position.lamport_timestamp, pack_id(message_id) is not None, message_id
+    return position.lamport_timestamp, isinstance(stored_id(message_id), bytes), message_id

@@ -100,6 +100,12 @@ class HoldersTable:
     def __len__(self) -> int:
         return len(self._under_review)
 
+    @property
+    def oldest_lamport(self) -> int | None:
+        """Of the messages under review; None if there is none."""
+        oldest = next(iter(self._under_review.values()), None)
+        return None if oldest is None else oldest.lamport_timestamp
+
     def entries(self) -> Iterator[HolderEntry]:
         return (entry for own in self._under_review.values() for entry in own.holders.values())
 

@@ -16,7 +16,7 @@ Place: TypeAlias = tuple[int, MessageId]
 """Lamport timestamp and message id."""
 
 CHUNK_ROWS: Final = 1_024
-NEAR_THE_END: Final = 8
+NEAR_THE_END: Final = 4
 """Rows that are looked at first: what a Store brings comes right before what was just said."""
 
 
@@ -113,9 +113,9 @@ class LogOrder:
     def _find(self, place: Place) -> tuple[int, int]:
         """The chunk where a place is, and how many of its rows are before it."""
         last = self._chunks[-1] if self._chunks else ()
-        near = len(last) - NEAR_THE_END
-        if near >= 0 and self._place(last[near]) < place:
-            return len(self._chunks) - 1, bisect_left(last, place, near + 1, key=self._place)
+        for offset in range(len(last), max(len(last) - NEAR_THE_END, 0), -1):
+            if self._place(last[offset - 1]) < place:
+                return len(self._chunks) - 1, offset
         index = bisect_right(self._chunks, place, key=lambda chunk: self._place(chunk[0])) - 1
         if index < 0:
             return 0, 0

@@ -51,7 +51,7 @@ class AckReview:
         is_news = True
         if claims or (verified and message.repair_request):
             is_news = self._is_news(message, step.now_ms)
-        if parts.holders or parts.outgoing:
+        if (parts.holders or parts.outgoing) and not self._is_from_before_ours(received):
             self._review_history(message, ids, step, verified=verified)
             if message.bloom_filter:
                 self._review_bloom(message, message.bloom_filter, step)
@@ -69,6 +69,14 @@ class AckReview:
             if claims or message.repair_request or parts.answers.planned or self._put_off:
                 self._answer(message, step, claims=claims)
         return is_news
+
+    def _is_from_before_ours(self, received: MessageReceived) -> bool:
+        """Whether a Store's copy is older than all of ours that we review.
+
+        Whoever has one of ours goes on from its Lamport timestamp.
+        """
+        oldest, lamport = self._parts.holders.oldest_lamport, received.message.lamport_timestamp
+        return received.stored and oldest is not None and (lamport or 0) < oldest
 
     def _answer(self, message: Message, step: Step, *, claims: bool) -> None:
         """Plan the answers to what the sender claims and requests."""

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from engine.core.ids import MessageId, ParticipantId
 from engine.core.sds.inputs import MessageReceived, StoreAnswered
+from engine.core.sds.vocabulary import HeldByChanged
 from engine.sim.channel_participant import ChannelParticipant
 from tests.core.sds.sds_bench import (
     ALICE,
@@ -23,6 +24,7 @@ from tests.core.sds.sds_bench import (
     member,
     opened,
     run_until,
+    said,
     sync,
     syncs,
 )
@@ -122,3 +124,14 @@ def test_the_last_words_of_a_thousand_members_are_kept_and_the_oldest_gives_way(
     sent = opened(alice.handle(StoreAnswered(through_ms=SETTLED), now_ms=SETTLED))
     sent += opened(alice.advance(now_ms=SETTLED))
     assert any(one.repaired_by == ALICE for one in sent) is answered
+
+
+def test_a_copy_from_before_our_oldest_message_says_nothing_about_it() -> None:
+    """Whoever has a message goes on from its Lamport timestamp, so only a liar could say more."""
+    alice = member()
+    (mine,) = opened(alice.send("mine", now_ms=NOW))
+    lie = content(BOB, "before", lamport=NOW - 1, history=dep(mine))
+    alice.handle(_stored(lie), now_ms=SETTLED)
+    assert not said(alice, HeldByChanged)
+    alice.handle(_stored(content(BOB, "after", lamport=NOW + 1, history=dep(mine))), now_ms=SETTLED)
+    assert said(alice, HeldByChanged)
