@@ -224,7 +224,7 @@ def busy() -> dict[str, list[float]]:
         history.add(sample)
         charts = charts_of(history.window(SPAN_MS, COLUMNS), is_pair=False, is_open=False)
         contents.live.show_charts(charts)
-        contents.refusals.show_counters({})
+        contents.refusals.show_counters({}, {})
         _turn()
 
     def look(reading: int) -> None:

@@ -96,6 +96,8 @@ class LiveSample(Struct, frozen=True, kw_only=True):
     """None: the conversation is not loaded."""
     own: tuple[OwnMessage, ...] = ()
     """The newest of ours, oldest first; at most FOLLOWED."""
+    counted: dict[str, int] = field(default_factory=dict)
+    """This conversation's counters since it was loaded: what was refused is among them."""
     earlier: tuple[UnixMs, ...] = ()
     """Only in the first sample: when the newest messages were written down, before the watch."""
 

@@ -13,9 +13,16 @@ class Counters:
     """Named numbers that only grow."""
 
     _values: dict[str, int] = field(default_factory=dict)
+    _whole: "Counters | None" = None
 
     def add(self, name: str, amount: int = 1) -> None:
         self._values[name] = self._values.get(name, 0) + amount
+        if self._whole is not None:
+            self._whole.add(name, amount)
+
+    def part(self) -> "Counters":
+        """For one conversation of many: what it counts is counted here, too."""
+        return Counters(_whole=self)
 
     def snapshot(self) -> Mapping[str, int]:
         """A copy, sorted by name."""

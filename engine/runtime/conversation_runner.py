@@ -318,6 +318,10 @@ class ConversationRunner:
         """As ``Session.buffers``; None until the session is loaded."""
         return self._session.buffers() if self._session else None
 
+    def counted(self) -> Mapping[str, int]:
+        """As ``Session.counted``; nothing until the session is loaded."""
+        return self._session.counted() if self._session else {}
+
     @property
     def queued(self) -> tuple[int, int]:
         """What waits to be handed to the network, and what waits to be handled."""

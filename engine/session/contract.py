@@ -70,4 +70,7 @@ class Session(Protocol):
     def buffers(self) -> Buffers | int:
         """What the protocol holds at a moment: the buffers of SDS, or how many records of MVDS."""
 
+    def counted(self) -> Mapping[str, int]:
+        """What this conversation has refused, and all else that it counts, since it was loaded."""
+
     def typing_now(self) -> tuple[ParticipantId, ...]: ...

@@ -268,6 +268,12 @@ async def test_the_same_waku_message_on_both_topics_is_taken_once(person: MakePe
     for message in tuple(bob.ear.heard):
         runner.on_message(message, WakuHash(bytes(32)))
     assert bob.engine.counters()["pair.replayed"] > before
+    other = await bob.engine.groups.create("Elsewhere")
+    for place, is_refused in ((pair, True), (other, False)):
+        watch = bob.engine.inspection.watch(place)
+        counted = (await watch.sample()).counted
+        assert ("pair.replayed" in counted) is is_refused, "each conversation has its own"
+        watch.close()
     assert await texts(bob, pair) == ["once"]
     await bob.engine.stop()
 

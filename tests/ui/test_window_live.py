@@ -38,6 +38,12 @@ def test_the_engine_counts_from_opening_the_view_to_closing_it() -> None:
             assert len(shown.live.charts) == 9
             assert not shown.records.isVisible()
             assert shown.refusals.words.text() == "Nothing was refused or set aside."
+            assert not shown.refusals.elsewhere.isVisible()
+            shown.refusals.show_counters(
+                {"group.replayed": 2}, {"group.replayed": 2, "pair.replayed": 1}
+            )
+            assert shown.refusals.words.text().startswith("2 messages that came once more")
+            assert shown.refusals.elsewhere.text().startswith("1 message that came once more")
             it.window.pane.header.views.choose(0)
             await until(lambda: not watch.is_open)
             await turn()

@@ -19,28 +19,43 @@ _SHORT_ID: Final = 10
 
 
 class RefusalsContent(QWidget):
-    """One sentence for each kind; the counters are the whole program's."""
+    """One sentence for each kind: of this conversation, and below of all else on this device."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.words = Text(face="label", colour="ink2", wrap=True)
         self.note = Text(
-            tr("In all conversations, since the program was started."),
+            tr("In this conversation, since the program was started."),
             face="caption",
             colour="ink3",
             wrap=True,
         )
-        self.words = Text(face="label", colour="ink2", wrap=True)
+        self.elsewhere = Text(face="label", colour="ink2", wrap=True)
+        self.elsewhere_note = Text(
+            tr("In all other conversations, and of what strangers sent."),
+            face="caption",
+            colour="ink3",
+            wrap=True,
+        )
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addWidget(self.words)
-        column.addWidget(self.note)
+        for part in (self.words, self.note, self.elsewhere, self.elsewhere_note):
+            column.addWidget(part)
 
-    def show_counters(self, counters: Mapping[str, int]) -> None:
-        sentences = refusal_sentences(counters)
-        words = "\n".join(sentences) if sentences else tr("Nothing was refused or set aside.")
-        if words != self.words.text():
-            self.words.setText(words)
+    def show_counters(self, here: Mapping[str, int], everywhere: Mapping[str, int]) -> None:
+        """``everywhere``: ``here`` among it."""
+        words = "\n".join(refusal_sentences(here)) or tr("Nothing was refused or set aside.")
+        elsewhere = "\n".join(
+            refusal_sentences(
+                {name: number - here.get(name, 0) for name, number in everywhere.items()}
+            )
+        )
+        for text, said in ((self.words, words), (self.elsewhere, elsewhere)):
+            if said != text.text():
+                text.setText(said)
+        self.elsewhere.setVisible(bool(elsewhere))
+        self.elsewhere_note.setVisible(bool(elsewhere))
 
 
 class RecordsContent(QWidget):

@@ -2616,8 +2616,8 @@
         <translation>Dans un dossier qui ne contient que les paramètres de ce profil.</translation>
     </message>
     <message>
-        <source>In all conversations, since the program was started.</source>
-        <translation>Dans toutes les conversations, depuis le démarrage du programme.</translation>
+        <source>In all other conversations, and of what strangers sent.</source>
+        <translation>Dans toutes les autres conversations, et de ce que des inconnus ont envoyé.</translation>
     </message>
     <message>
         <source>In an open channel nobody is proved to be anybody, so nothing is certain.</source>
@@ -2630,6 +2630,10 @@
     <message>
         <source>In the settings file &quot;{key}&quot; must be a section ({place}).</source>
         <translation>Dans le fichier de paramètres, «&#xa0;{key}&#xa0;» doit être une section ({place}).</translation>
+    </message>
+    <message>
+        <source>In this conversation, since the program was started.</source>
+        <translation>Dans cette conversation, depuis le démarrage du programme.</translation>
     </message>
     <message>
         <source>Inspect</source>

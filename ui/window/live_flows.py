@@ -137,7 +137,7 @@ class LiveFlows(QObject):
         window = self._history.window(SPAN_MS, COLUMNS)
         is_open = conversation.open_channel is not None
         contents.live.show_charts(charts_of(window, is_pair=is_pair, is_open=is_open))
-        contents.refusals.show_counters(self._engine.counters())
+        contents.refusals.show_counters(sample.counted, self._engine.counters())
         contents.show_records(records)
         self.sampled.emit()
 

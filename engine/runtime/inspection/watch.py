@@ -74,6 +74,7 @@ class DeliveryWatch:
                 clock_ms=context.clock.clock_ms(),
             ),
             own=self._followed.views(lambda each: context.copies.of(conversation_id, each).total),
+            counted=dict(runner.counted()),
             earlier=earlier,
         )
 

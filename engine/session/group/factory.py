@@ -185,7 +185,7 @@ class GroupFactory:
         return GroupSession(
             seed,
             entropy=self.entropy,
-            counters=self.counters,
+            counters=self.counters.part(),
             config=replace(config, flood=self.flood),
             online=self.online(),
             now_ms=self.now_ms(),

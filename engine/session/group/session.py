@@ -429,6 +429,9 @@ class GroupSession:
     def buffers(self) -> Buffers:
         return self._channel.buffers()
 
+    def counted(self) -> Mapping[str, int]:
+        return self._counters.snapshot()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 

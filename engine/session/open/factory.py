@@ -96,7 +96,7 @@ class OpenFactory:
             channel,
             self.store.channel_state(channel.conversation_id, log=log),
             entropy=self.entropy,
-            counters=self.counters,
+            counters=self.counters.part(),
             config=replace(_config_of(channel.pace), flood=self._flood()),
             online=self.online(),
             now_ms=self.now_ms(),

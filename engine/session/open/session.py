@@ -352,6 +352,9 @@ class OpenSession:
     def buffers(self) -> Buffers:
         return self._channel.buffers()
 
+    def counted(self) -> Mapping[str, int]:
+        return self._counters.snapshot()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return ()
 

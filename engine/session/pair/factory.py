@@ -179,7 +179,7 @@ class PairFactory:
             seed,
             profile=lambda: self.own,
             entropy=self.entropy,
-            counters=self.counters,
+            counters=self.counters.part(),
             config=self.config,
             online=self.online(),
             now_ms=self.now_ms(),

@@ -414,6 +414,9 @@ class PairSession:
     def buffers(self) -> int:
         return self._channel.node.waiting
 
+    def counted(self) -> Mapping[str, int]:
+        return self._counters.snapshot()
+
     def typing_now(self) -> tuple[ParticipantId, ...]:
         return self._typing.now()
 
