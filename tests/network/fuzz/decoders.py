@@ -57,6 +57,7 @@ from engine.codec.join import decode_join, signed_join
 from engine.codec.key_header import MAX_HEADER_BYTES, decode_key_header
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
 from engine.codec.mvds import decode_payload
+from engine.codec.olm import decode_olm_envelope
 from engine.codec.open_content import decode_open_content
 from engine.codec.padding import unpad
 from engine.codec.pair import decode_pair_envelope, decode_pair_plaintext
@@ -498,6 +499,7 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("content", decode_content, "codec.content", 150 * KIB),
     _plain("ephemeral", decode_ephemeral, "codec.content", 150 * KIB),
     _plain("pair envelope", decode_pair_envelope, "codec.pair", 150 * KIB),
+    _plain("olm envelope", decode_olm_envelope, "codec.olm", 150 * KIB),
     _plain("pair plaintext", decode_pair_plaintext, "codec.pair", 150 * KIB),
     _plain("pair content", decode_pair_content, "codec.content", 150 * KIB),
     _plain("pair ephemeral", decode_pair_ephemeral, "codec.content", 150 * KIB),
