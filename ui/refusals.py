@@ -94,6 +94,11 @@ _SENTENCES: Final[Mapping[str, Callable[[int], str]]] = {
     "wrong_channel": lambda n: tr(
         "%n messages of another channel; ignored.", "%n message of another channel; ignored.", n
     ),
+    "other_key": lambda n: tr(
+        "%n messages that the shared key of their channel does not open; ignored.",
+        "%n message that the shared key of its channel does not open; ignored.",
+        n,
+    ),
     "held_ahead": lambda n: tr(
         "%n messages from the future by this device's clock; held until their time.",
         "%n message from the future by this device's clock; held until their time.",

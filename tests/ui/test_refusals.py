@@ -37,6 +37,12 @@ def test_who_took_more_than_their_share_is_told() -> None:
     assert connections == ("136 connections from an address that has its share already; refused.")
 
 
+def test_who_has_another_key_is_told_why_nothing_is_shown() -> None:
+    assert refusal_sentences({"open.other_key": 4}) == (
+        "4 messages that the shared key of their channel does not open; ignored.",
+    )
+
+
 def test_nothing_is_said_of_a_profile_to_which_nothing_happened() -> None:
     assert refusal_sentences({}) == ()
 

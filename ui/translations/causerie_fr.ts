@@ -424,6 +424,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n messages that the shared key of their channel does not open; ignored.</source>
+        <comment>%n message that the shared key of its channel does not open; ignored.</comment>
+        <translation>
+            <numerusform>%n message que la clé partagée de son canal n’ouvre pas&#x202f;; ignoré.</numerusform>
+            <numerusform>%n messages que la clé partagée de leur canal n’ouvre pas&#x202f;; ignorés.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n messages wait behind</source>
         <comment>%n message waits behind</comment>
         <translation>
