@@ -11,7 +11,7 @@ help:
 	@echo 'make run        start Causerie            make check   lint, types, import contracts, generated code'
 	@echo 'make test       all tests but long ones   make bench   every figure, into build/bench'
 	@echo 'make quick      core, session and codec, without drawn examples: half a minute'
-	@echo 'make test-long  the long ones             make package a program folder and a .deb, into dist'
+	@echo 'make test-long  the long ones             make package program folder, .deb, .rpm and tarball, into dist'
 	@echo 'make interop-setup   the other implementations that tests talk to (make test does it too)'
 	@echo 'make proto, make docs, make icons, make screenshots, make translations, make lock'
 	@echo '                                regenerate what is generated'
@@ -47,6 +47,7 @@ proto:
 
 docs:
 	$(SETUP) tools -- python -m scripts.settings_page
+	$(SETUP) tools -- python -m scripts.man_page
 
 icons:
 	$(SETUP) test -- python -m scripts.icons

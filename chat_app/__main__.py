@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
     try:
         given = sys.argv[1:] if arguments is None else list(arguments)
-        parser = _parser()
+        parser = command_line()
         given, link = _without_link(given)
         _refuse_unknown_options(parser, given)
         asked = parser.parse_args(given)
@@ -222,7 +222,7 @@ def _options(
                 yield name, action.help != argparse.SUPPRESS
 
 
-def _parser() -> _Parser:
+def command_line() -> _Parser:
     parser = _Parser(
         prog="causerie",
         allow_abbrev=False,

@@ -24,6 +24,7 @@ CHECKS: dict[str, Sequence[str]] = {
     "format": ("ruff", "format", "--check", "--quiet", "."),
     "import contracts": ("lint-imports",),
     "generated protocol code": ("python", "scripts/proto.py", "--check"),
+    "workflows": ("python", "-m", "scripts.workflows"),
 }
 
 

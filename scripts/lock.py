@@ -1,9 +1,10 @@
 """Write ``requirements/*.txt`` from ``pyproject.toml``: every package, exact and with its hashes.
 
 ``runtime.txt`` is what the program needs and what builds its own metadata; ``pipeline.txt`` is the
-same with what the pipeline needs; ``dev.txt`` is that and the tools.  One file serves every
-platform and Python version (``--universal``), and none names a registry, so that whoever installs
-uses the one they have.  See docs/decisions/0007-locks.md.  The Python and Go peers of
+same with what the pipeline needs; ``dev.txt`` is that and the tools.  ``package.txt`` is what
+builds a package on any system: the runtime and PyInstaller, as ``dev.txt`` has it.  One file serves
+every platform and Python version (``--universal``), and none names a registry, so that whoever
+installs uses the one they have.  See docs/decisions/0007-locks.md.  The Python and Go peers of
 tests/interop, and the object store of tests/pipeline, have locks of their own, made the same way.
 """
 
@@ -90,6 +91,13 @@ def main() -> int:
         compile_lock(more_sources, locked / "pipeline.txt", *same, *more)
         same += ["-c", "requirements/pipeline.txt", "--extra", "dev"]
         compile_lock(more_sources, locked / "dev.txt", *same, *more)
+        packer = Path(place) / "packer.txt"
+        tools = project["project"]["optional-dependencies"]["dev"]
+        packer.write_text(
+            "\n".join(tool for tool in tools if tool.startswith("pyinstaller")), encoding="utf-8"
+        )
+        same = ["--no-annotate", "-c", "requirements/dev.txt"]
+        compile_lock((*sources, str(packer)), locked / "package.txt", *same, *more)
     _compile_python_peer(*more)
     _compile_go(*more)
     _compile_object_store(*more)

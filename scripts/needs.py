@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -113,10 +113,34 @@ PACKAGER = (
     *shared_python(),
     Need(Kind.PROGRAM, "objdump", "binutils"),
     Need(Kind.PROGRAM, "strip", "binutils"),
+    Need(Kind.PROGRAM, "patchelf", "patchelf"),
     Need(Kind.PROGRAM, "dpkg-deb", "dpkg"),
+    Need(Kind.PROGRAM, "rpmbuild", "rpm"),
     Need(Kind.PROGRAM, "appstreamcli", "appstream"),
     Need(Kind.PROGRAM, "desktop-file-validate", "desktop-file-utils"),
 )
+
+
+LEVELS: Mapping[str, tuple[Need, ...]] = {
+    "tools": PYTHON,
+    "run": (*PYTHON, *WINDOW),
+    "pipeline": PYTHON,
+    "test": (
+        *PYTHON,
+        *WINDOW,
+        *DISPLAY_SERVER,
+        *SESSION_BUS,
+        *SCREEN_READER,
+    ),
+    "package": (
+        *PYTHON,
+        *WINDOW,
+        *DISPLAY_SERVER,
+        *SESSION_BUS,
+        *SCREEN_READER,
+        *PACKAGER,
+    ),
+}
 
 
 class NeedsMissing(Exception):  # noqa: N818 -- says what happened; it is no error of the program
@@ -218,3 +242,17 @@ def meet(needs: Iterable[Need]) -> None:
     still = missing(lacking)
     if still:
         raise NeedsMissing(still, line_to_run(still))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print which Debian packages a level lacks here, one a line, and install nothing."""
+    if len(arguments) != 1 or arguments[0] not in LEVELS:
+        print(f"scripts.needs: one of {', '.join(sorted(LEVELS))}", file=sys.stderr)
+        return 2
+    for package in packages_of(missing(LEVELS[arguments[0]])):
+        print(package)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

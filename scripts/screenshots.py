@@ -43,6 +43,7 @@ from engine.history_views import (
 from engine.network.memory import MemoryNetwork
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
+from scripts.release import version
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
 from ui.languages import speak
@@ -545,7 +546,7 @@ async def language_pictures(cast: Cast, tide: ConversationId) -> None:
         speak(language)
         settings = UiSettings()
         Looks(settings).apply()
-        context = WindowContext(version="0.1.0", now=cast.clock.now)
+        context = WindowContext(version=version(), now=cast.clock.now)
         window = MainWindow(cast.engines["Ines"], settings, context)
         window.resize(*SIZE)
         window.show()
@@ -570,7 +571,7 @@ async def draw() -> int:
         tide = await play(cast)
         settings = UiSettings()
         window = build_window(
-            cast.engines["Ines"], settings, WindowContext(version="0.1.0", now=cast.clock.now)
+            cast.engines["Ines"], settings, WindowContext(version=version(), now=cast.clock.now)
         )
         window.resize(*SIZE)
         window.show()

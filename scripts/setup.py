@@ -46,27 +46,6 @@ UNFINISHED = "unfinished"
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
-LEVELS: Mapping[str, tuple[needs.Need, ...]] = {
-    "tools": needs.PYTHON,
-    "run": (*needs.PYTHON, *needs.WINDOW),
-    "pipeline": needs.PYTHON,
-    "test": (
-        *needs.PYTHON,
-        *needs.WINDOW,
-        *needs.DISPLAY_SERVER,
-        *needs.SESSION_BUS,
-        *needs.SCREEN_READER,
-    ),
-    "package": (
-        *needs.PYTHON,
-        *needs.WINDOW,
-        *needs.DISPLAY_SERVER,
-        *needs.SESSION_BUS,
-        *needs.SCREEN_READER,
-        *needs.PACKAGER,
-    ),
-}
-
 NETWORK_OF_PIP = frozenset(
     {
         "PIP_CACHE_DIR",
@@ -202,7 +181,7 @@ def one_at_a_time(root: Path) -> Iterator[None]:
 def ensure(root: Path, level: str, more: Sequence[needs.Need] = ()) -> None:
     """Raises NeedsMissing or SetupError."""
     with one_at_a_time(root):
-        needs.meet((*LEVELS[level], *more))
+        needs.meet((*needs.LEVELS[level], *more))
         if not is_ready(root, lock_of(level)):
             build_venv(root, lock_of(level))
         translations.build(root, root / VENV_NAME / "bin")
@@ -244,7 +223,7 @@ def become(command: Sequence[str], environment: Mapping[str, str]) -> NoReturn:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="scripts.setup", description="set up, then run")
-    parser.add_argument("level", choices=sorted(LEVELS))
+    parser.add_argument("level", choices=sorted(needs.LEVELS))
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     chosen = parser.parse_args(arguments)
     command: list[str] = [part for part in chosen.command[:1] if part != "--"]

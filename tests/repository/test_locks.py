@@ -75,6 +75,16 @@ def test_a_lock_holds_what_the_project_asks_for(lock: str) -> None:
         assert requirement.specifier.contains(found[name]), f"{requirement}: run `make lock`"
 
 
+def test_a_package_is_built_with_the_runtime_and_the_packer_of_the_tools() -> None:
+    """And with nothing that only developers need: a forge installs this on three systems."""
+    found = pins("package")
+    assert pins("runtime").items() <= found.items() <= pins("dev").items()
+    added = {name for name in found if name not in pins("runtime")}
+    assert {"pyinstaller", "pefile", "macholib"} <= added
+    assert len(added) <= 10
+    assert all("--hash=sha256:" in entry for entry in entries("package"))
+
+
 def test_tools_are_added_to_the_runtime_and_change_nothing_of_it() -> None:
     runtime, pipeline, development = map(pins, LOCKS)
     assert runtime.items() <= pipeline.items() <= development.items()

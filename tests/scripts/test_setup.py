@@ -243,10 +243,10 @@ def test_the_line_fits_the_package_manager(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_every_need_names_a_package_and_none_is_listed_twice() -> None:
-    for level, listed in setup.LEVELS.items():
+    for level, listed in needs.LEVELS.items():
         assert all(need.package for need in listed), level
         assert len(set(listed)) == len(listed), level
-    assert set(setup.LEVELS["run"]) < set(setup.LEVELS["test"]) < set(setup.LEVELS["package"])
+    assert set(needs.LEVELS["run"]) < set(needs.LEVELS["test"]) < set(needs.LEVELS["package"])
 
 
 # --- the command itself ---------------------------------------------------------------------------
