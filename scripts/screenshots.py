@@ -2,8 +2,7 @@
 
 Six people's engines (encrypted stores on disk, sealed sessions, a network in memory) play a short
 scene under a clock that can be set forward; what the window shows of it is what it would show to
-anybody.  ``xvfb-run -a python -m scripts.screenshots`` writes the pictures; offscreen works too,
-with the offscreen platform's fonts.
+anybody.  ``xvfb-run -a python -m scripts.screenshots`` writes them; offscreen has other fonts.
 """
 
 import asyncio

@@ -1,13 +1,9 @@
 """What the documents say is what the project does."""
 
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
 
 from chat_app.settings_file import page
 
@@ -22,19 +18,6 @@ CODE += "\n" + "\n".join(re.findall(r"`([^`\n]+)`", README))
 def make_targets() -> set[str]:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     return set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
-
-
-def commands_in_readme() -> list[tuple[str, tuple[str, ...]]]:
-    """Subcommand (or nothing) and options of each ``causerie`` line."""
-    found = set()
-    for line in re.findall(
-        r"(?:^|\s|/)causerie((?: [^\n#|&]*)?)(?:#.*)?$", CODE, flags=re.MULTILINE
-    ):
-        words = line.split()
-        subcommand = words[0] if words and not words[0].startswith("-") else ""
-        options = tuple(sorted(word.split("=")[0] for word in words if word.startswith("--")))
-        found.add((subcommand, options))
-    return sorted(found)
 
 
 def test_the_readme_starts_with_the_two_commands() -> None:
@@ -57,25 +40,6 @@ def test_every_make_target_is_one_of_the_help() -> None:
     assert set(phony[1].split()) == make_targets()
     explained = set(re.findall(r"make ([a-z-]+)", makefile))
     assert make_targets() - {"help"} <= explained
-
-
-def test_the_readme_names_commands() -> None:
-    assert {"", "demo", "doctor", "node"} <= {name for name, _ in commands_in_readme()}
-
-
-@pytest.mark.parametrize(("subcommand", "options"), commands_in_readme())
-def test_every_command_in_the_readme_exists(subcommand: str, options: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "chat_app", *([subcommand] if subcommand else []), "--help"],
-        cwd=ROOT,
-        check=False,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert done.returncode == 0, done.stdout
-    for option in options:
-        assert re.search(rf"{option}\b", done.stdout), f"causerie {subcommand} has no {option}"
 
 
 def documents() -> list[Path]:
