@@ -34,7 +34,9 @@ BEFORE = "0.1.9"
 def mirror() -> str:
     """Where this machine gets Debian from."""
     lists = [SOURCES / "sources.list", *sorted((SOURCES / "sources.list.d").glob("*"))]
-    words = " ".join(path.read_text(encoding="utf-8") for path in lists if path.is_file()).split()
+    texts = [path.read_text(encoding="utf-8") for path in lists if path.is_file()]
+    lines = [line for line in "\n".join(texts).splitlines() if not line.lstrip().startswith("#")]
+    words = " ".join(lines).split()
     return next(word for word in words if word.startswith("http") and "security" not in word)
 
 
