@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from chat_app.motion import begin_motion
+from chat_app.opened_links import lead_links_to
 from ui.desktop.port import NoNotifications
 from ui.desktop.tray import TrayNotifications, make_tray
 from ui.motion import allow_motion
@@ -44,6 +45,7 @@ class DesktopSession:
             if desktop.tray is not None:
                 desktop.notifications.use(TrayNotifications(desktop.tray.icon))
             desktop.show_at_start(minimised=minimised)
+            lead_links_to(self._window.outside_links.open)
             return
         from chat_app.dbus_notifications import DBusNotifications  # noqa: PLC0415 - after the paint
         from chat_app.silent_bus import session_address  # noqa: PLC0415 - likewise
@@ -85,6 +87,7 @@ class DesktopSession:
             await asyncio.wait([self._motion])
         allow_motion(False)
         if self._task is None or self._port is None:
+            lead_links_to(None)
             return
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._port.idle(), _END_S)

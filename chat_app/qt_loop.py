@@ -37,7 +37,7 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
         leave_silent_bus()
     # The storage thread must not wait Python's usual 5 ms for a paint in Python to let it go on.
     sys.setswitchinterval(SWITCH_INTERVAL_S)
-    application = QApplication.instance() or QApplication(sys.argv[:1])
+    application = QApplication.instance() or _new_application()
     if not isinstance(application, QApplication):
         raise TransportError("another Qt application without windows is running")
     application.setApplicationName("causerie")
@@ -55,6 +55,14 @@ def run_on_qt(main: Callable[[], Coroutine[object, object, int]]) -> int:
         raise TransportError("the display went away; what was saved is safe") from error
     finally:
         collector.stop()
+
+
+def _new_application() -> QApplication:
+    if sys.platform == "darwin":
+        from chat_app.opened_links import LinkedApplication  # noqa: PLC0415 - macOS only
+
+        return LinkedApplication(sys.argv[:1])
+    return QApplication(sys.argv[:1])
 
 
 def _loop(application: QApplication) -> PromptLoop:

@@ -30,7 +30,7 @@ def documents() -> list[Path]:
 def commands(program: str) -> list[tuple[str, str]]:
     """Document and arguments of each call in a block; with an ellipsis it is no call."""
     pattern = re.compile(rf"{_WHERE}{re.escape(program)}(?= |$)([^|&#\n]*)", re.MULTILINE)
-    found = set()
+    found: set[tuple[str, str]] = set()
     for path in documents():
         for block in _BLOCK.findall(path.read_text(encoding="utf-8")):
             calls = pattern.findall(block.replace("\\\n", " "))

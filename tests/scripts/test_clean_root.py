@@ -60,6 +60,11 @@ class BareDebian:
         must("mount", "--bind", place, target)
         self._mounted.append(target)
 
+    def mount_proc(self) -> None:
+        """A new one; debootstrap makes the few devices that are needed."""
+        must("mount", "-t", "proc", "proc", self.root / "proc")
+        self._mounted.append(self.root / "proc")
+
     def run(self, *words: str | Path) -> str:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
@@ -81,7 +86,7 @@ class BareDebian:
 
     def clear(self) -> None:
         for target in reversed(self._mounted):
-            must("umount", target)
+            must("umount", "--lazy", target)
 
 
 def must(*words: str | Path) -> None:
@@ -109,8 +114,7 @@ def system(tmp_path: Path) -> Iterator[BareDebian]:
     made = BareDebian(tmp_path / "debian")
     made.make()
     try:
-        for place in ("/proc", "/dev"):
-            made.show(Path(place))
+        made.mount_proc()
         made.run("apt-get", "update", "-q")
         made.run("apt-get", "install", "-q", "-y", "--no-install-recommends", "fonts-dejavu-core")
         yield made
