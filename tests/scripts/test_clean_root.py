@@ -8,7 +8,7 @@ reader says what the window shows.  The other person is a second instance, from 
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -65,8 +65,8 @@ class BareDebian:
         must("mount", "-t", "proc", "proc", self.root / "proc")
         self._mounted.append(self.root / "proc")
 
-    def run(self, *words: str | Path) -> str:
-        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+    def run(self, *words: str | Path, surroundings: Mapping[str, str] = os.environ) -> str:
+        environment = {**surroundings, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
             ["chroot", self.root, *words],  # noqa: S607 -- of the system
             env=environment,
@@ -175,7 +175,8 @@ async def test_installed_joined_by_a_link_upgraded_and_removed(
 
     created = alice.ask("created", do="create", name="Tide")
     group = created["group"]
-    system.run(*INSTALLED, *PROFILE, created["link"])  # from a terminal: it hands over, and ends
+    # From a terminal of that desktop: it hands the link over, and ends.
+    system.run(*INSTALLED, *PROFILE, created["link"], surroundings=at.environment)
     await reader.until_shown(bob.program, "Invitation to Tide. From Alice.", "panel")
     await bob.press_until("Tab", "Join Tide", "push button")
     await bob.press("Return")
