@@ -1,7 +1,12 @@
 """Tables change by runs, of which nobody sees a part, and come out the same in any order."""
 
 import json
+import os
+import socket
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +20,7 @@ from pipeline.bronze import ingest
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.tables import RUN, Head, LakeError, Part, parquet
+from pipeline.tables.hadoop import HadoopPlace
 from pipeline.tables.local import LocalPlace
 from tests.pipeline.log_files import (
     event,
@@ -166,6 +172,36 @@ def test_the_second_of_two_writers_is_told(
         LocalPlace(tmp_path).commit(Head(number=1))  # By one that knew of no lock.
         with pytest.raises(LakeError, match=r"has written to .* meanwhile: start again"):
             first.commit()
+
+
+def test_of_writers_behind_a_url_the_living_keep_their_lease_and_the_dead_lose_it(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = HadoopPlace(tmp_path.as_uri(), spark)
+    with place.only_writer():
+        with pytest.raises(LakeError, match=f"{os.getpid()} on"), place.only_writer():
+            pass
+        place.commit(Head(number=1))
+    with pytest.raises(LakeError, match=r"has written to .* meanwhile: start again"):
+        place.commit(Head(number=1))  # By one that began at the same head.
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    lease = tmp_path / "_lease" / "00000007.json"
+    here = socket.gethostname()
+    for host, pid, age_s, is_taken in (
+        (here, dead.pid, 0, True),
+        ("elsewhere", 1, 0, False),
+        ("elsewhere", 1, 3_600, True),
+    ):
+        lease.write_text(json.dumps({"host": host, "pid": pid}), encoding="utf-8")
+        os.utime(lease, (time.time() - age_s,) * 2)
+        if is_taken:
+            with place.only_writer():
+                assert not lease.exists()
+        else:
+            with pytest.raises(LakeError, match="1 on elsewhere; if"), place.only_writer():
+                pass
+    assert place.head().number == 1
 
 
 def test_parts_are_replaced_widened_and_put_together(

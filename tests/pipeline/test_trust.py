@@ -78,6 +78,11 @@ def assert_right(case: Case, found: Found) -> None:
         (names[row["participant"]], row["kind"], numbers[row["message_id"]])
         for row in of_case(found.witnesses)
     }
+    sources: dict[str, set[str]] = {person: set() for person in got}
+    for log in case.logs(story):
+        if (owner := names.get(log.header.participant)) in got:
+            sources[owner].add(log.header.log_id)
+    assert {names[r["participant"]]: set(r["log_ids"]) for r in of_case(found.verdicts)} == sources
     cover = {names[row["participant"]]: row for row in of_case(found.coverage)}
     problems = {who: frozenset(row["problems"]) for who, row in cover.items() if row["problems"]}
     assert {"verdicts": got, "witnesses": told, "problems": problems} == {
