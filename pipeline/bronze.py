@@ -22,7 +22,6 @@ from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, STORE_MESSAGE, 
 from pipeline import copying
 from pipeline.lake import SEGMENT, Lake, Run
 from pipeline.sources.delivery import (
-    FILES_PER_TASK,
     FORMAT,
     LOG_ROWS,
     log_row,
@@ -34,6 +33,8 @@ from pipeline.tables import Json
 
 SLOTS: Final = 4
 """Into so many tasks few logs are divided; many are packed by their number and size."""
+LOOKED_AT_HERE: Final = 1_000
+"""So many files: each takes a millisecond, and to start Python's workers takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +95,7 @@ def _found(spark: SparkSession, places: Sequence[Path]) -> list[FoundLog]:
     absolute = [place.absolute() for place in places]
     pieces = find_pieces(absolute)
     rows: Iterable[Mapping[str, Any]]
-    if len(pieces) <= FILES_PER_TASK:
+    if len(pieces) <= LOOKED_AT_HERE:
         rows = map(log_row, pieces)
     else:
         register(spark)

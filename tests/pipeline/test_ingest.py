@@ -76,7 +76,7 @@ def test_workers_write_what_the_driver_writes_of_little(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     conversation(tmp_path / "logs")
-    by_workers = copied(spark, tmp_path / "logs", tmp_path / "large", copying.SMALL_BYTES)
+    by_workers = copied(spark, tmp_path / "logs", tmp_path / "large", copying.COPIED_HERE_BYTES)
     by_driver = copied(spark, tmp_path / "logs", tmp_path / "small", 1)
     assert len(list((tmp_path / "large" / DELIVERY_EVENT.name).iterdir())) == 2
     assert len(list((tmp_path / "small" / DELIVERY_EVENT.name).iterdir())) == 1
