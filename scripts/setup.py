@@ -135,7 +135,7 @@ def _fill(root: Path, lock: str) -> None:
         _must_run(root, python, "-m", "pip", *silent, *arguments)
 
     def install(*arguments: str | Path) -> None:
-        pip(["install", "-q", *arguments])
+        pip(["install", "-q", "--no-compile", *arguments])
 
     _must_run(root, outside_python(), "-m", "venv", venv)
     locked = (root / "requirements" / f"{lock}.txt").read_text(encoding="utf-8")
@@ -147,6 +147,13 @@ def _fill(root: Path, lock: str) -> None:
         wheel = source_packages.wheel_of(root, entry, pip)
         install("--no-index", "--no-deps", wheel)
     install("--no-index", "--no-deps", "--no-build-isolation", "-e", root)
+    _compile_all(root, venv)
+
+
+def _compile_all(root: Path, venv: Path) -> None:
+    """On all processors, where pip takes one; what is no module of this Python stays as it is."""
+    command = (venv / "bin" / "python", "-m", "compileall", "-qq", "-j", "0", venv / "lib")
+    subprocess.run(command, cwd=root, env=clean_environment(os.environ), check=False)
 
 
 def build_venv(root: Path, lock: str) -> None:

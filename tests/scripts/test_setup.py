@@ -43,6 +43,8 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
         wheel.writestr("tiny-1.dist-info/METADATA", METADATA)
         wheel.writestr("tiny-1.dist-info/WHEEL", "Wheel-Version: 1.0\\nTag: py3-none-any\\n")
         wheel.writestr("tiny-1.dist-info/RECORD", "")
+        wheel.writestr("tiny.py", "")
+        wheel.writestr("tiny_template.py", "{{ no Python }}")
     return name
 '''
 
@@ -75,6 +77,8 @@ def test_an_environment_is_built_and_then_left_alone(root: Path) -> None:
         stdout=subprocess.PIPE,
     )
     assert told.stdout == "1\n"
+    compiled = [path.name.split(".")[0] for path in (root / ".venv").rglob("tiny*.pyc")]
+    assert compiled == ["tiny"]
     assert setup.is_ready(root, "dev")
     assert not (root / ".venv" / setup.UNFINISHED).exists()
 
