@@ -18,12 +18,15 @@ from random import SystemRandom
 from msgspec.structs import replace
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QPoint, Qt
 from PySide6.QtGui import QColor, QImage, QImageWriter, QLinearGradient, QPainter, QPen
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from chat_app.qt_loop import run_on_qt
+from chat_app.settings import DEFAULTS
+from chat_app.settings_control import SettingsControl
 from engine.api import Mention
 from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
+from engine.core.fault_bench import FaultTarget, Preset
 from engine.core.history.queries import End
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.problems import FileFault, FileProblem, QueryFailed
@@ -85,14 +88,14 @@ class Cast:
     """The people of the scene."""
 
     def __init__(self, place: Path) -> None:
-        self._place = place
+        self.place = place
         self.clock = Clock()
         self.network = MemoryNetwork()
         self.engines: dict[str, Engine] = {}
 
     async def enter(self, name: str) -> Engine:
         transport = self.network.attach(name)
-        path = self._place / f"{name}.db"
+        path = self.place / f"{name}.db"
         engine = Engine(
             EngineDependencies(
                 open_store=lambda: OpenedStore(
@@ -373,6 +376,36 @@ async def delivery_pictures(window: MainWindow) -> None:
     window.delivery.show_chat()
 
 
+async def bench_pictures(cast: Cast, tide: ConversationId) -> None:
+    """The fault bench in the settings, and its bar above the conversation that it spoils."""
+    control = SettingsControl(cast.place / "settings.toml", DEFAULTS)
+    engine = cast.engines["Ines"]
+    context = WindowContext(version="0.1.0", now=cast.clock.now, settings_port=control)
+    window = build_window(engine, UiSettings(), context)
+    window.resize(*SIZE)
+    window.show()
+    await window.start()
+    window.open_conversation(tide)
+    await asyncio.sleep(1)
+    engine.faults.start(FaultTarget(conversation_id=tide), Preset.HOTEL)
+    window.settings.open("advanced")
+    await asyncio.sleep(0.6)
+    rows = window.settings.faults
+    if rows is None or window.settings.page is None:
+        raise RuntimeError("no settings")
+    for area in window.settings.page.findChildren(QScrollArea):
+        content = area.widget()
+        if content is not None and content.isAncestorOf(rows.overview):
+            top = rows.overview.mapTo(content, rows.overview.rect().topLeft()).y()
+            area.verticalScrollBar().setValue(top - 40)
+    await picture(window, Appearance.LIGHT, "fault-bench-light.png")
+    window.settings.close()
+    await picture(window, Appearance.DARK, "fault-bar-dark.png")
+    engine.faults.stop_all()
+    await window.shutdown()
+    window.close()
+
+
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
     window.looks.choose(appearance)
     await asyncio.sleep(0.6)
@@ -590,6 +623,7 @@ async def draw() -> int:
         await people_pictures(window, cast)
         await window.shutdown()
         window.close()
+        await bench_pictures(cast, tide)
         await language_pictures(cast, tide)
         for engine in cast.engines.values():
             await engine.stop()

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QStyle, QStyleOptionComboBox
+from PySide6.QtWidgets import QComboBox, QStyleOptionComboBox
 
 from ui.icons import draw_icon
 from ui.theme import current_theme
@@ -18,11 +18,13 @@ class Choice(QComboBox):
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         """What has no room ends in an ellipsis, not in the middle of a letter."""
         super().initStyleOption(option)
-        part = QStyle.SubControl.SC_ComboBoxEditField
-        room = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
-        option.currentText = self.fontMetrics().elidedText(
-            self.currentText(), Qt.TextElideMode.ElideRight, room.width() - 2
-        )
+        metrics = self.fontMetrics()
+        items = [self.itemText(number) for number in range(self.count())]
+        longest = max((metrics.horizontalAdvance(each) for each in items), default=0)
+        # What stands around the words; a style sheet says it of no part of the widget.
+        room = self.width() - (self.sizeHint().width() - longest)
+        side = Qt.TextElideMode.ElideRight
+        option.currentText = metrics.elidedText(self.currentText(), side, room)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

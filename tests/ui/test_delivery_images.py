@@ -12,6 +12,7 @@ from tests.ui.driving import NOW
 from tests.ui.scripted_inspection import page_of, part_of
 from tests.ui.test_window_delivery import message
 from ui.delivery.graph import CausalGraphView
+from ui.delivery.graph_card import Legend
 from ui.delivery.loaded import LoadedMessages
 from ui.delivery.painting import axis_words
 from ui.delivery.tiles_of_points import TILE
@@ -98,3 +99,14 @@ def test_a_lamport_timestamp_of_ours_is_read_as_a_time() -> None:
     assert axis_words(int(NOW.timestamp() * 1_000)).count(":") == 2
     assert axis_words(4_174).replace("\u202f", "").replace(",", "") == "4174"
     assert axis_words(2**62) == str(2**62)
+
+
+def test_the_legend_is_whole_in_a_narrow_card() -> None:
+    legend = Legend()
+    legend.fit(340)
+    legend.resize(340, legend.height())
+    legend.show()
+    entries = [each for each in legend.findChildren(QWidget) if each.parent() is legend]
+    assert len(entries) == 7
+    assert all(legend.rect().contains(each.geometry()) for each in entries)
+    assert len({each.y() for each in entries}) > 1

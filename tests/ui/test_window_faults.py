@@ -100,6 +100,9 @@ def test_one_member_is_spoiled_and_one_peer_cut_off(control: SettingsControl) ->
         async with stage(engine, opening=tide, control=control) as it:
             rows = bench_of(it)
             assert not rows.member.choice.isEnabled(), "all conversations have no one member"
+            option = QStyleOptionComboBox()
+            rows.member.choice.initStyleOption(option)
+            assert option.currentText == "Everybody", "what has room is whole"
             rows.where.choice.setCurrentText("Tide <b>Gauge</b>")
             assert rows.member.choice.isEnabled()
             rows.member.choice.setCurrentText("Maya")

@@ -31,6 +31,8 @@ _LEGEND_FROM: Final = 1_080
 _BEAD: Final = 22
 _AROUND: Final = 100
 """Edges and gaps of the card and the page."""
+_BESIDE_CARD: Final = 32
+"""Pixels of the page at both sides of the card."""
 
 
 class LegendBead(QWidget):
@@ -62,9 +64,8 @@ class LegendBead(QWidget):
 class Legend(QWidget):
     def __init__(self) -> None:
         super().__init__()
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(3)
+        lines = WrappingRow(leading=True)
+        self.setLayout(lines)
         for mark, words in (
             (DeliveryMark.HERE, tr("message")),
             (DeliveryMark.LATE, tr("arrived late")),
@@ -74,10 +75,18 @@ class Legend(QWidget):
             (DeliveryMark.ONLY_HERE, tr("only here")),
             (DeliveryMark.FAILED, tr("not sent")),
         ):
+            entry = QWidget()
+            row = QHBoxLayout(entry)
+            row.setContentsMargins(0, 0, 7, 0)
+            row.setSpacing(3)
             row.addWidget(LegendBead(mark))
             row.addWidget(Text(words, face="small", colour="ink2"))
-            row.addSpacing(7)
-        row.addStretch(1)
+            lines.addWidget(entry)
+        self._lines = lines
+
+    def fit(self, width: int) -> None:
+        """As high as its lines are at this width."""
+        self.setFixedHeight(self._lines.heightForWidth(width))
 
 
 class GraphCard(DeliveryCard):
@@ -149,7 +158,7 @@ class GraphCard(DeliveryCard):
             self.table.show_rows(headings(), rows, [each.message_id for each in shown])
 
     def set_room(self, width: int) -> None:
-        """The legend has a row of its own where the buttons leave it no room; it may go.
+        """The legend has lines of its own where the buttons leave it no room.
 
         And so have the buttons, where the title leaves them none.
         """
@@ -167,7 +176,8 @@ class GraphCard(DeliveryCard):
                 self.head.insertWidget(1, self.legend)
             else:
                 self._second.addWidget(self.legend)
-        self.legend.setVisible(width >= self.legend.sizeHint().width() + 40)
+        inside = self.body.contentsMargins()
+        self.legend.fit(width - _BESIDE_CARD - inside.left() - inside.right())
 
     def show_loaded(
         self,

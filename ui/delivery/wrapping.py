@@ -1,4 +1,4 @@
-"""A row of buttons that go on in the next line where they have no room, at the right of each."""
+"""A row of widgets that go on in the next line where they have no room, at one end of each."""
 
 from typing import Final
 
@@ -9,8 +9,10 @@ _SPACING: Final = 4
 
 
 class WrappingRow(QLayout):
-    def __init__(self) -> None:
+    def __init__(self, *, leading: bool = False) -> None:
+        """``leading``: where a line begins; else where it ends."""
         super().__init__()
+        self._leading = leading
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(0, 0, 0, 0)
         self.setSpacing(_SPACING)
@@ -44,7 +46,7 @@ class WrappingRow(QLayout):
             sizes = [item.sizeHint() for item in line]
             height = max(size.height() for size in sizes)
             x = box.right() + 1 - sum(s.width() for s in sizes) - self.spacing() * (len(line) - 1)
-            x = max(x, box.left())
+            x = box.left() if self._leading else max(x, box.left())
             for item, size in zip(line, sizes, strict=True):
                 middle = y + (height - size.height()) // 2
                 width = min(size.width(), box.width())
