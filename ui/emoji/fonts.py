@@ -15,7 +15,8 @@ from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPixmap
 from ui.emoji.table import EmojiTable, emoji_groups
 from ui.theme import current_theme
 
-_KEPT_PICTURES: Final = 1024
+_KEPT_PICTURES: Final = 256
+"""Some pages of the picker and a screen of messages."""
 _GLYPH_SHARE: Final = 0.78
 """Of the square that an emoji is drawn into: coloured fonts draw higher than their size."""
 

@@ -22,17 +22,33 @@ _COLUMNS: Final = 5
 
 
 class Emoji(Struct, frozen=True):
-    """``codes`` stand between colons: +1 in :+1:.  ``version`` is that of Unicode's emoji."""
+    """``version`` is that of Unicode's emoji.
+
+    Of two thousand, all names and words as strings of their own would take megabytes.
+    """
 
     text: str
-    name: str
     version: float
-    codes: tuple[str, ...]
-    words: tuple[str, ...]
-    """Others to search for."""
+    written: str
+    """Lines with its name, its codes and its words, which are parted by commas: most emoji are
+    ruled out by looking there once."""
     light: str = ""
     """With the lightest skin tone; empty for what has none."""
     tones_version: float = 0
+
+    @property
+    def name(self) -> str:
+        return self.written.partition("\n")[0]
+
+    @property
+    def codes(self) -> list[str]:
+        """They stand between colons: +1 in :+1:."""
+        return self.written.split("\n")[1].split(",")
+
+    @property
+    def words(self) -> list[str]:
+        """Others to search for."""
+        return self.written.split("\n")[2].split(",")
 
     def toned(self, tone: int) -> str:
         """With this one of SKIN_TONES, if it has skin tones at all."""
@@ -53,20 +69,14 @@ class EmojiTable:
 
     def __init__(self, groups: tuple[Group, ...], newest: float = float("inf")) -> None:
         self.groups = tuple(_drawable(group, newest) for group in groups)
-        self._by_text: dict[str, Emoji] = {}
-        self._written = [("\n".join((e.name, *e.codes, *e.words)), e) for e in self]
-        """With all its words in one text: most emoji are ruled out by looking there once."""
-        for emoji in self:
-            self._by_text[without_selectors(emoji.text)] = emoji
-            for tone in range(1, len(SKIN_TONES)) if emoji.light else ():
-                self._by_text[without_selectors(emoji.toned(tone))] = emoji
+        self._by_text = {_plain(emoji.text): emoji for emoji in self}
 
     def __iter__(self) -> Iterator[Emoji]:
         return chain.from_iterable(group.emoji for group in self.groups)
 
     def find(self, text: str) -> Emoji | None:
         """What this is, in any skin tone and with or without selectors."""
-        return self._by_text.get(without_selectors(text))
+        return self._by_text.get(_plain(text))
 
     def search(self, words: str) -> list[Emoji]:
         """Those that have all of the words, the best first; at most MAX_FOUND."""
@@ -75,8 +85,8 @@ class EmojiTable:
             return []
         ranked = [
             (max(_rank(word, emoji) for word in wanted), number, emoji)
-            for number, (written, emoji) in enumerate(self._written)
-            if all(word in written for word in wanted)
+            for number, emoji in enumerate(self)
+            if all(word in emoji.written for word in wanted)
         ]
         ranked.sort(key=lambda each: each[:2])
         return [emoji for rank, _, emoji in ranked[:MAX_FOUND] if rank != _NO]
@@ -92,8 +102,8 @@ class EmojiTable:
                 :1
             ]
         found: list[tuple[int, int, int, str, Emoji]] = []
-        for number, (written, emoji) in enumerate(self._written):
-            if wanted not in written:
+        for number, emoji in enumerate(self):
+            if wanted not in emoji.written:
                 continue
             ranks = [(_code_rank(wanted, code), code) for code in emoji.codes]
             rank, code = min(ranks, key=lambda each: each[0])
@@ -103,6 +113,14 @@ class EmojiTable:
                 found.append((rank, len(code), number, code, emoji))
         found.sort(key=lambda each: each[:3])
         return [(code, emoji) for _, _, _, code, emoji in found[:MAX_FOUND]]
+
+
+_TONES: Final = str.maketrans("", "", "".join(SKIN_TONES))
+
+
+def _plain(text: str) -> str:
+    """Without selectors and skin tones, which may be several in one picture."""
+    return without_selectors(text).translate(_TONES)
 
 
 _NO: Final = 9
@@ -148,7 +166,7 @@ def _drawable(group: Group, newest: float) -> Group:
 
 
 def _untoned(emoji: Emoji) -> Emoji:
-    return Emoji(emoji.text, emoji.name, emoji.version, emoji.codes, emoji.words)
+    return Emoji(emoji.text, emoji.version, emoji.written)
 
 
 def _emoji(line: str) -> Emoji:
@@ -157,10 +175,8 @@ def _emoji(line: str) -> Emoji:
     light, tones_version = columns[_COLUMNS:] or ("", "0")
     return Emoji(
         text,
-        name,
         float(version),
-        tuple(codes.split()),
-        tuple(words.split(",")) if words else (),
+        "\n".join((name, ",".join(codes.split()), words)),
         light,
         float(tones_version),
     )

@@ -6,7 +6,7 @@ A picture is a tile, anything else a row; pressing one does what a click on it i
 from collections.abc import Callable
 from datetime import datetime
 
-from PySide6.QtCore import QRectF, QSizeF, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
 
@@ -146,7 +146,7 @@ class PictureTile(PressableRow):
         path.addRoundedRect(box, radius, radius)
         painter.fillPath(path, theme.surface2)
         scale = self.devicePixelRatioF()
-        pixmap = self._pictures.pixmap(self._message, QSizeF(box.size() * 2), scale)
+        pixmap = self._pictures.pixmap(self._message, box.size(), scale, cover=True)
         if pixmap is None or pixmap.isNull():
             side = theme.metrics.scaled(20)
             at = QRectF(0, 0, side, side)
@@ -155,21 +155,13 @@ class PictureTile(PressableRow):
         else:
             painter.save()
             painter.setClipPath(path)
-            painter.drawPixmap(box, pixmap, _middle(QRectF(pixmap.rect())))
+            painter.drawPixmap(box, pixmap, QRectF(pixmap.rect()))
             painter.restore()
         if self.hasFocus() or self.underMouse():
             colour = theme.focus if self.hasFocus() else theme.line2
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour, theme.focus_width if self.hasFocus() else 1))
             painter.drawRoundedRect(box, radius, radius)
-
-
-def _middle(whole: QRectF) -> QRectF:
-    """The largest square in the middle."""
-    side = min(whole.width(), whole.height())
-    square = QRectF(0, 0, side, side)
-    square.moveCenter(whole.center())
-    return square
 
 
 class FileRow(PressableRow):

@@ -1,15 +1,14 @@
 """Decoded pictures of messages, for painting.
 
-Painting orders what is not here and never waits.  A picture is decoded as large as it is shown, and
-the last ones are kept, up to a number of bytes.  A larger file has its thumbnail until all of it is
-here.
+Painting orders what is not here and never waits.  A picture is decoded as large as it is shown and
+kept only like that; the last ones stay, up to a number of pixels that is more than the largest
+screen shows at once.  A larger file has its thumbnail until all of it is here.
 """
 
 from collections import OrderedDict
-from math import ceil
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QImage, QPixmap
 
@@ -18,32 +17,92 @@ from engine.events import MessageView
 from ui.file_words import is_here
 
 _KEPT = 96
-_KEPT_BYTES = 12 * 1024 * 1024
-_KEPT_SCALED_BYTES = 24 * 1024 * 1024
+_KEPT_PIXELS = 1_500_000
+"""Logical ones: a picture's width from the top of a very large screen to its bottom."""
+_MOST_PIXELS = 9_000_000
+"""Device pixels: the finer a screen is, the fewer logical ones it has."""
+_KEPT_ROOMS = 2
+"""Of one picture: while a window is made wider, it is shown in many."""
 _SHOWN_PIXELS = QSize(1020, 780)
 """Three device pixels for each of a picture's: no screen shows more of it in the timeline."""
-_STEP = 64
-"""A window that is made a little wider needs no other picture."""
 _COVERING = 2
 """A tile shows the middle of its picture, which is so much larger, as a rule."""
 _PIXEL_BYTES = 4
+_KEEP = Qt.AspectRatioMode.KeepAspectRatio
+_COVER = Qt.AspectRatioMode.KeepAspectRatioByExpanding
 _Key: TypeAlias = tuple[MessageId, bool]
 """Whose, and whether it is the picture itself or its thumbnail."""
-_Place: TypeAlias = tuple[_Key, float, float, float, bool]
 
 
-class _Decoded(Struct, frozen=True):
-    """``most``: how large it was allowed to become; what did not need it is whole."""
+class _Room(Struct, frozen=True):
+    """Where it is shown, in device pixels; ``is_filled``: by the picture's middle."""
 
-    image: QImage | None
-    most: QSize
+    width: int
+    height: int
+    scale: float
+    is_filled: bool
 
-    def does_for(self, most: QSize) -> bool:
-        return self.image is None or most.boundedTo(self.most) == most or not self._is_reduced()
+    def size(self) -> QSize:
+        return QSize(self.width, self.height)
 
-    def _is_reduced(self) -> bool:
-        size = QSize() if self.image is None else self.image.size()
-        return size.width() >= self.most.width() or size.height() >= self.most.height()
+    def enough(self) -> QSize:
+        """How large to decode a picture for it."""
+        wanted = self.size() * _COVERING if self.is_filled else self.size()
+        return wanted.boundedTo(_SHOWN_PIXELS)
+
+
+class _Picture(Struct):
+    """``own_size`` is known once decoding did not make it smaller.
+
+    ``decoded`` goes when it was first shown; ``shown`` has the last rooms at its end.
+    """
+
+    is_broken: bool = False
+    own_size: QSize | None = None
+    decoded: QImage | None = None
+    shown: dict[_Room, QPixmap] = field(default_factory=dict)
+
+    def does_for(self, room: _Room) -> bool:
+        """Whether decoding it again would win nothing."""
+        if self.is_broken:
+            return True
+        whole = self._whole()
+        if whole is None:
+            return False
+        needed = whole.size().scaled(room.size(), _COVER if room.is_filled else _KEEP)
+        needed = needed.boundedTo(_SHOWN_PIXELS)
+        return whole.size() == self.own_size or needed.width() <= whole.width()
+
+    def source(self, room: _Room) -> QImage | None:
+        """What is here to fill this room with, if only for now."""
+        whole = self._whole()
+        if whole is None and room.is_filled and self.shown:
+            return next(reversed(self.shown.values())).toImage()
+        return whole
+
+    def _whole(self) -> QImage | None:
+        if self.decoded is not None:
+            return self.decoded
+        uncut = [pixmap for room, pixmap in self.shown.items() if not room.is_filled]
+        return max(uncut, key=_pixmap_bytes).toImage() if uncut else None
+
+    def show(self, source: QImage, room: _Room) -> QPixmap:
+        smooth = Qt.TransformationMode.SmoothTransformation
+        if room.is_filled:
+            cut, ratio = _middle(source, room.size()), Qt.AspectRatioMode.IgnoreAspectRatio
+        else:
+            cut, ratio = source, _KEEP
+        pixmap = QPixmap.fromImage(cut.scaled(room.size(), ratio, smooth))
+        pixmap.setDevicePixelRatio(room.scale)
+        self.decoded = None
+        self.shown[room] = pixmap
+        while len(self.shown) > _KEPT_ROOMS:
+            del self.shown[next(iter(self.shown))]
+        return pixmap
+
+    def taken_bytes(self) -> int:
+        decoded = 0 if self.decoded is None else self.decoded.sizeInBytes()
+        return decoded + sum(map(_pixmap_bytes, self.shown.values()))
 
 
 class FilePictures(QObject):
@@ -55,23 +114,10 @@ class FilePictures(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self._ready: OrderedDict[_Key, _Decoded] = OrderedDict()
-        self._scaled: OrderedDict[_Place, QPixmap] = OrderedDict()
+        self._pictures: OrderedDict[_Key, _Picture] = OrderedDict()
+        """The last used at the end."""
         self._ordered: dict[_Key, QSize] = {}
-
-    def picture(self, message: MessageView, most: QSize = _SHOWN_PIXELS) -> QImage | None:
-        """Of this size, or while that is not here, of another."""
-        key = _key(message)
-        kept = self._ready.get(key)
-        if kept is not None:
-            self._ready.move_to_end(key)
-            if kept.does_for(most):
-                return kept.image
-            most = most.expandedTo(kept.most)
-        if key not in self._ordered and len(self._ordered) < _KEPT:
-            self._ordered[key] = most
-            self.wanted.emit(message, most)
-        return None if kept is None else kept.image
+        self._scale = 1.0
 
     def pixmap(
         self, message: MessageView, room: QSizeF, scale: float, *, cover: bool = False
@@ -81,77 +127,67 @@ class FilePictures(QObject):
         ``cover``: the middle of it, which fills ``room``.
         """
         key = _key(message)
-        place = (key, room.width(), room.height(), scale, cover)
-        if place in self._scaled:
-            self._scaled.move_to_end(place)
-            return self._scaled[place]
-        image = self.picture(message, _enough(room * scale, cover=cover))
-        if image is None:  # Its thumbnail stays until it is decoded.
-            key = (message.message_id, False)
-            image = self._ready[key].image if key in self._ready else None
-        if image is None:
+        self._scale = scale
+        device = (room * scale).toSize()
+        place = _Room(device.width(), device.height(), scale, cover)
+        picture = self._pictures.get(key)
+        if picture is not None:
+            self._pictures.move_to_end(key)
+            if place in picture.shown:
+                return picture.shown[place]
+        if picture is None or not picture.does_for(place):
+            self._order(message, key, place.enough())
+        if picture is None or picture.source(place) is None:  # Its thumbnail stays meanwhile.
+            picture = self._pictures.get((message.message_id, False))
+        source = None if picture is None else picture.source(place)
+        if picture is None or source is None:
             return None
-        place = (key, *place[1:])
-        pixmap = self._scaled.get(place)
-        return self._scale(image, place) if pixmap is None else pixmap
-
-    def _scale(self, image: QImage, place: _Place) -> QPixmap:
-        _, width, height, scale, cover = place
-        smooth = Qt.TransformationMode.SmoothTransformation
-        keep = Qt.AspectRatioMode.KeepAspectRatio
-        size = (QSizeF(width, height) * scale).toSize()
-        if cover:
-            keep = Qt.AspectRatioMode.IgnoreAspectRatio
-            image = _middle(image, size)
-        pixmap = QPixmap.fromImage(image.scaled(size, keep, smooth))
-        pixmap.setDevicePixelRatio(scale)
-        self._scaled[place] = pixmap
-        taken = sum(map(_pixmap_bytes, self._scaled.values()))
-        while taken > _KEPT_SCALED_BYTES and len(self._scaled) > 1:
-            taken -= _pixmap_bytes(self._scaled.popitem(last=False)[1])
+        pixmap = picture.shown.get(place) or picture.show(source, place)
+        self._forget_beyond_bounds()
         return pixmap
+
+    def _order(self, message: MessageView, key: _Key, most: QSize) -> None:
+        if key not in self._ordered and len(self._ordered) < _KEPT:
+            self._ordered[key] = most
+            self.wanted.emit(message, most)
 
     @property
     def kept_bytes(self) -> int:
         """What all of them take."""
-        decoded = sum(map(_decoded_bytes, self._ready.values()))
-        return decoded + sum(map(_pixmap_bytes, self._scaled.values()))
+        return sum(picture.taken_bytes() for picture in self._pictures.values())
 
     def is_broken(self, message: MessageView) -> bool:
         """It has a card: what came is no picture, or there is not even a thumbnail of it yet."""
         key = _key(message)
-        if key in self._ready:
-            return self._ready[key].image is None
+        if key in self._pictures:
+            return self._pictures[key].is_broken
         return not key[1] and message.file is not None and not message.file.thumbnail
 
     def give(self, message: MessageView, picture: QImage | None) -> None:
         """None: the bytes are no picture that may be shown."""
         key = _key(message)
         most = self._ordered.pop(key, _SHOWN_PIXELS)
-        self._ready[key] = _Decoded(picture, most)
-        self._ready.move_to_end(key)
-        for place in [place for place in self._scaled if place[0] == key]:
-            del self._scaled[place]  # Made of a smaller one.
-        taken = sum(map(_decoded_bytes, self._ready.values()))
-        while len(self._ready) > 1 and (len(self._ready) > _KEPT or taken > _KEPT_BYTES):
-            taken -= _decoded_bytes(self._ready.popitem(last=False)[1])
+        if picture is None:
+            self._pictures[key] = _Picture(is_broken=True)
+        else:
+            size = picture.size()
+            is_whole = size.width() < most.width() and size.height() < most.height()
+            self._pictures[key] = _Picture(own_size=size if is_whole else None, decoded=picture)
+        self._pictures.move_to_end(key)
+        self._forget_beyond_bounds()
         self.changed.emit()
 
+    def _forget_beyond_bounds(self) -> None:
+        pixels = min(_KEPT_PIXELS * self._scale**2, _MOST_PIXELS)
+        taken = self.kept_bytes
+        while len(self._pictures) > 1 and (
+            len(self._pictures) > _KEPT or taken > pixels * _PIXEL_BYTES
+        ):
+            taken -= self._pictures.popitem(last=False)[1].taken_bytes()
+
     def clear(self) -> None:
-        self._ready.clear()
-        self._scaled.clear()
+        self._pictures.clear()
         self._ordered.clear()
-
-
-def _enough(shown: QSizeF, *, cover: bool) -> QSize:
-    """How large to decode a picture that takes so many device pixels."""
-    wanted = shown * _COVERING if cover else shown
-    width, height = (ceil(side / _STEP) * _STEP for side in (wanted.width(), wanted.height()))
-    return QSize(width, height).boundedTo(_SHOWN_PIXELS)
-
-
-def _decoded_bytes(decoded: _Decoded) -> int:
-    return 0 if decoded.image is None else decoded.image.sizeInBytes()
 
 
 def _pixmap_bytes(pixmap: QPixmap) -> int:

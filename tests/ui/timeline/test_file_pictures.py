@@ -46,6 +46,38 @@ def messages(count: int) -> list[MessageView]:
     return found
 
 
+def test_a_picture_is_kept_once_as_it_is_shown() -> None:
+    (message,) = messages(1)
+    pictures = FilePictures()
+    decoder = Decoder(pictures)
+    for width in range(200, 340):  # A window is being made wider.
+        pictures.pixmap(message, QSizeF(width, 260), 1.0)
+        assert len(decoder.orders) <= 1
+        decoder.work()
+        shown = pictures.pixmap(message, QSizeF(width, 260), 1.0)
+        assert shown is not None
+        assert shown.width() == width
+    assert pictures.kept_bytes <= 2 * 340 * 255 * 4
+    tile = pictures.pixmap(message, QSizeF(170, 170), 1.0, cover=True)
+    assert tile is not None
+    assert tile.size() == QSize(170, 170)
+    assert decoder.work() == [], "its tile in an album is made of it"
+
+
+def test_a_tall_screen_full_of_pictures_fits_and_no_more_are_kept() -> None:
+    pictures = FilePictures()
+    decoder = Decoder(pictures)
+    many = messages(60)
+    for message in many:
+        pictures.pixmap(message, ROOM, 1.0)
+        decoder.work()
+        pictures.pixmap(message, ROOM, 1.0)
+    assert pictures.kept_bytes < 6 * 1024 * 1024
+    for message in many[-16:]:
+        assert pictures.pixmap(message, ROOM, 1.0) is not None
+    assert decoder.work() == []
+
+
 def test_hundreds_of_pictures_take_no_more_than_the_bound_and_show_what_is_in_view() -> None:
     pictures = FilePictures()
     decoder = Decoder(pictures)
