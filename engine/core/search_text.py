@@ -32,6 +32,11 @@ _UNSPACED: Final = (
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 _PART: Final = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED} ]+")
 _FIRST_UNSPACED: Final = "\u0e00"
+_IDEOGRAPH: Final = re.compile(
+    "[\u2e80-\u2fdf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
+)
+_KINDS: Final = 5
+"""Of ideographs after another character.  More would find fewer messages in vain, and take room."""
 _RUN: Final = re.compile(rf"[{_UNSPACED}]")
 _CHUNK: Final = re.compile(r"\S+")
 _ACCENTS: Final = (range(10, 37), range(200, 241))
@@ -84,10 +89,20 @@ def terms(text: str) -> set[str]:
     found: set[str] = set()
     for part in _parts(folded(text)):
         if _is_run(part):
-            found.update(part[at : at + 2] for at in range(len(part)))
+            found.update(_neighbours(part), part[-1])
         else:
             found.add(part[:MAX_WORD_CHARACTERS])
     return found
+
+
+def _neighbours(run: str) -> list[str]:
+    """Each character with the one after it; of an ideograph there, with its kind.
+
+    There are so many ideographs that hardly two messages have the same two: all such pairs would
+    take twice the room of the texts.  Kinds are digits, which no run has.
+    """
+    kinds = [str(ord(one) % _KINDS) if _IDEOGRAPH.match(one) else one for one in run]
+    return [one + kind for one, kind in zip(run, kinds[1:], strict=False)]
 
 
 class Term(Struct, frozen=True):
@@ -111,9 +126,9 @@ class Wanted(Struct, frozen=True):
         """A text without one of these is not found."""
         asked = {Term(word, True) for word in self.words}
         for run in self.runs:
-            if len(run) == 1:
-                asked.add(Term(run, True))
-            asked.update(Term(run[at : at + 2], False) for at in range(len(run) - 1))
+            if len(run) == 1 or _IDEOGRAPH.match(run[-1]):
+                asked.add(Term(run[-1], True))
+            asked.update(Term(pair, False) for pair in _neighbours(run))
         return tuple(sorted(asked, key=lambda term: (-len(term.text), term.text)))[:MAX_WORDS]
 
     def finds(self, text: str) -> bool:

@@ -25,7 +25,7 @@ LETTERS = (
     "ΣσςΆαЙйЁё",
     "שָׁאבمَرّ",
     "हिन्दी한국어각",
-    "東京都道がカー゙",
+    "東京都道がカー゙々\U00020000",
     "ไม่รัİıﬁＡ①",
     " .,-_!\n\0\u00a0",
     "a\u0301\u0323\U0001f600\u200d\ue000\u1100\u1161\u11a8",
@@ -47,6 +47,16 @@ def test_what_is_found_has_the_terms_that_are_asked_for(text: str, begin: int, l
             assert term.text in there or (
                 term.is_beginning and any(one.startswith(term.text) for one in there)
             )
+
+
+def test_ideographs_make_few_terms_and_letters_are_told_apart() -> None:
+    """All pairs of ideographs would take twice the room of the texts."""
+    ideographs = [chr(0x4E00 + 7 * number) for number in range(60)]
+    pairs = {term for one in ideographs for other in ideographs for term in terms(one + other)}
+    assert len(pairs) <= 60 * 6
+    letters = "กขคงจฉชซญด"
+    pairs = {term for one in letters for other in letters for term in terms(one + other)}
+    assert len(pairs) == 10 * 10 + 10
 
 
 @given(text=TEXTS, query=TEXTS)
