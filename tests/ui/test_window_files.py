@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QMimeData, QPointF, QSize, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, QSize, QSizeF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -33,6 +33,7 @@ from ui.window.attaching import MAX_TOGETHER
 
 pytestmark = pytest.mark.usefixtures("qapp")
 LEFT = Qt.MouseButton.LeftButton
+ROOM = QSizeF(340, 260)
 NO_KEYS = Qt.KeyboardModifier.NoModifier
 
 
@@ -155,7 +156,9 @@ def test_a_pasted_picture_goes_out_with_its_caption() -> None:
             assert not it.window.pane.attachment_bar.isVisible()
             await until(lambda: "Photo: the pier" in preview_of(it.listed(group)).text)
             row = list(engine.rows[group].values())[-1]
-            await until(lambda: it.window.pane.timeline.scene.pictures.picture(row) is not None)
+            await until(
+                lambda: it.window.pane.timeline.scene.pictures.pixmap(row, ROOM, 1.0) is not None
+            )
 
     play(scenario)
 
@@ -362,7 +365,7 @@ def test_a_gif_stands_still_until_it_is_opened(tmp_path: Path) -> None:
             )
             row = with_file(engine, group, prepared.data, view)
             pictures = it.window.pane.timeline.scene.pictures
-            await until(lambda: pictures.picture(row) is not None)
+            await until(lambda: pictures.pixmap(row, ROOM, 1.0) is not None)
             assert "GIF" in spoken_rows(it.window.pane.timeline)[-1]
             file_rect(it, row)
             await until(lambda: it.window.findChild(PictureViewer) is not None)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QMimeData, Qt, QUrl
+from PySide6.QtCore import QMimeData, QSizeF, Qt, QUrl
 from PySide6.QtGui import QImage
 
 from chat_app.settings_control import SettingsControl
@@ -41,6 +41,7 @@ from ui.timeline.buttons import RowButton
 from ui.timeline.file_box import FileBox, acts_of
 
 pytestmark = pytest.mark.usefixtures("qapp")
+ROOM = QSizeF(340, 260)
 MB = 1024 * 1024
 LOGS = FileView(
     name="logs.zip", media_type="application/zip", size=24 * MB, state=FileState.OFFERED
@@ -266,7 +267,7 @@ def test_a_picture_has_its_thumbnail_until_it_is_here_and_then_opens_large() -> 
             )
             row = with_file(engine, group, photo)
             pictures = it.window.pane.timeline.scene.pictures
-            await until(lambda: pictures.picture(row) is not None)
+            await until(lambda: pictures.pixmap(row, ROOM, 1.0) is not None)
             assert "Photo, 1.0 MB, not fetched yet" in said(it)
             assert engine.blobs.asked == []
             box, y = bubble(it, row)
@@ -277,7 +278,7 @@ def test_a_picture_has_its_thumbnail_until_it_is_here_and_then_opens_large() -> 
             engine.blobs.data[row.message_id] = picture_bytes(side=200)
             here = replace(row, file=replace(photo, state=FileState.COMPLETE))
             engine.alter(here)
-            await until(lambda: pictures.picture(here) is not None)
+            await until(lambda: pictures.pixmap(here, ROOM, 1.0) is not None)
             click(it, box.file.rect.center(), y)
             await until(lambda: it.window.findChild(PictureViewer) is not None)
             viewer = it.window.findChild(PictureViewer)

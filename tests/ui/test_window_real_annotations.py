@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSizeF, Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
@@ -156,8 +156,8 @@ def test_a_picture_arrives_as_a_text_does(tmp_path: Path, meet: Meet) -> None:
         row = row_of(bob, "the pier")
         assert row is not None
         pictures = bob.window.pane.timeline.scene.pictures
-        await until(lambda: pictures.picture(row) is not None)
-        shown = pictures.picture(row)
+        await until(lambda: pictures.pixmap(row, QSizeF(340, 260), 1.0) is not None)
+        shown = pictures.pixmap(row, QSizeF(340, 260), 1.0)
         assert shown is not None
         assert abs(shown.width() / shown.height() - 1.5) < 0.01
         assert "Photo: the pier" in listed(bob, conversation)
