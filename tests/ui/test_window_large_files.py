@@ -278,6 +278,7 @@ def test_a_picture_has_its_thumbnail_until_it_is_here_and_then_opens_large() -> 
             engine.blobs.data[row.message_id] = picture_bytes(side=200)
             here = replace(row, file=replace(photo, state=FileState.COMPLETE))
             engine.alter(here)
+            await until(lambda: "not fetched yet" not in said(it))
             await until(lambda: pictures.pixmap(here, ROOM, 1.0) is not None)
             click(it, box.file.rect.center(), y)
             await until(lambda: it.window.findChild(PictureViewer) is not None)
