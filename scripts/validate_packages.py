@@ -44,7 +44,8 @@ def validators(described: Path) -> tuple[Validator, ...]:
             ("rpmlint", "--strict", "--config", LINUX / "rpmlint.toml"), "causerie-*.rpm", "rpmlint"
         ),
         Validator(("rpm", "--checksig", "--nosignature"), "causerie-*.rpm", "rpm"),
-        Validator(("appstreamcli", "validate", "--strict", "--no-net", described), "", "appstream"),
+        # Not strict: Debian 12's does not know the tag that names the developer today, and says so.
+        Validator(("appstreamcli", "validate", "--no-net", described), "", "appstream"),
         Validator(
             ("desktop-file-validate", LINUX / f"{APPLICATION_ID}.desktop"), "", "desktop-file-utils"
         ),
