@@ -39,13 +39,7 @@ from engine.core.sds.inputs import ClockSet, ConnectivityChanged, DeadlineReache
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AskStore, Buffers, SendPurpose
 from engine.core.waku import WakuMessage
-from engine.events import (
-    ConversationView,
-    FloodView,
-    ForkView,
-    GapView,
-    HeldView,
-)
+from engine.events import ConversationView, FloodView, ForkView, GapView, HeldView
 from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.commit_batch import CommitBatch
 from engine.runtime.event_publisher import EventPublisher, in_log_order
