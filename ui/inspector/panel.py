@@ -48,7 +48,7 @@ from ui.side.panel import SidePanel
 from ui.speaking import announce
 from ui.translate import tr
 
-Row = TypeVar("Row", bound=QWidget)
+W = TypeVar("W", bound=QWidget)
 MOST_HOLDERS = 40
 _EXCERPT = 120
 
@@ -177,18 +177,18 @@ class InspectorPanel(SidePanel):
             announce(self.copy_button, tr("Copied"))
 
 
-class _Rows(QWidget, Generic[Row]):
+class _Rows(QWidget, Generic[W]):
     """Rows that stay, whatever they show: a new one costs much more than other words in one."""
 
-    def __init__(self, make: Callable[[], Row], *, spacing: int) -> None:
+    def __init__(self, make: Callable[[], W], *, spacing: int) -> None:
         super().__init__()
         self._make = make
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(spacing)
-        self._rows: list[Row] = []
+        self._rows: list[W] = []
 
-    def rows(self, count: int) -> Sequence[Row]:
+    def rows(self, count: int) -> Sequence[W]:
         """So many of them, from the top."""
         while len(self._rows) < count:
             row = self._make()
