@@ -161,6 +161,9 @@ class StoreResult(Struct, frozen=True, kw_only=True):
 
 class StorePast(Struct, frozen=True, kw_only=True):
     store: StoreView
+    is_listed: bool = True
+    """Whether it is asked, or switched off by the user.  Not so if it was found among peers and is
+    not connected any more, or if the user's own Stores are asked instead."""
     results: tuple[StoreResult, ...]
     """The last ones, oldest first."""
 

@@ -89,7 +89,9 @@ def happened(
     )
 
 
-def store_past(multiaddr: str, *results: StoreResult, **changes: object) -> StorePast:
+def store_past(
+    multiaddr: str, *results: StoreResult, is_listed: bool = True, **changes: object
+) -> StorePast:
     facts: dict[str, object] = {
         "multiaddr": multiaddr,
         "origin": StoreOrigin.USER,
@@ -107,7 +109,7 @@ def store_past(multiaddr: str, *results: StoreResult, **changes: object) -> Stor
         "test": None,
     }
     store = StoreView(**(facts | changes))  # type: ignore[arg-type]
-    return StorePast(store=store, results=results)
+    return StorePast(store=store, is_listed=is_listed, results=results)
 
 
 def result(before_ms: int, **changes: object) -> StoreResult:

@@ -8,12 +8,21 @@ from PySide6.QtWidgets import QApplication
 
 from engine.core.errors import TransportFault
 from engine.core.fault_bench import EVERYTHING, Preset
+from engine.core.ids import UnixMs
 from engine.core.problems import ConnectionReason, LinkEnded, LinkReason, Unreachable
 from engine.events import ConnectionLevel
-from engine.network_views import LinkEventKind, LinkProblem, NetworkFacts, NetworkView, ScoreView
+from engine.network_views import (
+    LinkEventKind,
+    LinkProblem,
+    NetworkFacts,
+    NetworkView,
+    ScoreView,
+    StoreResult,
+)
 from tests.ui.driving import NOW, Key, Stage, play, stage, turn, until
 from tests.ui.every_sheet import a_lively_engine, group_of
-from tests.ui.scripted_network import PEERS, a_network, happened, peer, person
+from tests.ui.scripted_network import PEERS, a_network, happened, peer, person, store_past
+from ui.network.health import Outcome, store_line
 from ui.network.sheet import NetworkSheet
 from ui.network.words import event_words, peer_details, score_parts, verdict
 from ui.window.strip import Dot
@@ -104,6 +113,17 @@ def test_what_is_not_known_is_said_to_be_unknown() -> None:
     assert details["Round trip"] == "not measured yet"
     assert details["Program"] == "it does not say"
     assert score_parts(ScoreView()) == "nothing counts for or against it"
+
+
+def test_a_store_that_is_gone_keeps_its_past_and_is_not_called_good() -> None:
+    result = StoreResult(at_ms=UnixMs(0), problem=None, is_complete=True, messages=3)
+    here, gone = (
+        store_line(store_past("/ip4/192.0.2.7/tcp/60000", result, is_listed=is_listed), at_ms=1_000)
+        for is_listed in (True, False)
+    )
+    assert (here.state, gone.state) == ("Answers in 41 ms.", "Not asked at present.")
+    assert gone.figures == here.figures != ""
+    assert gone.outcomes == here.outcomes == (Outcome.COMPLETE,)
 
 
 def test_what_strangers_say_of_themselves_is_cleaned_and_cut() -> None:

@@ -126,7 +126,7 @@ def store_line(past: StorePast, at_ms: int) -> HealthLine:
         key=store.multiaddr,
         name=short_address(store.multiaddr),
         address=one_line(store.multiaddr, 300),
-        state=sentence(store_state(store)),
+        state=sentence(store_state(store)) if past.is_listed else tr("Not asked at present."),
         figures=_store_figures(past.results, at_ms),
         outcomes=tuple(map(_store_outcome, past.results)),
     )

@@ -3676,6 +3676,10 @@
         <translation>Ce fichier n’est pas ici en entier.</translation>
     </message>
     <message>
+        <source>Not asked at present.</source>
+        <translation>N’est pas interrogé en ce moment.</translation>
+    </message>
+    <message>
         <source>Not asked yet</source>
         <translation>Pas encore interrogé</translation>
     </message>

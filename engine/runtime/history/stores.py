@@ -88,6 +88,8 @@ class StoreRegistry:
         self._dirty: set[StoreRef] = set()
         self._found: tuple[FoundStore, ...] = ()
         self._found_records: dict[StoreRef, StoreRecord] = {}
+        self._listened: dict[StoreRef, str] = {}
+        """Where Stores that were found listened last."""
         self._health: dict[StoreRef, Health] = {}
         self._tests: dict[str, StoreTestView] = {}
         self._results: dict[StoreRef, deque[StoreResult]] = {}
@@ -206,6 +208,9 @@ class StoreRegistry:
         """Refresh the found Stores.  Returns new ones, or none while the user's are asked."""
         before = {found.store for found in self._found}
         self._found = () if self._network is None else self._network.found()
+        self._listened.update((found.store, found.address) for found in self._found)
+        while len(self._listened) > 4 * MAX_STORES:
+            del self._listened[next(iter(self._listened))]
         if self.asks_own:
             return ()
         return tuple(found.store for found in self._found if found.store not in before)
@@ -371,10 +376,21 @@ class StoreRegistry:
         return tuple(view for _store, view in self._shown())
 
     def past(self) -> tuple[StorePast, ...]:
-        """The same, each with its last results."""
+        """The same, each with its last results; then those that were found and asked before."""
+        shown = self._shown()
+        listed = {store for store, _view in shown}
+        before = [
+            (store, self._view(self._found_record(store), self._listened[store], StoreOrigin.FOUND))
+            for store in self._results
+            if store in self._listened and store not in listed
+        ]
         return tuple(
-            StorePast(store=view, results=tuple(self._results.get(store, ())))
-            for store, view in self._shown()
+            StorePast(
+                store=view,
+                is_listed=store in listed,
+                results=tuple(self._results.get(store, ())),
+            )
+            for store, view in [*shown, *before]
         )
 
     def _shown(self) -> list[tuple[StoreRef, StoreView]]:

@@ -102,5 +102,13 @@ async def test_scrolling_past_the_beginning_asks_for_a_stretch_further_back_each
     # From as far back as was wanted by then, which what goes on by itself may have moved a bit.
     stretches = [later - earlier for later, earlier in pairwise(since)]
     assert all(30 * DAY_MS <= stretch < 31 * DAY_MS for stretch in stretches)
-    await ann.stop()
+    (before,) = ann.engine.network().stores
+    assert before.is_listed
+    assert before.results
     await node.stop()
+    await ann.until(lambda: not ann.engine.history.stores())
+    (past,) = ann.engine.network().stores
+    assert not past.is_listed
+    assert past.store.multiaddr == before.store.multiaddr
+    assert past.results[: len(before.results)] == before.results
+    await ann.stop()
