@@ -40,7 +40,7 @@ from engine.history_views import (
     StoresChanged,
     StoreView,
 )
-from engine.network.memory import MemoryNetwork
+from engine.network.memory import MemoryNetwork, MemoryTransport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from scripts.painted_pictures import lighthouse, pier_photo
@@ -90,9 +90,14 @@ class Cast:
         self.clock = Clock()
         self.network = MemoryNetwork()
         self.engines: dict[str, Engine] = {}
+        self._transports: dict[str, MemoryTransport] = {}
+
+    def transport(self, name: str) -> MemoryTransport:
+        """By which somebody takes part."""
+        return self.network.attach(name)
 
     async def enter(self, name: str) -> Engine:
-        transport = self.network.attach(name)
+        transport = self.transport(name)
         path = self.place / f"{name}.db"
         engine = Engine(
             EngineDependencies(
@@ -109,7 +114,7 @@ class Cast:
         await engine.start()
         await engine.create_identity(name)
         self.engines[name] = engine
-        self._transports = getattr(self, "_transports", {}) | {name: transport}
+        self._transports[name] = transport
         return engine
 
     def online(self, name: str, *, online: bool) -> None:

@@ -47,8 +47,12 @@ class MemoryNetwork:
     def attach(self, name: str = "") -> "MemoryTransport":
         """Return a new transport, offline until it is started.  ``name`` makes its address."""
         transport = MemoryTransport(self, name or f"node{len(self._transports) + 1}")
-        self._transports.append(transport)
+        self.join(transport)
         return transport
+
+    def join(self, transport: "MemoryTransport") -> None:
+        """Take in a transport of another kind, made for this network."""
+        self._transports.append(transport)
 
     def others_online(self, transport: "MemoryTransport") -> list["MemoryTransport"]:
         return [other for other in self._transports if other is not transport and other.is_online]

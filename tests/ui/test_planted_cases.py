@@ -1,0 +1,107 @@
+"""Faults that are planted, and what the window alone says of them (docs/testing-delivery.md)."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from engine.core.ids import MessageId
+from scripts.planted_cases import HONEST, LOSSY, Planted, PlantedCast, plant, silence_everybody
+from tests.ui.driving import heard, play, until
+from tests.ui.seeing import seen_words, sheet_of
+from ui.app import build_window
+from ui.dialogs.holders import HolderRow
+from ui.history_words import short_address
+from ui.network.health import HealthRow
+from ui.network.sheet import NetworkSheet
+from ui.settings import UiSettings
+from ui.window.main_window import MainWindow
+from ui.window.window_context import WindowContext
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+async def looked_into(window: MainWindow, message_id: MessageId) -> list[str]:
+    shown = heard(window.inspector.shown)
+    window.inspector.show_message(message_id)
+    await shown
+    panel = window.inspector.panel
+    assert panel is not None
+    rows = [row.accessibleName() for row in panel.findChildren(HolderRow) if row.isVisible()]
+    return [*rows, *(words.replace("\u200b", "") for words in seen_words(panel))]
+
+
+async def who_lacks_it_and_since_when(window: MainWindow, planted: Planted) -> None:
+    window.open_conversation(planted.kitchen)
+    await until(lambda: window.pane.timeline.scene.loaded.total > 0)
+    said = await looked_into(window, planted.lacked)
+    assert "Held by 1 of 2 others." in said
+    (of_luc,) = [words for words in said if words.startswith("Luc: ")]
+    found = re.fullmatch(r"Luc: no sign, last heard ([0-9:]+) since ([0-9:]+)", of_luc)
+    assert found is not None, of_luc
+    before, after = (datetime.fromtimestamp(ms / 1_000, UTC) for ms in planted.lacked_since)
+    assert found[1] < f"{before:%H:%M:%S}"
+    assert f"{before:%H:%M}" <= found[2] <= f"{after:%H:%M}"
+
+
+async def why_it_is_late(window: MainWindow, planted: Planted) -> None:
+    window.open_conversation(planted.tide)
+    await until(lambda: window.pane.timeline.scene.loaded.total > 0)
+    said = await looked_into(window, planted.repaired)
+    assert any(
+        re.fullmatch(r"Repaired: Maya sent it again, late: \d min after it was signed", each)
+        for each in said
+    )
+    said = await looked_into(window, planted.waited)
+    (why,) = [words for words in said if "on which it depends" in words]
+    assert re.match(r"Came directly\. In its place \d min after it was signed, together with", why)
+    assert f"Jonas {planted.repaired[:5]}" in why
+
+
+async def which_store_loses_messages(sheet: NetworkSheet) -> None:
+    said = [row.accessibleName() for row in sheet.stores.findChildren(HealthRow)]
+    lossy = [words for words in said if words.startswith(short_address(LOSSY))]
+    honest = [words for words in said if words.startswith(tuple(map(short_address, HONEST)))]
+    assert len(lossy) == 1
+    assert len(honest) == len(HONEST)
+    assert "something is wrong" in lossy[0]
+    assert "that others had" in lossy[0]
+    assert all("0 with messages left out" in words for words in honest)
+    assert not any("something is wrong" in words for words in honest)
+
+
+async def whose_network_is_bad(window: MainWindow, cast: PlantedCast, planted: Planted) -> None:
+    window.open_conversation(planted.books)
+    await until(lambda: window.pane.conversation is not None)
+    window.commands.network()
+    sheet = await sheet_of(window, NetworkSheet)
+    said = sheet.verdict.text()
+    assert re.search(r"so your own connection works\. Tomas was last heard 1\d min ago\.", said)
+    await which_store_loses_messages(sheet)
+    silence_everybody(cast)
+    sheet.refresh()
+    said = sheet.verdict.text()
+    assert "Nothing came from any of them for 40 s: your own connection may be broken." in said
+    sheet.reject()
+
+
+def test_the_window_alone_says_what_is_wrong(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        cast = PlantedCast(tmp_path)
+        planted = await plant(cast)
+        context = WindowContext(version="0.1.0", now=cast.clock.now)
+        window = build_window(cast.engines["Ines"], UiSettings(), context)
+        window.resize(1280, 820)
+        window.show()
+        await window.start()
+        await who_lacks_it_and_since_when(window, planted)
+        await why_it_is_late(window, planted)
+        await whose_network_is_bad(window, cast, planted)
+        window.close()
+        await window.shutdown()
+        window.deleteLater()
+        for engine in cast.engines.values():
+            await engine.stop()
+
+    play(scenario)
