@@ -84,6 +84,8 @@ class LinkView(Struct, frozen=True, kw_only=True):
     """None: it has no place here."""
     is_shown: bool
     """Whether the timeline has a row of it."""
+    saved_ms: UnixMs | None = None
+    """When it got its place here; None: that is not recorded."""
     retrieval_hint: str = ""
     """Hexadecimal, as the message that names it gives it."""
 

@@ -165,6 +165,35 @@ def test_of_a_late_message_it_says_how_long_after_it_was_signed_it_came() -> Non
     played(scenario)
 
 
+def test_of_a_message_placed_together_with_what_it_depends_on_it_names_that() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, engine, _group, _own):
+            saved_ms = UnixMs(SENT_MS + 240_000)
+            earlier = replace(link("Maya", "before", sender="maya"), saved_ms=SENT_MS)
+            with_it = replace(link("Jonas", "needed", sender="jonas"), saved_ms=saved_ms)
+            arrival = Arrival.LIVE
+
+            def placed(found: MessageInspection) -> MessageInspection:
+                assert found.sds is not None
+                return replace(
+                    found,
+                    is_own=False,
+                    arrival=arrival,
+                    saved_ms=saved_ms,
+                    sds=replace(found.sds, signed_ms=SENT_MS),
+                    names=(with_it, earlier),
+                )
+
+            engine.inspected.change = placed
+            why = "In its place 4 min after it was signed, together with Jonas needed"
+            assert f"Came directly. {why}, on which it depends" in words(await opened(it))
+            it.window.inspector.close()
+            arrival = Arrival.STORE  # It brings many at once, and none of them waited for that.
+            assert "on which it depends" not in words(await opened(it))
+
+    played(scenario)
+
+
 def test_keys_open_it_go_through_it_and_close_it() -> None:
     async def scenario() -> None:
         async with looking() as (it, engine, _group, own):
@@ -382,7 +411,8 @@ def test_names_and_ids_of_strangers_stay_on_their_line() -> None:
 
 def test_a_holder_without_a_time_leaves_no_room_for_one() -> None:
     async def scenario() -> None:
-        async with looking() as (it, _engine, _group, _own):
+        async with looking() as (it, engine, _group, _own):
+            engine.inspected.change = lambda found: replace(found, is_own=False)
             panel = await opened(it)
             pills = panel.holders.findChildren(Pill)
             (no_sign,) = [pill for pill in pills if pill.text() == "no sign"]

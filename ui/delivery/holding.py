@@ -67,12 +67,10 @@ class Column(Struct, frozen=True, kw_only=True, dict=True):
 class Matrix(Struct, frozen=True, kw_only=True):
     holders: tuple[Holder, ...]
     columns: tuple[Column, ...]
-    of: int
-    """How many others the newest message is for; 0: not known, as in an open channel."""
     more_members: int = 0
 
 
-EMPTY: Final = Matrix(holders=(), columns=(), of=0)
+EMPTY: Final = Matrix(holders=(), columns=())
 
 
 def matrix_of(
@@ -96,11 +94,9 @@ def matrix_of(
         else Column(message=message, holders=kept)
         for message in shown
     )
-    known = [message.of for message in shown if message.of]
     return Matrix(
         holders=kept,
         columns=columns,
-        of=known[-1] if known else 0,
         more_members=len(holders) - len(kept),
     )
 

@@ -26,6 +26,8 @@ class Lane(NamedTuple):
     sender_id: ParticipantId
     name: str
     is_own: bool
+    known_as: str = ""
+    """For the initial on the avatar, if that is not the name that is shown."""
 
 
 class GraphLayout:
@@ -130,5 +132,5 @@ class GraphLayout:
             self._lane_of = {who: min(at, MOST_LANES - 1) for who, at in self._lane_of.items()}
         if own is not None and own.sender_id is not None:
             self._lane_of[own.sender_id] = len(lanes)
-            lanes.append(Lane(own.sender_id, tr("You"), True))
+            lanes.append(Lane(own.sender_id, tr("You"), True, one_line(own.sender_name, _NAME)))
         self.lanes = lanes

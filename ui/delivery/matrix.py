@@ -101,8 +101,8 @@ class MatrixPainter:
         return min(max(widest + least, foot), theme.metrics.scaled(_NAMES) + least) + 8
 
     def foot_words(self) -> str:
-        of = self.matrix.of
-        return tr("Held by, of {number}").format(number=of) if of else tr("Held by")
+        """Of how many differs: of a message of ours by one more than of others'."""
+        return tr("Held by others")
 
     def size(self) -> QSize:
         columns, rows = len(self.matrix.columns), len(self.matrix.holders)

@@ -133,7 +133,8 @@ def _draw_lanes(
         painter.drawLine(QLineF(sight.names, y, sight.width, y))
         side = inset
         box = QRectF(4, y - side / 2, side, side)
-        paint_avatar(painter, box, stable_id=lane.sender_id, name=lane.name, is_group=False)
+        known_as = lane.known_as or lane.name
+        paint_avatar(painter, box, stable_id=lane.sender_id, name=known_as, is_group=False)
         painter.setFont(theme.type.label.font)
         painter.setPen(theme.ink)
         room = sight.names - words_left - 8

@@ -6,7 +6,7 @@ from datetime import datetime
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.answers import HolderView
-from engine.core.ids import HolderSource
+from engine.core.ids import HolderSource, UnixMs
 from ui.avatar import Avatar
 from ui.controls import ColourRole, ElidedText, Pill, Text
 from ui.conversation_words import chance_words
@@ -20,7 +20,7 @@ from ui.translate import tr
 def _sign_words(source: str) -> str:
     match source:
         case HolderSource.CAUSAL:
-            return tr("named it in a later message")
+            return tr("named it later")
         case HolderSource.HOLDINGS:
             return tr("told us so")
         case HolderSource.REPAIR:
@@ -113,10 +113,21 @@ class HolderRow(QWidget):
         self.setMinimumHeight(int(faces.label.line_height) + int(faces.caption.line_height))
 
     def show_holder(
-        self, holder: HolderView, now: datetime, *, is_open: bool = False, sign: str = ""
+        self,
+        holder: HolderView,
+        now: datetime,
+        *,
+        is_open: bool = False,
+        sign: str = "",
+        lacking_ms: UnixMs | None = None,
     ) -> None:
-        """``sign``: how we know, if more is known than the kind of sign."""
+        """``sign``: how we know, if more is known than the kind of sign.
+
+        ``lacking_ms``: since when somebody without a sign could have given one.
+        """
         since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
+        if holder.source is None and lacking_ms is not None and not is_open:
+            since = tr("since {time}").format(time=spoken_time(lacking_ms, now))
         if (holder, since, is_open, sign) == self._shown:
             return
         self._shown = holder, since, is_open, sign

@@ -12,7 +12,14 @@ from msgspec import Struct
 
 from engine.answers import Arrival, HolderView
 from engine.core.ids import UnixMs
-from engine.inspection_views import CopyView, MessageInspection, Occasion, SentBy, Whereabouts
+from engine.inspection_views import (
+    CopyView,
+    LinkView,
+    MessageInspection,
+    Occasion,
+    SentBy,
+    Whereabouts,
+)
 from ui.foreign_text import breaking, one_line
 from ui.regional import clock_with_seconds
 from ui.times import moment, off_words, short_date
@@ -20,6 +27,7 @@ from ui.translate import tr
 
 _NAME = 40
 _SOON_MS = 1_000
+_ID_SHOWN = 6
 _NAME_RUN = 16
 """More of a name without a space does not fit beside a time."""
 
@@ -95,14 +103,39 @@ def _signed(group_key: int | None) -> str:
 
 def _came(found: MessageInspection, *, is_late: bool) -> str:
     words = _arrival_words(found)
-    if not is_late:
-        return words
     signed_ms = None if found.sds is None else found.sds.signed_ms
     way_ms = (found.saved_ms or 0) - signed_ms if signed_ms is not None else 0
+    other = _came_with(found)
+    if other is not None and way_ms >= _SOON_MS:
+        placed = tr(
+            "{came}. In its place {time} after it was signed,"
+            " together with {name} {id}, on which it depends"
+        )
+        name, id_ = _named(other.sender_name), short_id(other.message_id)
+        return placed.format(came=words, time=off_words(way_ms), name=name, id=id_)
+    if not is_late:
+        return words
     if way_ms < _SOON_MS:
         return tr("{came}, late").format(came=words)
     late = tr("{came}, late: {time} after it was signed")
     return late.format(came=words, time=off_words(way_ms))
+
+
+def _came_with(found: MessageInspection) -> LinkView | None:
+    """Of what it depends on: the last that got its place in the same moment, so not before it.
+
+    Only that moment is recorded, and not when a message came that waited until then.  A Store's
+    answer brings many at once, which says nothing of any of them.
+    """
+    if found.is_own or found.arrival not in {Arrival.LIVE, Arrival.REPAIR}:
+        return None
+    at_once = [
+        (each.position, each)
+        for each in found.names
+        if each.position is not None and each.saved_ms is not None
+        if each.saved_ms == found.saved_ms
+    ]
+    return max(at_once, default=(None, None), key=lambda one: one[0])[1]
 
 
 def _arrival_words(found: MessageInspection) -> str:
@@ -195,6 +228,11 @@ def _holders(found: MessageInspection) -> Iterator[Step]:
 def is_here(found: MessageInspection) -> bool:
     """Of one that is not, the sender is only what those say who name it."""
     return found.whereabouts in {Whereabouts.LOGGED, Whereabouts.WAITING}
+
+
+def short_id(message_id: str) -> str:
+    """Enough of it to tell it from its neighbours; strangers may choose any."""
+    return one_line(message_id, _ID_SHOWN)
 
 
 def _named(name: str) -> str:

@@ -33,6 +33,7 @@ from ui.inspector.life import (
     is_here,
     life_of,
     precise_time,
+    short_id,
     time_to_the_second,
     waiting_words,
 )
@@ -42,7 +43,6 @@ from ui.inspector.parts import (
     FieldTable,
     HeldBar,
     StepRow,
-    short_id,
 )
 from ui.side.panel import SidePanel
 from ui.speaking import announce
@@ -144,7 +144,13 @@ class InspectorPanel(SidePanel):
         shown = holders[:MOST_HOLDERS]
         for row, each in zip(self.holders.rows(len(shown)), shown, strict=True):
             sign = _sign(each, found) or _silence(each, found, heard, self._now())
-            row.show_holder(each, self._now(), is_open=found.is_open, sign=sign)
+            row.show_holder(
+                each,
+                self._now(),
+                is_open=found.is_open,
+                sign=sign,
+                lacking_ms=found.saved_ms if found.is_own else None,
+            )
         more = len(holders) - len(shown)
         self.more_holders.setText(tr("and %n more", "and %n more", more))
         self.more_holders.setVisible(bool(more))

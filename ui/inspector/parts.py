@@ -27,7 +27,7 @@ from engine.answers import HolderView
 from engine.inspection_views import LinkView, MessageInspection, Whereabouts
 from ui.controls import Text, pressed_by_enter
 from ui.foreign_text import one_line
-from ui.inspector.life import Mark, Step
+from ui.inspector.life import Mark, Step, short_id
 from ui.mirrored import draw_text, mirror_widget
 from ui.theme import Theme, current_theme, theme_changed
 from ui.tips import set_tip
@@ -43,7 +43,6 @@ _STEP = 22
 _BELOW_WORDS = 4
 _NODE_ROW = 42
 _NODE = 12
-_ID_SHOWN = 6
 _NAME = 24
 
 
@@ -171,11 +170,6 @@ class HeldBar(QWidget):
                 box.adjust(0.7, 0.7, -0.7, -0.7)
             radius = min(box.height(), box.width()) / 2
             painter.drawRoundedRect(box, radius, radius)
-
-
-def short_id(message_id: str) -> str:
-    """Enough of it to tell it from its neighbours; strangers may choose any."""
-    return one_line(message_id, _ID_SHOWN)
 
 
 def whereabouts_words(whereabouts: Whereabouts) -> str:

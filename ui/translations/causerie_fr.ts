@@ -2492,6 +2492,10 @@
         <translation>Détenus par tous</translation>
     </message>
     <message>
+        <source>Held by others</source>
+        <translation>Détenu par d’autres</translation>
+    </message>
+    <message>
         <source>Held by {held} of {of}</source>
         <translation>Détenu par {held} sur {of}</translation>
     </message>
@@ -2514,10 +2518,6 @@
     <message>
         <source>Held by {number} of {all}.</source>
         <translation>Détenu par {number} sur {all}.</translation>
-    </message>
-    <message>
-        <source>Held by, of {number}</source>
-        <translation>Détenu par, sur {number}</translation>
     </message>
     <message>
         <source>Held: its time has not come.</source>
@@ -7780,8 +7780,8 @@
         <translation>en sourdine {until}</translation>
     </message>
     <message>
-        <source>named it in a later message</source>
-        <translation>l’a nommé dans un message ultérieur</translation>
+        <source>named it later</source>
+        <translation>l’a nommé ensuite</translation>
     </message>
     <message>
         <source>names it in {id}</source>
@@ -8710,6 +8710,10 @@
     <message>
         <source>{came}, late: {time} after it was signed</source>
         <translation>{came}, en retard&#xa0;: {time} après sa signature</translation>
+    </message>
+    <message>
+        <source>{came}. In its place {time} after it was signed, together with {name} {id}, on which it depends</source>
+        <translation>{came}. À sa place {time} après sa signature, en même temps que {name} {id}, dont il dépend</translation>
     </message>
     <message>
         <source>{chance} it is wrong</source>

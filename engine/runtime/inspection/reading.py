@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from engine.codec.mvds_id import mvds_id_of_row
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.mvds.vocabulary import MvdsMessage, Record
 from engine.core.ports import ProfileStore, StoredMessage
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
@@ -40,6 +40,8 @@ class Linked(Struct, frozen=True, kw_only=True):
     is_waiting: bool
     missing: MissingEntry | None
     is_shown: bool
+    saved_ms: UnixMs | None = None
+    """When it got its place; None: it has none, or no row."""
     retrieval_hint: bytes | None = None
 
 
@@ -147,6 +149,7 @@ def _linked(
     for entry in entries:
         logged = inspecting.log_entry(conversation_id, entry.message_id)
         waiting = None if logged else inspecting.incoming(conversation_id, entry.message_id)
+        row = shown.get(entry.message_id) if logged else None
         known = logged.sender_id if logged else waiting.message.sender_id if waiting else None
         links.append(
             Linked(
@@ -156,6 +159,7 @@ def _linked(
                 is_waiting=waiting is not None,
                 missing=missing.get(entry.message_id),
                 is_shown=entry.message_id in shown,
+                saved_ms=row.record.received_ms if row else None,
                 retrieval_hint=entry.retrieval_hint,
             )
         )

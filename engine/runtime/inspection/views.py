@@ -294,6 +294,7 @@ def _link(link: Linked, members: Members, about: ConversationRecord) -> LinkView
         sender_name=_name(link.sender_id, members, about),
         position=link.position,
         is_shown=link.is_shown,
+        saved_ms=link.saved_ms,
         retrieval_hint=(link.retrieval_hint or b"").hex(),
     )
 
