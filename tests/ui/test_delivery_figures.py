@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import Qt, QXmlStreamReader
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
 from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 from engine.delivery_views import DeliveryMark, HolderMark
@@ -269,6 +270,25 @@ def test_a_row_is_found_again_by_its_message_and_its_words_are_made_when_they_ar
     show(100, 200)
     assert not table.currentIndex().isValid() or table.currentIndex().row() != 6
     assert len(set(made)) < 500
+
+
+def test_the_matrix_gets_room_for_those_who_join_however_short_their_names_are() -> None:
+    page = QWidget()
+    column = QVBoxLayout(page)
+    view = HoldersMatrix()
+    column.addWidget(view)
+    column.addStretch(1)
+    view.show_matrix(matrix_of([message(1)], people()[:1]))
+    page.resize(400, 600)
+    page.show()
+    layout = page.layout()
+    assert layout is not None
+    layout.activate()
+    assert view.height() == view.sizeHint().height()
+    view.show_matrix(matrix_of([message(1)], people()))
+    QApplication.processEvents()
+    assert view.height() == view.sizeHint().height()
+    assert view.verticalScrollBar().maximum() == 0
 
 
 def test_the_arrow_keys_go_through_the_matrix_and_enter_looks_into_the_message() -> None:

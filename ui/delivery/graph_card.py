@@ -108,7 +108,7 @@ class GraphCard(DeliveryCard):
         self._conversation: ConversationView | None = None
         self._loaded = LoadedMessages()
         self._begin = 0
-        self.ranges = Segments(tr("Time"), (tr("5 min"), tr("20 min"), tr("All")))
+        self.ranges = Segments(tr("Time range"), (tr("5 min"), tr("20 min"), tr("All")))
         self.ranges.choose(1)
         self.ranges.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.ranges.chosen.connect(lambda _number: self.range_chosen.emit())

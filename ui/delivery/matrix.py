@@ -268,14 +268,18 @@ class HoldersMatrix(QAbstractScrollArea):
         bar = self.horizontalScrollBar()
         at_end = bar.value() >= bar.maximum()
         left_id = None if at_end or not self._matrix.columns else self._left_id()
+        before = self.sizeHint()
         self._matrix = matrix
         self._keep_chosen(chosen_id)
-        self._dress()
+        self._draw_anew(before)
         place = None if left_id is None else self._place_of(left_id)
         bar.setValue(bar.maximum() if place is None else place)
 
     def _dress(self) -> None:
-        before = self.sizeHint()
+        self._draw_anew(self.sizeHint())
+
+    def _draw_anew(self, before: QSize) -> None:
+        """``before``: the room that it wanted until now."""
         self._painter = MatrixPainter(self._matrix, self._images)
         self._set_bars()
         if self.sizeHint() != before:  # Else the whole page would be laid out for nothing.

@@ -96,7 +96,7 @@ class ExportLog(Sheet):
             wrap=True,
         )
         self._form = (
-            field_label(tr("Time"), self.span),
+            field_label(tr("Time range"), self.span),
             self.span,
             field_label(tr("Format"), self.format),
             self.format,

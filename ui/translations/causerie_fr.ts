@@ -6056,6 +6056,10 @@
         <translation>Heure</translation>
     </message>
     <message>
+        <source>Time range</source>
+        <translation>Période</translation>
+    </message>
+    <message>
         <source>Time until everyone holds it</source>
         <translation>Temps jusqu’à ce que tous l’aient</translation>
     </message>
