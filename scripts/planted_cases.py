@@ -38,7 +38,8 @@ HONEST: Final = (f"/dns4/quay.example/tcp/443/wss{PEER}", f"/dns4/pier.example/t
 LOSSY: Final = f"/dns4/lantern.example/tcp/443/wss{PEER}"
 EVERY_OTHER: Final = 3
 """The third Store leaves out one of so many messages."""
-SILENT_MS: Final = 40_000
+HEARD_AGO_MS: Final = 2_000
+"""When each peer was last heard, while the network is well."""
 
 
 class PlantedStores:
@@ -111,8 +112,8 @@ class PlantedTransport(MemoryTransport):
         super().__init__(cast.network, name)
         self._cast = cast
         self.store_network = cast.stores
-        self.silent_ms = 2_000
-        """How long nothing has come from any peer."""
+        self.deaf_since_ms: UnixMs | None = None
+        """From when on nothing comes from any peer, although they are connected."""
 
     async def publish(self, message: WakuMessage, /) -> Receipt:
         receipt = await super().publish(message)
@@ -120,11 +121,18 @@ class PlantedTransport(MemoryTransport):
             self._cast.stores.keep(message, receipt)
         return receipt
 
+    def arrive(self, data: bytes) -> None:
+        if self.deaf_since_ms is None:
+            super().arrive(data)
+
     def facts(self) -> NetworkFacts:
         others = self._cast.network.others_online(self) if self.is_online else []
         return NetworkFacts(peers=tuple(self._peer(other.name) for other in others))
 
     def _peer(self, name: str) -> PeerView:
+        since_ms, silent_ms = self.deaf_since_ms, HEARD_AGO_MS
+        if since_ms is not None:
+            silent_ms = self._cast.clock.now_ms() - since_ms
         return PeerView(
             peer_id=f"16Uiu2HAm{name}",
             agent="causerie/0.1.0",
@@ -133,12 +141,12 @@ class PlantedTransport(MemoryTransport):
             outbound=True,
             is_kept=True,
             since_ms=UnixMs(self._cast.began_ms),
-            silent_ms=self.silent_ms,
+            silent_ms=silent_ms,
             bytes_in=48_000,
             bytes_out=51_000,
             connections=1,
             round_trip_ms=31.0,
-            measured_ago_ms=self.silent_ms,
+            measured_ago_ms=silent_ms,
         )
 
 
@@ -281,7 +289,8 @@ async def silent(cast: PlantedCast, books: ConversationId) -> None:
 
 def silence_everybody(cast: PlantedCast) -> None:
     """The fourth case: connected, and nothing comes any more."""
-    cast.planted["Ines"].silent_ms = SILENT_MS
+    cast.planted["Ines"].deaf_since_ms = cast.clock.now_ms()
+    cast.clock.forward(0.7)
 
 
 async def _stores_of(cast: PlantedCast, name: str) -> None:
