@@ -53,6 +53,7 @@ async def why_it_is_late(window: MainWindow, planted: Planted) -> None:
         re.fullmatch(r"Repaired: Maya sent it again, late: \d min after it was signed", each)
         for each in said
     )
+    assert "Held by 1 of 1." in said
     said = await looked_into(window, planted.waited)
     (why,) = [words for words in said if "on which it depends" in words]
     assert re.match(r"Came directly\. In its place \d min after it was signed, together with", why)

@@ -53,9 +53,13 @@ def held_words(holders: Sequence[HolderView], *, is_open: bool = False) -> str:
         return tr("Nobody else is in this group yet.")
     certain = sum(1 for holder in holders if holder.source is not None and holder.certain)
     maybe = sum(1 for holder in holders if holder.source is not None and not holder.certain)
-    words = tr("Held by {number} of {all} others.")
-    if maybe:
+    if len(holders) == 1:  # "Of 1 others" is no English.
+        words = tr("Held by {number} of {all}, maybe {maybe} more.")
+        words = words if maybe else tr("Held by {number} of {all}.")
+    elif maybe:
         words = tr("Held by {number} of {all} others, maybe {maybe} more.")
+    else:
+        words = tr("Held by {number} of {all} others.")
     return words.format(number=certain, all=len(holders), maybe=maybe)
 
 
