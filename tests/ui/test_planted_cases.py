@@ -37,6 +37,7 @@ async def who_lacks_it_and_since_when(window: MainWindow, planted: Planted) -> N
     await until(lambda: window.pane.timeline.scene.loaded.total > 0)
     said = await looked_into(window, planted.lacked)
     assert "Held by 1 of 2 others." in said
+    assert not any("No acknowledgement yet" in words for words in said), "Maya answered in time"
     (of_luc,) = [words for words in said if words.startswith("Luc: ")]
     found = re.fullmatch(r"Luc: no sign, last heard ([0-9:]+) since ([0-9:]+)", of_luc)
     assert found is not None, of_luc
