@@ -111,7 +111,6 @@ class _Tip(QWidget):
         kind = Qt.WindowType.ToolTip | Qt.WindowType.FramelessWindowHint
         super().__init__(owner, kind | Qt.WindowType.NoDropShadowWindowHint)
         self.words = words
-        self.owner = owner
         self._at = at
         self._blends = blends_windows()
         self._reach = SHADOW_REACH if self._blends else 0
@@ -130,6 +129,14 @@ class _Tip(QWidget):
         if isinstance(app := QApplication.instance(), QApplication):
             app.installEventFilter(self)
         self.show()
+
+    @property
+    def owner(self) -> QWidget:
+        """What it speaks of, and goes with.
+
+        No reference is held: it could be the last, and Qt would destroy both within the tip's end.
+        """
+        return self.parentWidget() or self
 
     def end(self) -> None:
         if isinstance(app := QApplication.instance(), QApplication):
