@@ -90,10 +90,10 @@ def test_the_two_kinds_of_link_are_told_apart() -> None:
             inviter_name="Zoë",
         )
     )
-    assert "invitation to a group" in refusal(invite)
+    assert "invitation, not a contact link" in refusal(invite)
     with pytest.raises(InviteError) as error:
         parse_invite(LINK)
-    assert "contact link, not an invitation" in error_words(error.value)
+    assert "no invitation to a group" in error_words(error.value)
 
 
 def test_a_newer_version_is_called_so_whatever_else_is_in_it() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QMimeData, QSizeF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPointF, QSizeF, Qt, QUrl
 from PySide6.QtGui import QImage
 
 from chat_app.settings_control import SettingsControl
@@ -278,9 +278,12 @@ def test_a_picture_has_its_thumbnail_until_it_is_here_and_then_opens_large() -> 
             engine.blobs.data[row.message_id] = picture_bytes(side=200)
             here = replace(row, file=replace(photo, state=FileState.COMPLETE))
             engine.alter(here)
-            await until(lambda: "not fetched yet" not in said(it))
+            await until(lambda: RowButton.FILE_FETCH not in shown_buttons(it, here))
             await until(lambda: pictures.pixmap(here, ROOM, 1.0) is not None)
-            click(it, box.file.rect.center(), y)
+            box, y = bubble(it, here)
+            assert box.file is not None
+            beside = QPointF(30, 0)  # Where it was clicked just now it would be a double click.
+            click(it, box.file.rect.center() + beside, y)
             await until(lambda: it.window.findChild(PictureViewer) is not None)
             viewer = it.window.findChild(PictureViewer)
             assert viewer is not None

@@ -160,6 +160,7 @@ def test_adding_a_person_is_reached_from_the_start_menu_and_the_empty_page() -> 
                 "New group",
                 "Join with an invitation",
                 "Open channel",
+                "Channel with a shared key",
             ]
             assert menu is not None
             menu.actions()[0].trigger()
