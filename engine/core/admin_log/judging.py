@@ -141,7 +141,7 @@ class _Judging:
     def _decide_without_terms(self) -> None:
         """The shape of the graph, and what people do to themselves."""
         for number, entry in enumerate(self._ancestry.entries):
-            if self._is_backdated(entry):
+            if self._ancestry.backdated[number]:
                 self._verdicts[number] = Verdict.BACKDATED
             elif isinstance(entry.act, Unsupported):
                 self._verdicts[number] = Verdict.UNSUPPORTED
@@ -156,13 +156,6 @@ class _Judging:
                 self._undecided[entry.author].append(number)
         for numbers in self._undecided.values():
             numbers.sort(key=self._position)
-
-    def _is_backdated(self, entry: Entry) -> bool:
-        return any(
-            self._ancestry.entries[self._ancestry.placed(head)].lamport_timestamp
-            >= entry.lamport_timestamp
-            for head in entry.heads
-        )
 
     # --- terms ----------------------------------------------------------------------------------
 
@@ -334,10 +327,9 @@ def _bits(value: int) -> Iterator[int]:
 def _inherited(ancestry: Ancestry, verdicts: list[Verdict]) -> list[Role]:
     """For each entry the role that the newest ``SetInviters`` in its past asks for."""
     newest: list[tuple[int, EntryId, Role]] = []
-    for entry in ancestry.entries:
+    for parents in ancestry.parents:
         best = (-1, EntryId(""), LEAST_ROLE[Add])
-        for head in entry.heads:
-            number = ancestry.placed(head)
+        for number in parents:
             named = ancestry.entries[number]
             best = max(best, newest[number])
             if isinstance(named.act, SetInviters) and verdicts[number] is Verdict.COUNTS:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from engine.core.admin_log.acts import (
     LEAST_ROLE,
+    MAX_ENTRIES,
     Add,
     Create,
     DeleteMessage,
@@ -31,6 +32,8 @@ from engine.core.admin_log.acts import (
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.epochs import Epoch, epochs_of
 from engine.core.admin_log.judging import Judgement, Verdict, judge
+from engine.core.admin_log.room import Room
+from engine.core.errors import RemoteProtocolError
 from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 
 
@@ -64,11 +67,18 @@ class AdminState(Struct, frozen=True, kw_only=True):
 
 
 class AdminLog:
-    """``first``: id of the ``Create`` that the group began with, as its members know it."""
+    """``first``: id of the ``Create`` that the group began with, as its members know it.
 
-    def __init__(self, first: EntryId, entries: Iterable[Entry] = ()) -> None:
+    ``size``: how many entries have room.
+    """
+
+    def __init__(
+        self, first: EntryId, entries: Iterable[Entry] = (), *, size: int = MAX_ENTRIES
+    ) -> None:
         self._first: Final = first
-        self._ancestry: Final = Ancestry()
+        self._size: Final = size
+        self._room: Final = Room(first, size)
+        self._ancestry = Ancestry()
         self._state: AdminState | None = None
         for entry in entries:
             self.add(entry)
@@ -76,6 +86,7 @@ class AdminLog:
     @property
     def heads(self) -> tuple[EntryId, ...]:
         """What a new entry names."""
+        self._deal_room()
         return self._ancestry.heads()
 
     @property
@@ -86,18 +97,43 @@ class AdminLog:
     @property
     def state(self) -> AdminState:
         if self._state is None:
+            self._deal_room()
             self._state = _in_force(self._ancestry, judge(self._ancestry, self._first))
         return self._state
+
+    def has(self, entry_id: EntryId) -> bool:
+        """Whether it is here, if only to wait."""
+        return self._ancestry.has(entry_id)
+
+    def lamport_of(self, entry_ids: Iterable[EntryId]) -> int:
+        """The highest Lamport timestamp among entries that are here, 0 for none."""
+        entries = self._ancestry.entries
+        numbers = (self._ancestry.number(each) for each in entry_ids)
+        return max((entries[n].lamport_timestamp for n in numbers if n is not None), default=0)
 
     def add(self, entry: Entry) -> bool:
         """Whether ``state`` may have changed.
 
-        Raises RemoteProtocolError ``too_many_entries`` or ``malformed_entry``.
+        Raises RemoteProtocolError ``malformed_entry``, ``too_many_entries`` if too many of its
+        author wait, or ``no_room_in_log``; such an entry is not needed until another one names it.
         """
-        grew = self._ancestry.add(entry)
-        if grew:
+        has_room = not self._room.has_none(entry)
+        if not has_room and not self._ancestry.is_wanted(entry.entry_id):
+            if self.has(entry.entry_id):
+                return False
+            raise RemoteProtocolError("no_room_in_log")
+        placed = self._ancestry.add(entry, has_room=has_room)
+        for one in placed:
+            self._room.count(one)
+        if placed:
             self._state = None
-        return grew
+        if len(self._ancestry.entries) >= 2 * self._size:
+            self._deal_room()
+        return bool(placed)
+
+    def _deal_room(self) -> None:
+        if len(self._ancestry.entries) > self._size:
+            self._ancestry = self._ancestry.with_no_room(self._room.deal())
 
 
 def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
