@@ -80,7 +80,19 @@ def complaints(tag: str, root: Path = ROOT) -> list[str]:
         found.append(f"{METAINFO.name} has {newest.get('version')} first")
     elif newest.get("date") != date:
         found.append(f"{METAINFO.name} and CHANGELOG.md have different dates")
+    schema = schema_of(root)
+    if not (root / "tests" / "profiles" / f"schema-{schema}.tar.xz").exists():
+        found.append(f"no profile of schema {schema} is kept: python -m scripts.profile_fixture")
     return found
+
+
+def schema_of(root: Path) -> str:
+    """The version of the database, read and not imported: this runs without any packages."""
+    source = (root / "engine" / "persistence" / "schema.py").read_text(encoding="utf-8")
+    found = re.search(r"^SCHEMA_VERSION: Final = (\d+)$", source, re.MULTILINE)
+    if found is None:
+        raise SystemExit("engine/persistence/schema.py names no SCHEMA_VERSION")
+    return found[1]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -12,15 +12,19 @@ from scripts.linux_packages import metainfo
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (Path("pyproject.toml"), Path("CHANGELOG.md"), release.METAINFO)
+SCHEMA = Path("engine") / "persistence" / "schema.py"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A tree that may be released: the real files, with a date."""
-    for place in PLACES:
+    for place in (*PLACES, SCHEMA):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / place, tmp_path / place)
     dated(tmp_path, "2026-12-01")
+    kept = tmp_path / "tests" / "profiles" / f"schema-{release.schema_of(tmp_path)}.tar.xz"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
     return tmp_path
 
 
@@ -74,6 +78,15 @@ def test_metadata_of_another_day_are_refused(root: Path) -> None:
     (root / release.METAINFO).write_text(text.replace("2026-12-01", "2026-12-02"), encoding="utf-8")
     (said,) = release.complaints(f"v{release.version(root)}", root)
     assert "different dates" in said
+
+
+def test_a_schema_of_which_no_profile_is_kept_is_refused(root: Path) -> None:
+    text = (root / SCHEMA).read_text(encoding="utf-8")
+    (root / SCHEMA).write_text(
+        re.sub(r"(VERSION: Final = )\d+", r"\g<1>99", text), encoding="utf-8"
+    )
+    (said,) = release.complaints(f"v{release.version(root)}", root)
+    assert "no profile of schema 99" in said
 
 
 def test_notes_are_the_section_and_lead_nowhere_that_is_not_there(root: Path) -> None:
