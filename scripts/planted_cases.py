@@ -29,7 +29,8 @@ from engine.network.stores.port import FoundStore, TestedStore
 from engine.network.transport import Receipt
 from engine.network_views import NetworkFacts, PeerView
 from scripts.release import version
-from scripts.screenshots import PEER, SIZE, Cast, until
+from scripts.scene import Cast, until
+from scripts.screenshots import PEER, SIZE
 from ui.app import build_window
 from ui.settings import UiSettings
 from ui.window.window_context import WindowContext

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import BENCHMARKS
 from chat_app.__main__ import command_line
 from engine.core.links import OWN_SCHEME
 from engine.delivery.pseudonym import key_text
 from pipeline.cli import parser as pipeline_command_line
 
 ROOT = Path(__file__).resolve().parents[2]
-_BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`(causerie(?:-pipeline)? [a-z-][^`…|]*)`(?!`)")
-_WHERE = r"(?:^|&& |sudo |\| )(?:\.venv/bin/)?"
+_WHERE = r"(?:^ *|&& |sudo |\| )(?:\.venv/bin/)?"
 PARSERS = {"causerie": command_line, "causerie-pipeline": pipeline_command_line}
 
 
@@ -92,6 +93,16 @@ def test_make_has_the_targets_that_documents_name(document: str, words: str) -> 
     targets = set(re.findall(r"^([a-z-]+):", makefile, flags=re.MULTILINE))
     asked = [word for word in shlex.split(words) if "=" not in word]
     assert set(asked) <= targets, document
+
+
+def test_the_benchmarks_that_documents_name_are_there() -> None:
+    asked = {
+        name
+        for path in documents()
+        for name in re.findall(r"make bench ARGS=\"?([a-z_0-9]+)", path.read_text(encoding="utf-8"))
+    }
+    assert len(asked) > 8
+    assert asked <= set(BENCHMARKS)
 
 
 @pytest.mark.parametrize(("document", "words"), commands("python"))

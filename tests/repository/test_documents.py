@@ -27,6 +27,26 @@ def test_the_readme_starts_with_the_two_commands() -> None:
     assert "make test" in first[1]
 
 
+def test_the_readme_leads_in_with_one_picture_packages_figures_and_limits() -> None:
+    before, _, after = README.partition("```sh")
+    assert before.count("![") == 1
+    assert "![" not in after
+    places = [
+        after.index(f"## {name}\n") for name in ("Install it", "Read on", "Figures", "Limits")
+    ]
+    assert places == sorted(places)
+    rows = re.findall(
+        r"^\|.*\|$", after.partition("## Figures")[2].partition("## ")[0], re.MULTILINE
+    )
+    assert len(rows) > 6
+    assert all("`make bench ARGS=" in row for row in rows[2:]), "a figure has its command"
+
+
+def test_every_guide_is_one_that_the_readme_leads_to() -> None:
+    guides = {path.name for path in (ROOT / "docs" / "guide").glob("*.md")} - {"README.md"}
+    assert guides == set(re.findall(r"\(docs/guide/([a-z]+\.md)\)", README))
+
+
 def test_every_make_target_in_the_readme_exists() -> None:
     named = set(re.findall(r"\bmake ([a-z][a-z-]*)", CODE))
     assert {"run", "test", "check", "bench", "package"} <= named
