@@ -115,6 +115,9 @@ class MessageInfo(Struct, frozen=True, kw_only=True):
 
     message: MessageView
     received_ms: UnixMs
+    """When it came."""
+    placed_ms: UnixMs | None
+    """Since when its row is shown, if it had to wait for that."""
     arrival: Arrival
     repaired_by: str
     """Name of the member who sent it again; "" if nobody did."""

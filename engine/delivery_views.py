@@ -61,6 +61,8 @@ class DeliveryMessage(Struct, frozen=True, kw_only=True, gc=False):
     """Of a missing message: the first one known to depend on it."""
     received_ms: UnixMs | None = None
     """When it was written down here, or since when it is missing; None: not recorded."""
+    came_ms: UnixMs | None = None
+    """When it came, if it had to wait from then until ``received_ms``."""
     sent_ms: UnixMs | None = None
     """By its author's clock; None: not recorded."""
     late_by_ms: int | None = None

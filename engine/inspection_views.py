@@ -200,8 +200,10 @@ class MessageInspection(Struct, frozen=True, kw_only=True):
     sender_name: str
     is_own: bool
     saved_ms: UnixMs | None
-    """When it was written down on this device."""
+    """When it was written down on this device; its row may be shown while it still waits."""
     arrival: Arrival
+    came_ms: UnixMs | None = None
+    """When it came, if it had to wait from then until ``saved_ms``."""
     repaired_by: str = ""
     copies: tuple[CopyView, ...] = ()
     copies_omitted: int = 0

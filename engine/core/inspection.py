@@ -50,10 +50,12 @@ class PlacedMessage(NamedTuple):
     """None, like ``sent_ms``: reactions, edits and the like have no row."""
     delivery: str | None
     """``DeliveryState`` of one of ours, as it is written down."""
+    came_ms: UnixMs | None = None
+    """When it came, if it waited from then until ``received_ms``."""
 
 
 class InspectionStore(Protocol):
-    """Every method may raise StorageError; none knows anything of a pair's messages."""
+    """Every method may raise StorageError; of a pair's messages only ``came_ms`` knows anything."""
 
     def log_entry(
         self, conversation_id: ConversationId, message_id: MessageId, /
@@ -86,6 +88,11 @@ class InspectionStore(Protocol):
         self, conversation_id: ConversationId, before: Position | None, /, *, limit: int
     ) -> list[PlacedMessage]:
         """The messages of the log before a place, or its newest, in order."""
+
+    def came_ms(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> Mapping[MessageId, UnixMs]:
+        """When those of these messages came that have a row and had to wait for it."""
 
     def raws(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /

@@ -187,10 +187,7 @@ class PutOpenChannel(Struct, frozen=True, kw_only=True):
 
 
 class RemoveGroup(Struct, frozen=True, kw_only=True):
-    """Forget a conversation of any kind, and everything in it.
-
-    It cannot be found afterwards, but its rows may still be on disk: see ``clear_removed``.
-    """
+    """Forget a conversation of any kind; its rows may still be on disk: see ``clear_removed``."""
 
     conversation_id: ConversationId
 
@@ -276,6 +273,7 @@ class PutMessage(Struct, frozen=True, kw_only=True):
     message: MessageRecord
     data: bytes = b""
     """The bytes of ``message.file``."""
+    came_ms: UnixMs | None = None  # If it had to wait from then until ``message.received_ms``.
 
 
 class PutTransfer(Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.inspection import PlacedMessage
 from engine.core.sds.vocabulary import HolderEntry, MissingEntry
 from engine.persistence.channel_reads import MISSING_COLUMNS, missing_of_rows, read_holders
-from engine.persistence.many_rows import MANY, by_the_dozen
+from engine.persistence.many_rows import MANY, by_the_dozen, with_ids
 from engine.persistence.raw_blocks import read_raws
 from engine.persistence.stored_ids import (
     StoredId,
@@ -24,14 +24,16 @@ from engine.persistence.timeline_reads import AFTER_ALL
 
 _PlacedRow: TypeAlias = tuple[
     int, StoredId, ParticipantId, ParticipantId | None, int | None, int | None, UnixMs | None,
-    UnixMs | None, str | None,
+    UnixMs | None, str | None, UnixMs | None,
 ]  # fmt: skip
 
 PLACED: Final = """
 SELECT l.lamport_timestamp, l.message_id, p.participant_id,
   (SELECT participant_id FROM participant
    WHERE participant_key = m.sender_key AND m.sender_key <> l.sender_key),
-  m.hidden, m.late, m.sent_ms, m.received_ms, d.state
+  m.hidden, m.late, m.sent_ms, m.received_ms, d.state,
+  (SELECT came_ms FROM waited WHERE conversation_key = l.conversation_key
+   AND message_id = l.message_id)
 FROM log_entry AS l CROSS JOIN participant AS p ON p.participant_key = l.sender_key
 LEFT JOIN message AS m
   ON m.conversation_key = l.conversation_key AND m.message_id = l.message_id
@@ -48,6 +50,9 @@ _KEYS: Final = {
     for count in (1, MANY)
 }
 """By the number of ids.  Each is looked up: asked for many with IN, SQLite reads the whole log."""
+_CAME: Final = with_ids(
+    "SELECT message_id, came_ms FROM waited WHERE conversation_key = ? AND message_id IN"
+)
 _BETWEEN: Final = f"""
 {MISSING_COLUMNS} AND (before_lamport IS NULL OR (before_lamport, before_message_id) >= (?, ?))
 ORDER BY missing_key LIMIT ?
@@ -74,11 +79,22 @@ def read_placed(
             sent_ms=sent_ms,
             received_ms=received_ms,
             delivery=state,
+            came_ms=came_ms,
         )
         for (
             lamport, stored, sender_id, row_sender_id, hidden, late, sent_ms, received_ms, state,
+            came_ms,
         ) in reversed(rows)
     ]  # fmt: skip
+
+
+def read_came(
+    connection: sqlite3.Connection, conversation: int, message_ids: Sequence[MessageId]
+) -> dict[MessageId, UnixMs]:
+    found: dict[StoredId, UnixMs] = {}
+    for asked in by_the_dozen(stored_ids(message_ids)):
+        found |= connection.execute(_CAME[len(asked)], (conversation, *asked)).fetchall()
+    return {message_id_of(stored): came_ms for stored, came_ms in found.items()}
 
 
 def read_raws_of(

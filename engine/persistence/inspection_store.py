@@ -6,7 +6,7 @@ It uses the store's connection, on the storage thread, and nothing but look-ups 
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from engine.core.ids import ConversationId, MessageId, Position
+from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.core.inspection import LoggedRaw, PlacedMessage, WaitingMessage
 from engine.core.sds.vocabulary import (
     HolderEntry,
@@ -87,6 +87,13 @@ class SqliteInspection:
         with self._doing("read messages"):
             connection, key = self._find(conversation_id)
             return [] if key is None else delivery_reads.read_placed(connection, key, before, limit)
+
+    def came_ms(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> dict[MessageId, UnixMs]:
+        with self._doing("read messages"):
+            connection, key = self._find(conversation_id)
+            return {} if key is None else delivery_reads.read_came(connection, key, message_ids)
 
     def raws(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /

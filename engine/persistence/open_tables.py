@@ -14,6 +14,14 @@ from engine.core.records import OpenChannelRecord, OpenFormat, OpenPace
 from engine.persistence.profile_tables import add_channel, mute_end, put_conversation
 from engine.persistence.stored_ids import mark_of
 
+OPEN_CHANNEL: Final = """
+CREATE TABLE open_channel (
+  conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
+  channel_id TEXT NOT NULL, content_topic TEXT NOT NULL, cluster_id INTEGER NOT NULL,
+  shard INTEGER, sender_id TEXT NOT NULL, nick TEXT NOT NULL, format TEXT NOT NULL,
+  pace TEXT NOT NULL
+) STRICT
+"""
 _PUT: Final = """
 INSERT INTO open_channel (conversation_key, channel_id, content_topic, cluster_id, shard, sender_id,
                           nick, format, pace, shared_key)

@@ -47,6 +47,7 @@ GROWING: Final = (
     _Growing("log_late", "conversation_key, lamport_timestamp, message_id"),
     _Growing("holder", "conversation_key, message_id, participant_key"),
     _Growing("delivery", "conversation_key, message_id"),
+    _Growing("waited", "conversation_key, message_id"),
     _Growing("reaction", "conversation_key, target_id, sender_key, emoji_key"),
     _Growing("reaction_count", "conversation_key, target_id, emoji_key"),
     _Growing("version", "version_key"),

@@ -27,15 +27,17 @@ from engine.persistence.file_tables import (
     TAKEN_BACK_COLUMNS,
     TRANSFER_TABLES,
 )
+from engine.persistence.open_tables import OPEN_CHANNEL
 from engine.persistence.reaction_counts import REACTION_COUNT_TABLES, count_all
 from engine.persistence.saved_log import INDEX_TABLES
 from engine.persistence.search_tables import SEARCH_TABLES
 from engine.persistence.stored_ids import message_id_of
+from engine.persistence.timeline_tables import WAITED
 
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 12
+SCHEMA_VERSION: Final = 13
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -397,15 +399,6 @@ _HISTORY_TABLES: Final = (
     """,
 )
 
-_OPEN_CHANNEL: Final = """
-CREATE TABLE open_channel (
-  conversation_key INTEGER PRIMARY KEY REFERENCES conversation ON DELETE CASCADE,
-  channel_id TEXT NOT NULL, content_topic TEXT NOT NULL, cluster_id INTEGER NOT NULL,
-  shard INTEGER, sender_id TEXT NOT NULL, nick TEXT NOT NULL, format TEXT NOT NULL,
-  pace TEXT NOT NULL
-) STRICT
-"""
-
 
 def create_first_tables(connection: sqlite3.Connection) -> None:
     for statement in (
@@ -429,7 +422,7 @@ def add_annotations(connection: sqlite3.Connection) -> None:
 
 
 def add_open_channels(connection: sqlite3.Connection) -> None:
-    connection.execute(_OPEN_CHANNEL)
+    connection.execute(OPEN_CHANNEL)
     connection.execute("PRAGMA user_version = 4")
 
 
@@ -504,6 +497,12 @@ def add_shared_keys(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 12")
 
 
+def note_what_waited(connection: sqlite3.Connection) -> None:
+    """When messages came that had to wait for others; of earlier ones that is not known."""
+    connection.execute(WAITED)
+    connection.execute("PRAGMA user_version = 13")
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -527,6 +526,7 @@ MIGRATIONS: Final = (
     Migration(settle_what_came_back),
     Migration(let_files_go),
     Migration(add_shared_keys),
+    Migration(note_what_waited),
 )
 
 

@@ -75,6 +75,17 @@ ON CONFLICT (conversation_key, message_id) DO UPDATE SET
 """
 
 
+# Few messages wait, and a column would make SQLite check the row of each one that did not.
+WAITED: Final = """
+CREATE TABLE waited (
+  conversation_key INTEGER NOT NULL REFERENCES conversation ON DELETE CASCADE,
+  message_id ANY NOT NULL, came_ms INTEGER NOT NULL, PRIMARY KEY (conversation_key, message_id)
+) STRICT, WITHOUT ROWID
+"""
+_PUT_WAITED: Final = "INSERT OR REPLACE INTO waited VALUES (?, ?, ?)"
+_FORGET_WAITED: Final = "DELETE FROM waited WHERE conversation_key = ? AND message_id = ?"
+
+
 class CountedRow(Struct, frozen=True):
     """What the counts depend on."""
 
@@ -127,6 +138,7 @@ def put_messages(
         after[position.message_id] = CountedRow(
             position, record.waiting, hidden, record.is_own, record.kind
         )
+    _put_waited(connection, conversation, before, writes)
     _put_files(connection, conversation, before, writes)
     spoken_of = rows_came(connection, conversation, list(after))
     changes = [(before.get(message_id), row) for message_id, row in after.items()]
@@ -143,6 +155,21 @@ def put_messages(
 def _is_all(record: MessageRecord) -> bool:
     """Whether no other table has anything to show with a new row."""
     return not record.is_own and record.reply_to is None and record.kind != FILE_KIND
+
+
+def _put_waited(
+    connection: sqlite3.Connection,
+    conversation: int,
+    before: Mapping[MessageId, CountedRow],
+    writes: Sequence[PutMessage],
+) -> None:
+    for write in writes:
+        message_id = write.message.position.message_id
+        if write.came_ms is not None:
+            key = stored_id(message_id)
+            connection.execute(_PUT_WAITED, (conversation, key, write.came_ms))
+        elif message_id in before:
+            connection.execute(_FORGET_WAITED, (conversation, stored_id(message_id)))
 
 
 def _put_files(

@@ -351,10 +351,13 @@ class Timeline:
         runner, store = self._runner(conversation_id), self._store
         row = await self._shown(conversation_id, message_id)
         entry = await self._storage.run(store.inspecting.log_entry, conversation_id, message_id)
+        came = await self._storage.run(store.inspecting.came_ms, conversation_id, (message_id,))
         by, members = row.record.repaired_by, runner.members
+        saved_ms = row.record.received_ms
         return MessageInfo(
             message=self._files.shown(message_view(row, members, self._own_id, runner.record)),
-            received_ms=row.record.received_ms,
+            received_ms=came.get(message_id, saved_ms),
+            placed_ms=saved_ms if message_id in came else None,
             arrival=Arrival(row.record.arrival),
             repaired_by="" if by is None else name_of(by, members),
             holders=await self._holders_of(row, runner),

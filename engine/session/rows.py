@@ -33,6 +33,7 @@ from engine.core.content import (
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.markup import find_spans
+from engine.core.ports import PutMessage
 from engine.core.records import (
     AnnotationRecord,
     FileRecord,
@@ -161,9 +162,14 @@ def _transfer_of(manifest: Manifest, *, is_own: bool) -> TransferRecord:
     return TransferRecord(manifest=manifest, state=state)
 
 
-def data_of(body: Body) -> bytes:
-    """The bytes of the file; b"" if it is none."""
-    return body.data if isinstance(body, Attachment) else b""
+def put_row(record: MessageRecord, body: Body, *, came_ms: UnixMs | None = None) -> PutMessage:
+    """``came_ms``: when the message came, if it was made to wait."""
+    has_waited = came_ms is not None and came_ms < record.received_ms
+    return PutMessage(
+        message=record,
+        data=body.data if isinstance(body, Attachment) else b"",
+        came_ms=came_ms if has_waited else None,
+    )
 
 
 def annotation_of(  # noqa: PLR0913 - one keyword per fact

@@ -169,6 +169,8 @@ class MemoryConversation:
         self._messages: dict[MessageId, MessageRecord] = {}
         self._file_holders: dict[MessageId, dict[ParticipantId, PutFileHolder]] = {}
         self._data: dict[MessageId, bytes] = {}
+        self.came: dict[MessageId, UnixMs] = {}
+        """Of those that had to wait for their place."""
         self._hidden: set[MessageId] = set()
         self.muted_members: set[ParticipantId] = set()
         self.annotations = MemoryAnnotations()
@@ -197,6 +199,7 @@ class MemoryConversation:
             sent_ms=record.sent_ms if record else None,
             received_ms=record.received_ms if record else None,
             delivery=delivery.state if delivery is not None and has_state else None,
+            came_ms=self.came.get(entry.position.message_id),
         )
 
     # --- writes ---------------------------------------------------------------------------------
@@ -234,8 +237,11 @@ class MemoryConversation:
         if target is not None:
             self.annotations.judge(target)
 
-    def put_message(self, record: MessageRecord, data: bytes) -> None:
+    def put_message(self, record: MessageRecord, data: bytes, came_ms: UnixMs | None) -> None:
         message_id = record.position.message_id
+        self.came.pop(message_id, None)
+        if came_ms is not None:
+            self.came[message_id] = came_ms
         self._data[message_id] = data
         old = self._messages.get(message_id)
         if record.file and record.file.transfer and old and old.file and old.file.transfer:

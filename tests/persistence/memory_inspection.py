@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from engine.core.ids import ConversationId, MessageId, Position
+from engine.core.ids import ConversationId, MessageId, Position, UnixMs
 from engine.core.inspection import LoggedRaw, PlacedMessage, WaitingMessage
 from engine.core.sds.vocabulary import (
     HolderEntry,
@@ -81,6 +81,13 @@ class MemoryInspection:
         return [
             conversation.placed(entry) for entry in earlier[-limit:] if conversation is not None
         ]
+
+    def came_ms(
+        self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /
+    ) -> dict[MessageId, UnixMs]:
+        conversation = self._conversations.get(conversation_id)
+        came = {} if conversation is None else conversation.came
+        return {each: came[each] for each in message_ids if each in came}
 
     def raws(
         self, conversation_id: ConversationId, message_ids: Sequence[MessageId], /

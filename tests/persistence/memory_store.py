@@ -256,8 +256,8 @@ class MemoryProfileStore:
             case ApplyChannel(writes=channel_writes):
                 for channel_write in channel_writes:
                     conversation.apply_channel(channel_write)
-            case PutMessage(message=message, data=data):
-                conversation.put_message(message, data)
+            case PutMessage(message=message, data=data, came_ms=came_ms):
+                conversation.put_message(message, data, came_ms)
             case PutAnnotation(annotation=annotation):
                 conversation.put_annotation(annotation)
             case PutDelivery(message_id=message_id, delivery=delivery):

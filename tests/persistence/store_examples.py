@@ -167,6 +167,7 @@ def row(  # noqa: PLR0913 - each is what some test is about
     reply_to: str | None = None,
     mentions_me: bool = False,
     data: bytes = b"bytes",
+    came_ms: UnixMs | None = None,
 ) -> PutMessage:
     """``data``: of a row of the kind "file"."""
     file = FileRecord(name=f"{name}.png", media_type="image/png", size=len(data), width=3, height=2)
@@ -187,6 +188,7 @@ def row(  # noqa: PLR0913 - each is what some test is about
             file=file if kind == "file" else None,
         ),
         data=data if kind == "file" else b"",
+        came_ms=came_ms,
     )
 
 

@@ -1,4 +1,4 @@
-"""What the view of deliveries reads of a log: as much of a small one as of one many times larger.
+"""What delivery view and inspector read of a log: as much of a small one as of a much larger one.
 
 SQLite counts the instructions that it executes, so nothing here depends on the machine's speed.
 """
@@ -13,6 +13,7 @@ from engine.delivery_views import MOST_IN_PAGE
 from engine.persistence.database import memory_database
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.inspection.delivery import Histories, read_channel
+from engine.runtime.inspection.reading import read_sds
 from tests.persistence.store_examples import (
     ALICE,
     channel,
@@ -22,7 +23,7 @@ from tests.persistence.store_examples import (
     row,
 )
 
-SMALL, LARGE = 1_000, 3_000
+SIZES = [(1_000, 3_000), pytest.param((10_000, 100_000), marks=pytest.mark.long)]
 
 
 def named(number: int) -> str:
@@ -68,10 +69,15 @@ class CountedLog:
         )
         return len(facts.placed)
 
+    def look_into(self, place: Position) -> bool:
+        facts = read_sds(self.store, group(), place.message_id)
+        return facts is not None and facts.row is not None
 
-@pytest.fixture(scope="module")
-def logs() -> tuple[CountedLog, CountedLog]:
-    return CountedLog(SMALL), CountedLog(LARGE)
+
+@pytest.fixture(scope="module", params=SIZES, ids=lambda sizes: "-".join(map(str, sizes)))
+def logs(request: pytest.FixtureRequest) -> tuple[CountedLog, CountedLog]:
+    small, large = request.param
+    return CountedLog(small), CountedLog(large)
 
 
 @pytest.mark.parametrize("newest", [True, False], ids=["newest", "middle"])
@@ -85,3 +91,12 @@ def test_a_page_costs_the_same_however_long_the_log_is(
     assert small > MOST_IN_PAGE / 10, "it was counted"
     assert large <= small * 1.05
     assert all(log.read(None) == MOST_IN_PAGE for log in logs)
+
+
+def test_looking_into_a_message_costs_the_same_however_long_the_log_is(
+    logs: tuple[CountedLog, CountedLog],
+) -> None:
+    small, large = (log.steps(lambda log=log: log.look_into(log.middle)) for log in logs)  # type: ignore[misc]
+    assert small > 1, "it was counted"
+    assert large <= small * 1.05
+    assert all(log.look_into(log.middle) for log in logs)

@@ -3,7 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId, Position
+from engine.core.ids import (
+    ConversationId,
+    DeliveryState,
+    HolderSource,
+    MessageId,
+    Position,
+    UnixMs,
+)
 from engine.core.inspection import LoggedRaw, WaitingMessage
 from engine.core.ports import HideMessage, ProfileStore, StoreWrite
 from engine.core.sds.vocabulary import (
@@ -20,6 +27,7 @@ from tests.persistence.store_examples import (
     BOB,
     GROUP,
     ME,
+    NOW,
     OTHER_GROUP,
     at,
     channel,
@@ -114,6 +122,24 @@ def test_a_page_of_the_log_says_what_its_rows_say(with_group: ProfileStore) -> N
     assert with_group.inspecting.placed(GROUP, at(3, "mine"), limit=1) == [page[1]]
     assert not with_group.inspecting.placed(GROUP, at(1, "unshown"), limit=9)
     assert not with_group.inspecting.placed(OTHER_GROUP, None, limit=9)
+
+
+def test_when_a_message_came_is_kept_until_it_has_its_place(with_group: ProfileStore) -> None:
+    came_ms, ids = UnixMs(NOW - 4_000), [MessageId("waited"), MessageId("at_once")]
+    with_group.apply(
+        [
+            channel(logged(1, "waited"), logged(2, "at_once")),
+            row(1, "waited", came_ms=came_ms, waiting=True),
+            row(2, "at_once"),
+        ]
+    )
+    with_group.apply([row(1, "waited", came_ms=came_ms)])
+    assert with_group.inspecting.came_ms(GROUP, ids) == {ids[0]: came_ms}
+    assert with_group.inspecting.came_ms(OTHER_GROUP, ids) == {}
+    page = with_group.inspecting.placed(GROUP, None, limit=9)
+    assert [(each.came_ms, each.received_ms) for each in page] == [(came_ms, NOW), (None, NOW)]
+    with_group.apply([row(1, "waited")])  # It came anew, and did not have to wait.
+    assert with_group.inspecting.came_ms(GROUP, ids) == {}
 
 
 def test_bytes_and_holders_of_many_are_found_at_once(with_group: ProfileStore) -> None:

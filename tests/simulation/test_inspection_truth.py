@@ -59,6 +59,8 @@ class Truth:
         self.looked = 0
         self.seen: dict[Whereabouts, int] = {}
         self.wrong: list[str] = []
+        self.had_waited = 0
+        self._waited: dict[tuple[str, MessageId], UnixMs] = {}
         self._signed = SignedMessages(world)
 
     def look(self, network: SimNetwork, random: SeededRandom) -> None:
@@ -66,8 +68,12 @@ class Truth:
         if person is None:
             return
         state = person.session.channel.snapshot()
+        for each in state.incoming:
+            self._waited[person.name, each.message.message_id] = each.received_ms
+        logged = [entry.position.message_id for entry in state.log[-60:]]
         known = [
-            *(entry.position.message_id for entry in state.log[-60:]),
+            *logged,
+            *(each for each in logged if (person.name, each) in self._waited),
             *(entry.message.message_id for entry in state.incoming),
             *(entry.entry.message_id for entry in state.missing),
         ]
@@ -86,6 +92,7 @@ class Truth:
             yield f"it is not {found.whereabouts}"
         yield from self._holders(person, found)
         yield from self._again(state, found)
+        yield from self._times(person, found)
         signed = self._signed.of(found.message_id)
         if signed is not None:
             yield from self._fields(found, signed)
@@ -112,6 +119,16 @@ class Truth:
             stated = found.again.attempts, found.again.next_ms, found.again.state
             if stated != (entry.attempts, next_ms, entry.state):
                 yield f"how it is sent again: {stated}"
+
+    def _times(self, person: SessionParticipant, found: MessageInspection) -> Iterator[str]:
+        if found.came_ms is not None and not found.came_ms < (found.saved_ms or 0):
+            yield "it came when it was in its place"
+        came_ms = self._waited.get((person.name, found.message_id))
+        if came_ms is None or found.saved_ms is None or found.saved_ms == came_ms:
+            return
+        self.had_waited += 1
+        if found.came_ms != came_ms:
+            yield f"when it came: {found.came_ms}, not {came_ms}"
 
     def _fields(self, found: MessageInspection, signed: Signed) -> Iterator[str]:
         if found.sender_id not in {signed.sender_id, None}:
@@ -187,17 +204,18 @@ def looked_into(seed: int) -> Truth:
     return truth
 
 
-def judged(seed: int) -> tuple[int, dict[Whereabouts, int], list[str]]:
+def judged(seed: int) -> tuple[int, int, dict[Whereabouts, int], list[str]]:
     truth = looked_into(seed)
-    return truth.looked, truth.seen, truth.wrong
+    return truth.looked, truth.had_waited, truth.seen, truth.wrong
 
 
 @pytest.mark.parametrize("seed", [3, 7])
 def test_every_statement_is_what_the_simulator_knows(seed: int) -> None:
-    looked, seen, wrong = judged(seed)
-    print(looked, seen)  # noqa: T201 - how much was looked into
+    looked, had_waited, seen, wrong = judged(seed)
+    print(looked, had_waited, seen)  # noqa: T201 - how much was looked into
     assert not wrong
     assert looked >= 350
+    assert had_waited >= 10
     assert {Whereabouts.LOGGED, Whereabouts.WAITING, Whereabouts.MISSING} <= seen.keys()
 
 
@@ -205,8 +223,8 @@ def test_every_statement_is_what_the_simulator_knows(seed: int) -> None:
 def test_it_is_so_for_ten_thousand_looks() -> None:
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         outcomes = list(pool.map(judged, (4, *range(100, 130))))
-    assert not [what for _, _, wrong in outcomes for what in wrong]
-    assert sum(looked for looked, _, _ in outcomes) >= 10_000
+    assert not [what for *_, wrong in outcomes for what in wrong]
+    assert sum(looked for looked, *_ in outcomes) >= 10_000
 
 
 def test_nothing_is_known_of_what_never_was() -> None:

@@ -142,6 +142,7 @@ class ScriptedAnnotations:
         return MessageInfo(
             message=row,
             received_ms=row.sent_ms,
+            placed_ms=None,
             arrival=Arrival.WRITTEN_HERE if row.is_own else Arrival.STORE,
             repaired_by="",
             holders=self.holder_views,

@@ -7,7 +7,9 @@ from typing import Final
 from engine.core.ids import ParticipantId
 from engine.delivery_views import DeliveryMessage
 from ui.delivery.export import csv_of
+from ui.delivery.loaded import ABSENT
 from ui.delivery.words import (
+    came_at_ms,
     held_by_words,
     mark_words,
     names_of_holders,
@@ -26,6 +28,8 @@ _COLUMNS: Final = (
     "is_own",
     "lamport_timestamp",
     "received_utc",
+    "placed_utc",
+    "missing_since_utc",
     "sent_utc",
     "late_by_ms",
     "held_by",
@@ -66,6 +70,7 @@ def messages_csv(messages: Iterable[DeliveryMessage], names: Mapping[Participant
 def _values(
     each: DeliveryMessage, names: Mapping[ParticipantId, str]
 ) -> Sequence[str | int | None]:
+    is_absent = each.mark in ABSENT
     return (
         each.message_id,
         each.mark.value,
@@ -73,7 +78,9 @@ def _values(
         each.sender_name,
         int(each.is_own),
         each.lamport_timestamp,
-        utc(each.received_ms),
+        "" if is_absent else utc(came_at_ms(each)),
+        utc(each.received_ms) if each.position else "",
+        utc(each.received_ms) if is_absent else "",
         utc(each.sent_ms),
         each.late_by_ms,
         each.held_by,

@@ -13,6 +13,20 @@ _NAME = 40
 
 
 def mark_words(message: DeliveryMessage) -> str:
+    state, waited_ms = _state_words(message), waited_for_ms(message)
+    if waited_ms is None:
+        return state
+    return tr("{state}, after it had waited {time}").format(state=state, time=off_words(waited_ms))
+
+
+def waited_for_ms(message: DeliveryMessage) -> int | None:
+    """How long it was here before it got its place; None: it has none, or did not have to wait."""
+    if message.came_ms is None or message.received_ms is None or message.position is None:
+        return None
+    return message.received_ms - message.came_ms
+
+
+def _state_words(message: DeliveryMessage) -> str:
     if message.mark is DeliveryMark.LATE and message.late_by_ms is not None:
         return tr("late by {time}").format(time=off_words(message.late_by_ms))
     return {
@@ -40,8 +54,14 @@ def held_by_words(message: DeliveryMessage) -> str:
     return tr("{held}, maybe {maybe}").format(held=words, maybe=maybe) if maybe else words
 
 
+def came_at_ms(message: DeliveryMessage) -> int | None:
+    """When it came, of ours when it was saved, of a missing one since when it is missing."""
+    return message.received_ms if message.came_ms is None else message.came_ms
+
+
 def time_words(message: DeliveryMessage, now: datetime) -> str:
-    at_ms = message.sent_ms if message.received_ms is None else message.received_ms
+    at_ms = came_at_ms(message)
+    at_ms = message.sent_ms if at_ms is None else at_ms
     return "" if at_ms is None else spoken_time(at_ms, now)
 
 

@@ -16,7 +16,7 @@ from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.foreign_text import one_line
 from ui.glyphs import Glyph, glyph_of
 from ui.regional import grouped
-from ui.times import moment, moment_words, spoken_time
+from ui.times import moment, moment_words, off_words, spoken_time
 from ui.translate import tr
 
 _QUOTED = 120
@@ -58,6 +58,10 @@ class MessageInfoSheet(Sheet):
         facts = [(tr("From"), sender_words(message)), (tr("Sent"), _full(message.sent_ms))]
         if info.arrival is not Arrival.WRITTEN_HERE:
             facts.append((tr("Received"), _full(info.received_ms)))
+        if info.placed_ms is not None:
+            waited = off_words(info.placed_ms - info.received_ms)
+            words = tr("{time}, after it had waited {duration} for others")
+            facts.append((tr("Shown"), words.format(time=_full(info.placed_ms), duration=waited)))
         facts.append((tr("Came"), arrival_words(info)))
         if message.edited_ms is not None:
             facts.append((tr("Edited"), _full(message.edited_ms)))

@@ -89,10 +89,20 @@ def _beginning(found: MessageInspection) -> Iterator[Step]:
     elif found.message is not None:
         words = tr("Written, by its author's clock")
         yield Step(mark=Mark.MAYBE, words=words, at_ms=found.message.sent_ms)
-    if found.saved_ms is not None:
-        is_late = found.message is not None and found.message.late
-        mark = Mark.LATE if is_late else Mark.SURE
+    if found.saved_ms is None:
+        return
+    is_late = found.message is not None and found.message.late
+    mark = Mark.LATE if is_late else Mark.SURE
+    if found.came_ms is None:
         yield Step(mark=mark, words=_came(found, is_late=is_late), at_ms=found.saved_ms)
+        return
+    yield Step(mark=Mark.SURE, words=_came_to_wait(found), at_ms=found.came_ms)
+    if found.whereabouts is Whereabouts.WAITING:
+        words = tr("Shown below what is missing")
+        yield Step(mark=Mark.MAYBE, words=words, at_ms=found.saved_ms)
+    else:
+        words = _had_waited(found, found.saved_ms - found.came_ms)
+        yield Step(mark=mark, words=words, at_ms=found.saved_ms)
 
 
 def _signed(group_key: int | None) -> str:
@@ -121,11 +131,44 @@ def _came(found: MessageInspection, *, is_late: bool) -> str:
     return late.format(came=words, time=off_words(way_ms))
 
 
+def _came_to_wait(found: MessageInspection) -> str:
+    words = _arrival_words(found)
+    signed_ms = None if found.sds is None else found.sds.signed_ms
+    if signed_ms is None or found.came_ms is None or found.came_ms - signed_ms < _SOON_MS:
+        return words
+    time = off_words(found.came_ms - signed_ms)
+    return tr("{came}, {time} after it was signed").format(came=words, time=time)
+
+
+def _had_waited(found: MessageInspection, waited_ms: int) -> str:
+    time = off_words(waited_ms)
+    other = _waited_for(found)
+    if other is not None:
+        name, id_ = _named(other.sender_name), short_id(other.message_id)
+        words = tr("In its place, after it had waited {time} for {name} {id}")
+        return words.format(time=time, name=name, id=id_)
+    if found.mvds is not None:
+        words = tr("In its place, after it had waited {time} for an earlier message of its author")
+        return words.format(time=time)
+    return tr("In its place, after it had waited {time}").format(time=time)
+
+
+def _waited_for(found: MessageInspection) -> LinkView | None:
+    """Of what it depends on: the last that got its place while it waited."""
+    while_it_waited = [
+        (each.position, each)
+        for each in found.names
+        if each.position is not None and each.saved_ms is not None
+        if (found.came_ms or 0) < each.saved_ms <= (found.saved_ms or 0)
+    ]
+    return max(while_it_waited, default=(None, None), key=lambda one: one[0])[1]
+
+
 def _came_with(found: MessageInspection) -> LinkView | None:
     """Of what it depends on: the last that got its place in the same moment, so not before it.
 
-    Only that moment is recorded, and not when a message came that waited until then.  A Store's
-    answer brings many at once, which says nothing of any of them.
+    Of a message of an earlier version only that moment is recorded, and not when it came.  A
+    Store's answer brings many at once, which says nothing of any of them.
     """
     if found.is_own or found.arrival not in {Arrival.LIVE, Arrival.REPAIR}:
         return None

@@ -2632,6 +2632,18 @@
         <translation>Dans un canal ouvert, l’identité de personne n’est prouvée, donc rien n’est certain.</translation>
     </message>
     <message>
+        <source>In its place, after it had waited {time}</source>
+        <translation>À sa place, après avoir attendu {time}</translation>
+    </message>
+    <message>
+        <source>In its place, after it had waited {time} for an earlier message of its author</source>
+        <translation>À sa place, après avoir attendu {time} un message antérieur de son auteur</translation>
+    </message>
+    <message>
+        <source>In its place, after it had waited {time} for {name} {id}</source>
+        <translation>À sa place, après avoir attendu {time} {id} de {name}</translation>
+    </message>
+    <message>
         <source>In the place of this profile&apos;s key header is another file, or its beginning is damaged ({detail}). Put the right file back, or restore a backup. Nothing was changed.</source>
         <translation>À la place de l’en-tête de clé de ce profil se trouve un autre fichier, ou son début est endommagé ({detail}). Remettez le bon fichier, ou restaurez une sauvegarde. Rien n’a été changé.</translation>
     </message>
@@ -3340,8 +3352,8 @@
         <translation>Millisecondes.</translation>
     </message>
     <message>
-        <source>Missing</source>
-        <translation>Manquants</translation>
+        <source>Missing here</source>
+        <translation>Manquants ici</translation>
     </message>
     <message>
         <source>Missing: others have it, this device does not. It is being asked for.</source>
@@ -3790,10 +3802,6 @@
     <message>
         <source>Nothing is recorded now. Switched on, it begins at once: of all conversations, without texts and names, in {folder}.</source>
         <translation>Rien n’est noté pour le moment. Une fois activé, le relevé commence tout de suite&#xa0;: de toutes les conversations, sans textes ni noms, dans {folder}.</translation>
-    </message>
-    <message>
-        <source>Nothing missing</source>
-        <translation>Rien ne manque</translation>
     </message>
     <message>
         <source>Nothing more was found, {back_to}.</source>
@@ -4808,6 +4816,14 @@
         <translation>Afficher ses messages</translation>
     </message>
     <message>
+        <source>Shown</source>
+        <translation>Affiché</translation>
+    </message>
+    <message>
+        <source>Shown below what is missing</source>
+        <translation>Affiché sous ce qui manque</translation>
+    </message>
+    <message>
         <source>Show…</source>
         <translation>Afficher…</translation>
     </message>
@@ -5300,8 +5316,8 @@
         <translation>La dernière heure</translation>
     </message>
     <message>
-        <source>The last messages: {said}</source>
-        <translation>Les derniers messages&#xa0;: {said}</translation>
+        <source>The last messages: {said}. The ticks say what others have.</source>
+        <translation>Les derniers messages&#xa0;: {said}. Les coches disent ce que les autres ont.</translation>
     </message>
     <message>
         <source>The last peer was lost {time} ago: {why}.</source>
@@ -6742,6 +6758,18 @@
     <message>
         <source>You joined</source>
         <translation>Vous avez rejoint le groupe</translation>
+    </message>
+    <message numerus="yes">
+        <source>You lack %n</source>
+        <comment>You lack %n</comment>
+        <translation>
+            <numerusform>Il vous en manque %n</numerusform>
+            <numerusform>Il vous en manque %n</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>You lack nothing</source>
+        <translation>Il ne vous manque rien</translation>
     </message>
     <message>
         <source>You left</source>
@@ -8716,6 +8744,10 @@
         <translation>{came}, en retard&#xa0;: {time} après sa signature</translation>
     </message>
     <message>
+        <source>{came}, {time} after it was signed</source>
+        <translation>{came}, {time} après sa signature</translation>
+    </message>
+    <message>
         <source>{came}. In its place {time} after it was signed, together with {name} {id}, on which it depends</source>
         <translation>{came}. À sa place {time} après sa signature, en même temps que {name} {id}, dont il dépend</translation>
     </message>
@@ -9308,6 +9340,10 @@
         <translation>{size}/s</translation>
     </message>
     <message>
+        <source>{state}, after it had waited {time}</source>
+        <translation>{state}, après {time} d’attente</translation>
+    </message>
+    <message>
         <source>{state}, known since {time}</source>
         <translation>{state}, connu depuis {time}</translation>
     </message>
@@ -9322,6 +9358,10 @@
     <message>
         <source>{time} ago</source>
         <translation>il y a {time}</translation>
+    </message>
+    <message>
+        <source>{time}, after it had waited {duration} for others</source>
+        <translation>{time}, après en avoir attendu d’autres pendant {duration}</translation>
     </message>
     <message>
         <source>{time}, in {duration}</source>

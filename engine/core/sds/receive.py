@@ -504,7 +504,10 @@ class Receiver:
         is_own = sender_id == parts.participant_id and not parts.config.is_open
         step.writes.append(AppendToLog(logged, entry.raw))
         came_back = is_own
-        step.events.append(MessageDelivered(message, position, author, is_own, late, came_back))
+        came_ms = entry.received_ms if isinstance(entry, IncomingEntry) else None
+        step.events.append(
+            MessageDelivered(message, position, author, is_own, late, came_back, came_ms)
+        )
         if entry.replaces is not None:
             self.replace(entry.replaces, position, sender_id, step)
         if is_own:
@@ -519,7 +522,11 @@ class Receiver:
         parts = self._parts
         for entry in parts.incoming.show_due(step.now_ms):
             step.writes.append(PutIncoming(entry=entry))
-            step.events.append(MessageShownWaiting(message=entry.message, author=entry.author))
+            step.events.append(
+                MessageShownWaiting(
+                    message=entry.message, author=entry.author, came_ms=entry.received_ms
+                )
+            )
             if parts.config.is_open:
                 self._leave_cycles(entry, step)
         if parts.disowned:

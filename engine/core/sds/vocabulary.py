@@ -433,6 +433,8 @@ class MessageDelivered(Struct, frozen=True):
     """It was inserted before messages that were already delivered."""
     came_back: bool = False
     """An own one that others sent us, as after joining again: nothing of it waits to be sent."""
+    came_ms: UnixMs | None = None
+    """When it came, if it had to wait since then."""
 
 
 class MessageShownWaiting(Struct, frozen=True, kw_only=True):
@@ -440,6 +442,7 @@ class MessageShownWaiting(Struct, frozen=True, kw_only=True):
 
     message: Message
     author: AuthorSequence | None
+    came_ms: UnixMs
 
 
 class EphemeralReceived(Struct, frozen=True, kw_only=True):

@@ -152,12 +152,22 @@ def _named_behind(
     return {message_id: frozenset(who) for message_id, who in found.items()}
 
 
+class PairFacts(Struct, frozen=True, kw_only=True):
+    page: StoredPage
+    came_ms: Mapping[MessageId, UnixMs]
+    """Of those that had to wait."""
+
+
 def read_pair(
     store: ProfileStore, about: ContactRecord, before: Position | None, limit: int
-) -> StoredPage:
+) -> PairFacts:
+    conversation_id = about.conversation_id
     if before is None:
-        return store.latest_page(about.conversation_id, limit=limit)
-    return store.page_before(about.conversation_id, before, limit=limit)
+        page = store.latest_page(conversation_id, limit=limit)
+    else:
+        page = store.page_before(conversation_id, before, limit=limit)
+    ids = [each.record.position.message_id for each in page.messages]
+    return PairFacts(page=page, came_ms=store.inspecting.came_ms(conversation_id, ids))
 
 
 # --- the read model -------------------------------------------------------------------------------
@@ -267,6 +277,7 @@ class _Seen:
             lamport_timestamp=each.position.lamport_timestamp,
             position=each.position,
             received_ms=each.received_ms,
+            came_ms=each.came_ms,
             sent_ms=each.sent_ms,
             late_by_ms=self._late.get(message_id),
             is_shown=each.is_shown,
@@ -367,9 +378,10 @@ def _late_by(placed: Sequence[PlacedMessage]) -> dict[MessageId, int | None]:
 
 
 def pair_page(
-    about: ContactRecord, page: StoredPage, looking: LookingOn, *, is_newest: bool
+    about: ContactRecord, facts: PairFacts, looking: LookingOn, *, is_newest: bool
 ) -> DeliveryPage:
-    placed = [_row(each, about, looking) for each in page.messages]
+    page = facts.page
+    placed = [_row(each, about, looking, facts.came_ms) for each in page.messages]
     places = [each.position for each in placed if each.position is not None]
     return DeliveryPage(
         conversation_id=about.conversation_id,
@@ -384,7 +396,12 @@ def pair_page(
     )
 
 
-def _row(row: StoredMessage, about: ContactRecord, looking: LookingOn) -> DeliveryMessage:
+def _row(
+    row: StoredMessage,
+    about: ContactRecord,
+    looking: LookingOn,
+    came_ms: Mapping[MessageId, UnixMs],
+) -> DeliveryMessage:
     record = row.record
     state = row.delivery.state if row.delivery else None
     is_held = record.is_own and state is DeliveryState.HELD
@@ -403,6 +420,7 @@ def _row(row: StoredMessage, about: ContactRecord, looking: LookingOn) -> Delive
         lamport_timestamp=record.position.lamport_timestamp,
         position=None if record.waiting else record.position,
         received_ms=record.received_ms,
+        came_ms=came_ms.get(record.position.message_id),
         sent_ms=record.sent_ms,
         is_shown=True,
         holders=(other,) if is_held else (),

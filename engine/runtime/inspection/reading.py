@@ -56,6 +56,8 @@ class SdsFacts(Struct, frozen=True, kw_only=True):
     names: tuple[Linked, ...] = ()
     named_by: tuple[Linked, ...] = ()
     named_by_complete: bool = True
+    came_ms: UnixMs | None = None
+    """When it came, if its row is of a later time."""
 
 
 class MvdsFacts(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,8 @@ class MvdsFacts(Struct, frozen=True, kw_only=True):
     record: Record | None
     message: MvdsMessage | None
     holders: tuple[HolderEntry, ...] = field(default_factory=tuple)
+    came_ms: UnixMs | None = None
+    """See ``SdsFacts``."""
 
 
 def read_sds(
@@ -91,6 +95,7 @@ def read_sds(
         names=_linked(store, conversation_id, history),
         named_by=_linked(store, conversation_id, namers),
         named_by_complete=complete,
+        came_ms=inspecting.came_ms(conversation_id, (message_id,)).get(message_id),
     )
 
 
@@ -106,7 +111,8 @@ def read_mvds(store: ProfileStore, about: ContactRecord, message_id: MessageId) 
     message = store.mvds_message(conversation_id, mvds_id)
     if row is None and record is None and message is None:
         return None
-    return MvdsFacts(row=row, record=record, message=message)
+    came_ms = store.inspecting.came_ms(conversation_id, (message_id,)).get(message_id)
+    return MvdsFacts(row=row, record=record, message=message, came_ms=came_ms)
 
 
 def _namers(

@@ -90,8 +90,8 @@ class Inspection:
         about, limit = runner.record, max(1, min(limit, MOST_IN_PAGE))
         run, store = context.storage.run, context.store
         if isinstance(about, ContactRecord):
-            page = await run(read_pair, store, about, before, limit)
-            return pair_page(about, page, self._looking_on(runner, {}), is_newest=before is None)
+            found = await run(read_pair, store, about, before, limit)
+            return pair_page(about, found, self._looking_on(runner, {}), is_newest=before is None)
         facts = await run(
             partial(
                 read_channel,

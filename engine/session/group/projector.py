@@ -19,7 +19,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import PutAnnotation, PutMessage
+from engine.core.ports import PutAnnotation
 from engine.core.sds.floods import SetAsideChanged
 from engine.core.sds.forks import ForkFound
 from engine.core.sds.vocabulary import (
@@ -52,8 +52,8 @@ from engine.session.rows import (
     WRITTEN,
     Way,
     annotation_of,
-    data_of,
     makes_row,
+    put_row,
     row_of,
 )
 from engine.session.transitions import (
@@ -170,7 +170,7 @@ class GroupProjector:
             way=WRITTEN if event.is_own and way is UNKNOWN_WAY else way,
             spans=None if came is None else came.spans,
         )
-        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
+        builder.writes.append(put_row(record, content.body, came_ms=event.came_ms))
         if message.message_id in self._shown_waiting:
             self._shown_waiting.discard(message.message_id)
             builder.notes.append(RowChanged(message_id=message.message_id))
@@ -243,7 +243,7 @@ class GroupProjector:
             way=self._arrivals.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
-        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
+        builder.writes.append(put_row(record, content.body, came_ms=event.came_ms))
         builder.notes.append(
             RowAdded(message_id=message.message_id, is_own=False, notify=record.kind in SAID)
         )

@@ -9,7 +9,6 @@ from typing import assert_never
 from engine.codec.open_content import OpenContent, decode_open_content
 from engine.core.counters import Counters
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
-from engine.core.ports import PutMessage
 from engine.core.sds.floods import SetAsideChanged
 from engine.core.sds.forks import ForkFound
 from engine.core.sds.vocabulary import (
@@ -32,7 +31,7 @@ from engine.session.clock import SessionClock
 from engine.session.deliveries import delivery_write, tell_outgoing
 from engine.session.gap_book import GapBook
 from engine.session.open.rows import open_row, stranger_name
-from engine.session.rows import TEXT, WRITTEN
+from engine.session.rows import TEXT, WRITTEN, put_row
 from engine.session.transitions import (
     GapNoted,
     RowAdded,
@@ -97,7 +96,7 @@ class OpenProjector:
             late=event.late,
             way=WRITTEN if event.is_own else self.arrivals.take(message_id),
         )
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(put_row(record, said.body, came_ms=event.came_ms))
         if event.is_own:
             saved = delivery_write(self._conversation_id, message_id, DeliveryState.SAVED)
             builder.writes.append(saved)
@@ -114,10 +113,11 @@ class OpenProjector:
         self, event: MessageShownWaiting, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
         message = event.message
+        said = decode_open_content(message.content or b"")
         record = open_row(
             self._conversation_id,
             message,
-            decode_open_content(message.content or b""),
+            said,
             is_own=False,
             clock_ms=self._clock.at(now_ms),
             now_ms=now_ms,
@@ -125,7 +125,7 @@ class OpenProjector:
             way=self.arrivals.look(message.message_id),
         )
         self._shown_waiting.add(message.message_id)
-        builder.writes.append(PutMessage(message=record))
+        builder.writes.append(put_row(record, said.body, came_ms=event.came_ms))
         builder.notes.append(
             RowAdded(message_id=message.message_id, is_own=False, notify=record.kind == TEXT)
         )

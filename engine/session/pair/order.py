@@ -56,6 +56,8 @@ class Placed(Struct, frozen=True, kw_only=True):
     was_shown: bool = False
     late: bool = False
     """Later messages of the same author were delivered before."""
+    came_ms: UnixMs | None = None
+    """When it came, if it had to wait since then."""
 
     @property
     def position(self) -> Position:
@@ -68,6 +70,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     message_id: MessageId
     content: Content
     lamport_timestamp: int
+    came_ms: UnixMs
 
 
 class PairOrder:
@@ -250,7 +253,12 @@ class PairOrder:
             writes.append(PutWaiting(conversation_id=self._conversation_id, waiting=kept))
             lamport = min(one.content.lamport_timestamp, self._clock.at(now_ms) + AHEAD_MS)
             shown.append(
-                Shown(message_id=one.message_id, content=one.content, lamport_timestamp=lamport)
+                Shown(
+                    message_id=one.message_id,
+                    content=one.content,
+                    lamport_timestamp=lamport,
+                    came_ms=kept.received_ms,
+                )
             )
         return shown
 
@@ -307,6 +315,7 @@ class PairOrder:
                     lamport_timestamp=self._place(one.content, writes, now_ms),
                     was_shown=one.kept.shown,
                     late=one.sequence <= delivered,
+                    came_ms=one.kept.received_ms,
                 )
             )
         del waiting[:count]

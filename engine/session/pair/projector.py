@@ -19,7 +19,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
-from engine.core.ports import HideMessage, PutAnnotation, PutDelivery, PutMessage
+from engine.core.ports import HideMessage, PutAnnotation, PutDelivery
 from engine.core.problems import FailureReason
 from engine.core.records import DeliveryRecord
 from engine.session.arrivals import Arrivals
@@ -30,8 +30,8 @@ from engine.session.rows import (
     SAID,
     WRITTEN,
     annotation_of,
-    data_of,
     makes_row,
+    put_row,
     row_of,
 )
 from engine.session.transitions import AnnotationAdded, RowAdded, RowChanged, TransitionBuilder
@@ -84,7 +84,7 @@ class PairProjector:
             now_ms=content.sent_ms,
             way=WRITTEN,
         )
-        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
+        builder.writes.append(put_row(record, content.body))
         builder.writes.append(self._delivery(position.message_id, DeliveryState.SAVED))
         builder.notes.append(RowAdded(message_id=position.message_id, is_own=True, notify=False))
 
@@ -106,7 +106,7 @@ class PairProjector:
             own_id=self._own_id,
             way=way,
         )
-        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
+        builder.writes.append(put_row(record, content.body, came_ms=placed.came_ms))
         if placed.was_shown:
             builder.notes.append(RowChanged(message_id=placed.message_id))
         else:
@@ -129,7 +129,7 @@ class PairProjector:
             own_id=self._own_id,
             way=self.arrivals.look(shown.message_id),
         )
-        builder.writes.append(PutMessage(message=record, data=data_of(content.body)))
+        builder.writes.append(put_row(record, content.body, came_ms=shown.came_ms))
         self._added(shown.message_id, record.kind, builder)
 
     def refused(self, placed: Placed, builder: TransitionBuilder) -> None:
