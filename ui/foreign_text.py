@@ -6,14 +6,15 @@ _ONE_LINE_LIMIT = 300
 _LONGEST_RUN = 30
 _PEER_ID, _SHORT_PEER = 80, 12
 # Marks that turn the reading direction of what follows; a name must not turn our own words.
-_BIDI_CONTROLS = {
-    ord(mark): None for mark in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-}
+_BIDI_CONTROLS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+# What terminals obey and no XML document may contain, but for what is a space.
+_CONTROLS = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0xFFFE, 0xFFFF)]
+_LEFT_OUT = {ord(mark): None for mark in (*_BIDI_CONTROLS, *_CONTROLS) if not mark.isspace()}
 
 
 def one_line(text: str, limit: int = _ONE_LINE_LIMIT) -> str:
-    """Strangers' text for one line: no breaks, no direction overrides, no unbounded length."""
-    kept = text[: limit * 2].translate(_BIDI_CONTROLS)
+    """Strangers' text for one line: no breaks, controls or direction overrides; bounded."""
+    kept = text[: limit * 2].translate(_LEFT_OUT)
     line = " ".join(kept.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
