@@ -137,7 +137,7 @@ def _connection(connection: ConnectionFigures) -> str:
 
 
 _HEAD: Final = (
-    "conversation", f"msg/{_MINUTES} min", "held by all", "p50", "p95", "waiting", "missing",
+    "conversation", f"msg/{_MINUTES} min", "held by all", "p50", "p95", "waiting", "missing here",
     "lost", "unsent", "failed",
 )  # fmt: skip
 

@@ -70,17 +70,19 @@ def strung(
 def health_words(conversation: ConversationView, *, offline: bool = False) -> tuple[str, str]:
     """The part in the warning colour, and the rest.
 
+    It says whom it speaks of: what others have is another matter, of which ticks and the delivery
+    view speak.
     ``offline``: nobody is connected, so nobody can say whether anything is missing.
     """
     missing = words = ""
     if conversation.missing:
-        missing = tr("%n missing", "%n missing", conversation.missing)
+        missing = tr("You lack %n", "You lack %n", conversation.missing)
     if conversation.failed:
         words = tr("%n not sent", "%n not sent", conversation.failed)
     elif conversation.waiting_to_send:
         words = tr("%n waiting", "%n waiting", conversation.waiting_to_send)
     elif not missing:
-        words = tr("Offline") if offline else tr("Nothing missing")
+        words = tr("Offline") if offline else tr("You lack nothing")
     return missing, f", {words}" if missing and words else words
 
 
@@ -149,7 +151,8 @@ class BeadStrip(QAbstractButton):
         self._warning, self._words = health_words(self._conversation, offline=self._offline)
         said = f"{self._warning}{self._words}"
         self.setAccessibleName(tr("Messages: {said}").format(said=said))
-        self._said = tr("The last messages: {said}").format(said=said)
+        words = tr("The last messages: {said}. The ticks say what others have.")
+        self._said = words.format(said=said)
         set_tip(self, self._said)
         self._changed()
 
@@ -285,7 +288,8 @@ class BeadStrip(QAbstractButton):
             return "", ""
         if not self._short:
             return self._warning, self._words
-        return self._warning.partition(" ")[0], ""
+        missing = self._conversation.missing if self._conversation is not None else 0
+        return str(missing) if missing else "", ""
 
     def _words_width(self) -> float:
         small = current_theme().type.small

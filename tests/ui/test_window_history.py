@@ -278,7 +278,7 @@ def test_while_nobody_is_connected_the_header_does_not_speak_of_fetching() -> No
                 HistoryChanged(history=replace(running(group), reason=HistoryReason.CONNECT))
             )
             assert "Catching up, 312 new" in seen_words(header)
-            assert header.beads.accessibleName() == "Messages: Nothing missing"
+            assert header.beads.accessibleName() == "Messages: You lack nothing"
             engine.disconnect()
             assert seen_words(header) == before
             assert header.beads.accessibleName() == "Messages: Offline"

@@ -286,7 +286,7 @@ def test_a_failed_message_is_loud_in_list_header_and_strip_until_it_was_resent()
             assert it.window.pane.header.beads.accessibleName() == "Messages: 1 not sent"
             it.window.pane.timeline.resendRequested.emit(message_id)
             await until(lambda: engine.called("resend") == [message_id])
-            assert it.window.pane.header.beads.accessibleName() == "Messages: Nothing missing"
+            assert it.window.pane.header.beads.accessibleName() == "Messages: You lack nothing"
 
     play(scenario)
 
@@ -295,7 +295,7 @@ def test_missing_messages_can_be_fetched_and_a_failure_offers_to_try_again() -> 
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
             engine.set_gap(group, 3)
-            assert it.window.pane.header.beads.accessibleName() == "Messages: 3 missing"
+            assert it.window.pane.header.beads.accessibleName() == "Messages: You lack 3"
             engine.fail("fetch_missing", StorageError("full", StorageFault.DISK_FULL))
             it.window.pane.timeline.fetchRequested.emit()
             await until(lambda: len(it.window.notices.rows) == 1)

@@ -272,7 +272,7 @@ def test_ticks_and_beads_open_what_they_mean() -> None:
             await until(lambda: it.window.inspector.panel is not None)
             it.window.inspector.close()
             engine.set_gap(group, 2)
-            await until(lambda: strip.accessibleName() == "Messages: 2 missing")
+            await until(lambda: strip.accessibleName() == "Messages: You lack 2")
             QTest.mouseClick(strip, Qt.MouseButton.LeftButton, pos=QPoint(strip.width() - 14, 16))
             assert view.hasFocus()
 

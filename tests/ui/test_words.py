@@ -145,12 +145,12 @@ def test_beads_stand_in_order_with_holes_before_what_waits_for_them() -> None:
 def test_the_health_line_says_what_needs_care() -> None:
     engine = ScriptedEngine()
     view = engine.views[engine.add_group("G")]
-    assert health_words(view) == ("", "Nothing missing")
-    assert health_words(replace(view, missing=3)) == ("3 missing", "")
-    assert health_words(replace(view, missing=3, failed=1)) == ("3 missing", ", 1 not sent")
+    assert health_words(view) == ("", "You lack nothing")
+    assert health_words(replace(view, missing=3)) == ("You lack 3", "")
+    assert health_words(replace(view, missing=3, failed=1)) == ("You lack 3", ", 1 not sent")
     assert health_words(replace(view, waiting_to_send=2)) == ("", "2 waiting")
     assert health_words(view, offline=True) == ("", "Offline")
-    assert health_words(replace(view, missing=3), offline=True) == ("3 missing", "")
+    assert health_words(replace(view, missing=3), offline=True) == ("You lack 3", "")
 
 
 def test_notifications_hold_one_line_and_no_text_that_was_not_wanted() -> None:

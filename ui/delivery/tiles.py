@@ -47,7 +47,7 @@ class Tiles(Card):
         super().__init__()
         self.held = Tile(tr("Held by everyone"))
         self.time = Tile(tr("Typical time to a member"))
-        self.missing = Tile(tr("Missing"))
+        self.missing = Tile(tr("Missing here"))
         self.late = Tile(tr("Late"))
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         self._rows.setContentsMargins(0, 0, 0, 0)
