@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -43,6 +43,7 @@ from ui.delivery.page import DeliveryPane
 from ui.delivery.series import LiveHistory
 from ui.inspector.panel import InspectorPanel
 from ui.network.sheet import NetworkSheet
+from ui.own_frame import ms_to_own_frame
 from ui.theme import ThemeMode, set_theme
 from ui.window.live_flows import COLUMNS, SPAN_MS, Contents
 
@@ -51,8 +52,9 @@ MEMBERS = 12
 A_SECOND = 200
 """Messages."""
 SECONDS = 12
-TURNS, TURN_SECONDS = 25, 0.02
-"""Of the event loop between two readings, half a second apart."""
+TURN_SECONDS = 0.02
+REFRESH_SECONDS = 0.5
+"""From one reading to the next."""
 SHOWN_MS = 0.3
 """Turns that take less paint nothing."""
 SIZE = (968, 2_400)
@@ -243,14 +245,25 @@ def busy() -> dict[str, list[float]]:
 
     opening = cpu_ms(first)
     frames: list[float] = []
-    for half, page in enumerate(pages[1:]):
-        frames.append(cpu_ms(partial(read, page)))
-        frames.append(cpu_ms(partial(look, half + 1)))
-        for turn in range(TURNS):
-            if turn == TURNS // 2 and half % 2:
-                frames.append(cpu_ms(partial(count, samples[half // 2 + 1])))
-            time.sleep(TURN_SECONDS)  # Timers run meanwhile; what they do is a frame, too.
+
+    def turns(seconds: float) -> None:
+        """Timers run meanwhile; what they do is a frame, too."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(TURN_SECONDS)
             frames.append(cpu_ms(_turn))
+
+    def in_own_frame(show: Callable[[], None]) -> None:
+        turns(ms_to_own_frame() / 1_000)
+        frames.append(cpu_ms(show))
+
+    for half, page in enumerate(pages[1:]):
+        begun = time.monotonic()
+        in_own_frame(partial(read, page))
+        in_own_frame(partial(look, half + 1))
+        if half % 2:
+            in_own_frame(partial(count, samples[half // 2 + 1]))
+        turns(begun + REFRESH_SECONDS - time.monotonic())
     window.close()
     return {"opening": [opening], "frames": [each for each in frames if each >= SHOWN_MS]}
 

@@ -15,13 +15,12 @@ from ui.delivery.loaded import LoadedMessages
 from ui.delivery.matrix import HoldersMatrix, MatrixPainter, paint_cell
 from ui.delivery.table import FigureTable
 from ui.mirrored import draw_text, mirror_widget
+from ui.own_frame import ms_to_own_frame
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
 _LEGEND: Final = (Cell.HOLDS, Cell.MAYBE, Cell.NO_SIGN, Cell.MISSING_HERE)
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-_AFTER_MS: Final = 40
-"""What changed is shown in a frame of its own, after that of the graph."""
 
 
 class HoldersContent(QWidget):
@@ -35,7 +34,6 @@ class HoldersContent(QWidget):
         self._conversation: ConversationView | None = None
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
-        self._soon.setInterval(_AFTER_MS)
         self._soon.timeout.connect(self._show)
         self.legend = CellLegend()
         self.matrix = HoldersMatrix()
@@ -62,7 +60,7 @@ class HoldersContent(QWidget):
         if is_new:
             self._show()
         elif not self._soon.isActive():
-            self._soon.start()
+            self._soon.start(ms_to_own_frame())
 
     def _show(self) -> None:
         loaded, conversation = self._loaded, self._conversation

@@ -13,6 +13,7 @@ from ui.delivery.chart import ChartPainter, ChartWidget
 from ui.delivery.export import csv_of, png_of, svg_of
 from ui.delivery.figures import Chart
 from ui.delivery.table import FigureTable
+from ui.own_frame import ms_to_own_frame
 from ui.regional import clock_with_seconds
 from ui.theme import current_theme
 from ui.times import moment
@@ -22,8 +23,7 @@ _CHART_WIDTH: Final = 180
 _PICTURE_WIDTH: Final = 520.0
 _BETWEEN: Final = 16
 _AT_ONCE: Final = 2
-_NEXT_MS: Final = 40
-"""Charts that are painted in one frame, and the time until the next: no frame takes long."""
+"""Charts that are painted in one frame."""
 
 
 class LiveContent(QWidget):
@@ -37,7 +37,7 @@ class LiveContent(QWidget):
         self._waiting: list[int] = []
         """The places of charts that are not on the screen as they are by now."""
         self._next = QTimer(self)
-        self._next.setInterval(_NEXT_MS)
+        self._next.setSingleShot(True)
         self._next.timeout.connect(self._show_next)
         self._across = 0
         self._pictures = QWidget()
@@ -76,10 +76,8 @@ class LiveContent(QWidget):
         for place in self._waiting[:number]:
             self.charts[place].show_chart(self._shown[place])
         del self._waiting[:number]
-        if not self._waiting:
-            self._next.stop()
-        elif not self._next.isActive():
-            self._next.start()
+        if self._waiting and not self._next.isActive():
+            self._next.start(ms_to_own_frame())
 
     def _make(self, number: int) -> None:
         for widget in self.charts:

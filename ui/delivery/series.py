@@ -7,6 +7,7 @@ for messages that were written down before the view was opened, whose times the 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from engine.live_views import BufferView, LiveSample, OwnMessage, Traffic, TrafficKind
@@ -35,7 +36,7 @@ class Bucket:
     skew: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Window:
     """A stretch of a history, made into columns."""
 
@@ -67,20 +68,20 @@ class Window:
     def summed(self, of: Callable[[Bucket], int]) -> Values:
         """Sums of what happened; None before the watch began."""
         return tuple(
-            sum(map(of, buckets)) if watched else None for watched, buckets in self._by_column()
+            sum(map(of, buckets)) if watched else None for watched, buckets in self._by_column
         )
 
     def highest(self, of: Callable[[Bucket], float | None]) -> Values:
         """Of what was seen; None where nothing was."""
         return tuple(
             max((value for each in buckets if (value := of(each)) is not None), default=None)
-            for _, buckets in self._by_column()
+            for _, buckets in self._by_column
         )
 
     def lowest(self, of: Callable[[Bucket], float | None]) -> Values:
         return tuple(
             min((value for each in buckets if (value := of(each)) is not None), default=None)
-            for _, buckets in self._by_column()
+            for _, buckets in self._by_column
         )
 
     def placed(self) -> Values:
@@ -116,16 +117,20 @@ class Window:
         place = (at_ms // BUCKET_MS - self.first) // self.each
         return place if 0 <= place < self.columns else None
 
-    def _by_column(self) -> Iterable[tuple[bool, list[Bucket]]]:
+    @cached_property
+    def _by_column(self) -> Sequence[tuple[bool, list[Bucket]]]:
         """Whether it was watched at its end, and its buckets; quiet ones may be left out."""
         found: list[list[Bucket]] = [[] for _ in range(self.columns)]
         for bucket in self.buckets:
             place = (bucket.number - self.first) // self.each
             if 0 <= place < self.columns:
                 found[place].append(bucket)
-        for place, buckets in enumerate(found):
-            end_ms = self.from_ms + (place + 1) * self.column_ms
-            yield self.since_ms is not None and end_ms > self.since_ms, buckets
+        ends_ms = (start_ms + self.column_ms for start_ms in self.starts_ms())
+        since_ms = self.since_ms
+        return [
+            (since_ms is not None and end_ms > since_ms, buckets)
+            for end_ms, buckets in zip(ends_ms, found, strict=True)
+        ]
 
 
 class LiveHistory:

@@ -129,12 +129,13 @@ class HolderRow(QWidget):
 
         ``lacking_ms``: since when somebody without a sign could have given one.
         """
+        told = holder, is_open, sign, lacking_ms, now.date()
+        if told == self._shown:
+            return
+        self._shown = told
         since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
         if holder.source is None and lacking_ms is not None and not is_open:
             since = tr("since {time}").format(time=spoken_time(lacking_ms, now))
-        if (holder, since, is_open, sign) == self._shown:
-            return
-        self._shown = holder, since, is_open, sign
         name = one_line(holder.name, 60)
         mark, ink, fill = _mark(holder)
         words = sign or source_words(holder, is_open=is_open)

@@ -19,6 +19,7 @@ from engine.events import ConversationChanged
 from ui.bridge import EngineBridge
 from ui.delivery.loaded import LoadedMessages
 from ui.delivery.page import DeliveryPane
+from ui.own_frame import own_frame
 from ui.tasks import Tasks
 from ui.translate import tr
 from ui.window.live_flows import LiveFlows
@@ -134,6 +135,7 @@ class DeliveryFlows(QObject):
         async def work() -> None:
             try:
                 page = await self._engine.inspection.delivery(of)
+                await own_frame()
             except CommandError:
                 return  # It was removed meanwhile, and the view is about to close.
             finally:

@@ -21,6 +21,7 @@ from engine.events import (
 from engine.inspection_views import LinkView
 from ui.bridge import EngineBridge
 from ui.inspector.panel import InspectorPanel
+from ui.own_frame import own_frame
 from ui.side.dock import Dock
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -173,6 +174,7 @@ class InspectorFlows(QObject):
             found = await self._engine.inspection.message(conversation_id, message_id)
         except CommandError:
             found = None
+        await own_frame()
         panel = self.panel
         if panel is None or self._about != (conversation_id, message_id):
             return

@@ -28,6 +28,7 @@ from ui.delivery.series import LiveHistory
 from ui.delivery.words_content import RecordsContent, RefusalsContent
 from ui.file_choice import chosen_path
 from ui.foreign_text import one_line
+from ui.own_frame import own_frame
 from ui.speaking import announce
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -130,6 +131,7 @@ class LiveFlows(QObject):
         records = None
         if is_pair:
             records = await self._engine.inspection.pair(conversation.conversation_id)
+        await own_frame()
         contents = self.contents
         if watch is not self._watch or contents is None:
             return  # It was closed, or shows another conversation.
