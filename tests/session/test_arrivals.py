@@ -59,6 +59,11 @@ def test_what_waited_came_by_its_own_way_unless_the_program_ended() -> None:
         give(bob, first, at_ms + 3)
         assert record(bob, "second").arrival == arrival
         assert record(bob, "first").arrival == "live"
+        rows = [record(bob, text) for text in ("first", "second")]
+        ids = [row.position.message_id for row in rows]
+        assert {row.received_ms for row in rows} == {at_ms + 3}, "they got their places together"
+        came = bob.store.inspecting.came_ms(conversation_of(bob), ids)
+        assert came == {ids[1]: at_ms + 1}, "and when the second one came is kept"
 
 
 def test_one_to_one() -> None:
@@ -69,6 +74,20 @@ def test_one_to_one() -> None:
     assert by_text["hello"] == "live"
     (own,) = (row.record for row in alice.rows() if row.record.text == "hello")
     assert own.arrival == "written_here"
+
+
+def test_when_one_came_that_waited_for_an_earlier_one_of_its_author() -> None:
+    alice, bob = friends()
+    first, second = alice.say("first"), alice.say("second")
+    came_ms = bob.now_ms
+    bob.hear(*second)
+    bob.advance(61_000)
+    assert [row.record.waiting for row in bob.rows() if row.record.text == "second"] == [True]
+    bob.hear(*first)
+    rows = {row.record.text: row.record for row in bob.rows()}
+    ids = [rows[text].position.message_id for text in ("first", "second")]
+    assert bob.store.inspecting.came_ms(rows["first"].conversation_id, ids) == {ids[1]: came_ms}
+    assert rows["second"].received_ms == bob.now_ms
 
 
 def test_what_is_remembered_is_bounded_and_the_first_way_counts() -> None:
