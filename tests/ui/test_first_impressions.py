@@ -84,7 +84,7 @@ def test_the_first_step_fits_a_small_screen_and_keeps_its_avatar_round() -> None
     async def scenario() -> None:
         for size in ((1000, 660), (400, 640)):
             async with stage(ScriptedEngine(name=None), size=size) as it:
-                page = it.window.first_start
+                page = it.window.first_page.page
                 await turn()
                 it.write("Ines with a name that is far too long for any line of a small card")
                 it.press(Key.Key_Return)

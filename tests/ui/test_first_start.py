@@ -26,7 +26,7 @@ STORE = "/ip4/192.0.2.7/tcp/60000/p2p/12D3KooWDpJ7As7BWAwRMfu1VU2WCqNjvq387JEYKD
 async def name_oneself(it: Stage) -> FirstStart:
     it.write("Ines")
     it.press(Key.Key_Return)
-    page = it.window.first_start
+    page = it.window.first_page.page
     await until(page.stores_step.isVisible)
     return page
 
@@ -41,7 +41,7 @@ def test_return_leads_through_all_three_steps() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine(name=None)
         async with stage(engine) as it:
-            page = it.window.first_start
+            page = it.window.first_page.page
             assert "Step 1 of 3" in seen_words(page)
             await name_oneself(it)
             assert "Step 2 of 3" in seen_words(page)
@@ -173,7 +173,7 @@ def test_no_word_of_a_step_is_cut(percent: str, width: int) -> None:
     async def scenario() -> None:
         stored = {"text_percent": percent}
         async with stage(ScriptedEngine(name=None), stored=stored, size=(width, 820)) as it:
-            page = it.window.first_start
+            page = it.window.first_page.page
             await until(lambda: not cut(page))
             await name_oneself(it)
             await until(lambda: not cut(page))
@@ -190,6 +190,6 @@ def test_settings_can_be_opened_before_anybody_has_a_name(control: SettingsContr
             assert "No Store yet" in seen_words(page)
             it.press(Key.Key_Escape)
             assert not is_shown(it.window)
-            assert it.window.first_start.isVisible()
+            assert it.window.first_page.page.isVisible()
 
     play(scenario)

@@ -64,15 +64,15 @@ def test_a_name_that_is_too_long_says_that_it_is_cut() -> None:
 def test_a_name_that_is_too_long_at_the_first_start_says_so_too() -> None:
     async def scenario() -> None:
         async with stage(ScriptedEngine(name=None)) as it:
-            field = it.window.first_start.name_step.name
+            field = it.window.first_page.page.name_step.name
             field.setFocus()
             it.write(LONG)
             assert field.text() == LONG[:MAX_NAME_CHARACTERS]
             await until(
-                lambda: any("left out" in words for words in seen_words(it.window.first_start))
+                lambda: any("left out" in words for words in seen_words(it.window.first_page.page))
             )
             it.press(Key.Key_Backspace)
-            assert not any("left out" in words for words in seen_words(it.window.first_start))
+            assert not any("left out" in words for words in seen_words(it.window.first_page.page))
 
     play(scenario)
 

@@ -147,7 +147,7 @@ def test_a_first_start_offers_to_restore_and_closes_for_it() -> None:
 
     async def scenario() -> None:
         async with stage(ScriptedEngine(name=None), around=closing) as it:
-            step = it.window.first_start.name_step
+            step = it.window.first_page.page.name_step
             assert step.restore.isVisible()
             step.restore.click()
             await until(lambda: not it.window.isVisible())

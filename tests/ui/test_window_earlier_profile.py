@@ -45,7 +45,7 @@ def told_at_a_start(directory: ProfileDirectory) -> list[str]:
         )
         window.show()
         await window.start()
-        assert window.first_start.isVisible()
+        assert window.first_page.page.isVisible()
         told.extend(row.words.text() for row in window.notices.rows if row.isVisible())
         window.close()
         await window.shutdown()

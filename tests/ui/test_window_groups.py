@@ -37,7 +37,7 @@ def test_a_first_start_makes_an_identity_and_leads_to_a_group() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine(name=None)
         async with stage(engine) as it:
-            page = it.window.first_start
+            page = it.window.first_page.page
             assert it.window.pages.currentWidget() is page
             assert not page.name_step.next.isEnabled()
             assert page.name_step.name.hasFocus()
@@ -64,7 +64,7 @@ def test_a_refused_name_is_explained_in_place_and_can_be_corrected() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine(name=None)
         async with stage(engine) as it:
-            step = it.window.first_start.name_step
+            step = it.window.first_page.page.name_step
             engine.fail("create_identity", InputError(InputFlaw.NAME_EMPTY))
             it.write("!!", on=step.name)
             it.press(Key.Key_Return, on=step.name)
@@ -85,7 +85,7 @@ def test_nothing_can_be_started_before_there_is_an_identity() -> None:
                 it.press(key, Qt.KeyboardModifier.ControlModifier)
             await turn()
             assert it.window.flows.sheet is None
-            assert it.window.pages.currentWidget() is it.window.first_start
+            assert it.window.pages.currentWidget() is it.window.first_page.page
 
     play(scenario)
 
@@ -96,7 +96,7 @@ def test_later_leads_to_the_empty_page_with_both_ways_to_begin() -> None:
         async with stage(engine) as it:
             it.write("Ines")
             it.press(Key.Key_Return)
-            page = it.window.first_start
+            page = it.window.first_page.page
             await until(page.stores_step.isVisible)
             page.stores_step.next.click()
             await until(page.conversation_step.isVisible)

@@ -115,7 +115,7 @@ def test_a_request_during_the_first_start_is_shown() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine(name=None)
         async with stage(engine) as it:
-            page = it.window.first_start
+            page = it.window.first_page.page
             page.name_step.name.setText("Ines")
             page.name_step.next.click()
             await until(page.stores_step.isVisible)

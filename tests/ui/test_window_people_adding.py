@@ -178,7 +178,7 @@ def test_the_first_start_offers_a_person_too() -> None:
             assert it.window.flows.sheet is None, "nobody is there yet who could ask"
             it.write("Ines")
             it.press(Key.Key_Return)
-            page = it.window.first_start
+            page = it.window.first_page.page
             await until(page.stores_step.isVisible)
             it.press(Key.Key_Return)
             await until(page.conversation_step.isVisible)

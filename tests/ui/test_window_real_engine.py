@@ -95,7 +95,7 @@ def test_first_start_asks_for_a_name_and_leads_to_a_group(
         for section in page.sections:
             page.show_section(section.name)
         desk.window.settings.close()
-        name = desk.window.first_start.name_step.name
+        name = desk.window.first_page.page.name_step.name
         assert name.isVisible()
         QTest.keyClicks(name, "Ines")
         QTest.keyClick(name, Qt.Key.Key_Return)
@@ -103,7 +103,7 @@ def test_first_start_asks_for_a_name_and_leads_to_a_group(
         identity = person.engine.identity()
         assert identity is not None
         assert identity.name == "Ines"
-        await until(desk.window.first_start.stores_step.isVisible)
+        await until(desk.window.first_page.page.stores_step.isVisible)
         assert identity.fingerprint in seen_words(open_settings(desk.window, "profile"))
         await desk.close()
         await person.engine.stop()

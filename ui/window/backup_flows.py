@@ -56,9 +56,11 @@ class BackupFlows(QObject):
         self._call_off()
         self._call_off = _nothing
 
-    def offer(self, menu: WindowMenu, first_start: FirstStart) -> None:
+    def offer(self, menu: WindowMenu) -> None:
         if self.is_offered:
             menu.add(tr("Back up…"), (), self.back_up, icon_name="lock")
+
+    def offer_restore(self, first_start: FirstStart) -> None:
         if self._context.restore is not None:
             first_start.offer_restore()
             first_start.restore_requested.connect(self.restore)

@@ -16,6 +16,9 @@ from ui.window.message_links import MessageLinks
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
+    from ui.dialogs.first_start import FirstStart
+    from ui.list.panel import LeftPanel
+    from ui.window.empty import EmptyPage
     from ui.window.main_window import MainWindow
 
 
@@ -47,7 +50,7 @@ class Commands(QObject):
             window.notices.open_recording = partial(window.settings.open, "recording")
         if window.data.recording is not None:
             window.delivery.page_made.connect(window.data.recording.page_made)
-        window.backups.offer(menu, window.first_start)
+        window.backups.offer(menu)
         window.lock_flows.offer(menu)
         menu.add_quiet(window.desktop)
         menu.addSeparator()
@@ -85,7 +88,7 @@ class Commands(QObject):
     def can_meet(self) -> bool:
         """Whether it may be shown to whom a link leads: not amid the first two steps, or locked."""
         window = self._window
-        is_covered = window.first_start.is_asking or window.lock.is_locked
+        is_covered = window.first_page.is_asking or window.lock.is_locked
         return self._has_identity() and not is_covered
 
     def show_link(self, link: str, open_url: Callable[[QUrl], bool]) -> None:
@@ -96,9 +99,13 @@ class Commands(QObject):
     def _show_link_again(self, *, contact: bool) -> bool:
         """What somebody came with, and may have closed while they pressed Enter at each step."""
         window = self._window
-        return not window.first_start.isHidden() and window.outside_links.show_again(
-            contact=contact
-        )
+        return window.first_page.is_shown and window.outside_links.show_again(contact=contact)
+
+    def follow(self, part: "EmptyPage | FirstStart | LeftPanel") -> None:
+        """A part of the window that leads to new conversations."""
+        part.new_group_requested.connect(self.new_group)
+        part.join_requested.connect(self.join)
+        part.add_person_requested.connect(self.add_person)
 
     def new_group(self) -> None:
         if self._has_identity():

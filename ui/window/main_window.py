@@ -16,7 +16,6 @@ from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import ConversationView
 from ui.bridge import EngineBridge
-from ui.dialogs.first_start import FirstStart
 from ui.emoji.window_emoji import WindowEmoji
 from ui.foreign_text import one_line
 from ui.icons import app_icon
@@ -36,6 +35,7 @@ from ui.window.data_flows import DataFlows
 from ui.window.delivery_flows import DeliveryFlows
 from ui.window.desktop import Desktop, DesktopParts
 from ui.window.empty import EmptyPage
+from ui.window.first_page import FirstPage
 from ui.window.flood_notices import FloodNotices
 from ui.window.flows import Flows
 from ui.window.fork_notices import ForkNotices
@@ -116,12 +116,7 @@ class MainWindow(QMainWindow):
         )
         self.marks = ListMarks(self.model, settings, self, read_up_to=self.pane.mark_read)
         self.empty = EmptyPage()
-        self.first_start = FirstStart(
-            engine.create_identity,
-            self.tasks,
-            add_store=self._add_store,
-            store_problem=surroundings.store_problem,
-        )
+        self.first_page = FirstPage(engine, self, surroundings)
         self.notices = NoticesBar()
         self.about = MessageFlows(
             engine,
@@ -241,7 +236,6 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(self.body)
         self.main.addWidget(self.empty)
         self.main.addWidget(self.pane)
-        self.pages.addWidget(self.first_start)
         column.addWidget(self.strip)
         self.side = SideFlows(
             self._engine,
@@ -280,20 +274,15 @@ class MainWindow(QMainWindow):
         self.search.person_chosen.connect(self.side.show_member)
         self.bridge.search_indexed.connect(self.search.show_indexed)
         self.panel.entered.connect(self.open_conversation)
-        for part in (self.panel, self.empty, self.first_start):
-            part.new_group_requested.connect(self.commands.new_group)
-            part.join_requested.connect(self.commands.join)
-            part.add_person_requested.connect(self.commands.add_person)
+        for part in (self.panel, self.empty):
+            self.commands.follow(part)
         self.panel.open_channel_requested.connect(self.commands.open_channel)
         self.panel.mute_requested.connect(self.pane.mute)
         self.panel.profile_requested.connect(self.commands.profile)
-        self.first_start.identity_created.connect(self._show_connection)
-        for steps in (self.first_start.steps, self.pages):
-            steps.currentChanged.connect(self.outside_links.show_next)
-        self.first_start.later_requested.connect(self.show_body)
+        self.pages.currentChanged.connect(self.outside_links.show_next)
         for flows in (self.flows, self.people, self.channels):
             flows.open_requested.connect(self._open_when_known)
-        self.people.profile_changed.connect(self._show_connection)
+        self.people.profile_changed.connect(self.show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
         self.backups.close_requested.connect(self.close_at_once)
         self.data.close_requested.connect(self.close_at_once)
@@ -302,7 +291,7 @@ class MainWindow(QMainWindow):
         self.lock.changed.connect(self._show_title)
         self.lock.changed.connect(self.outside_links.show_next)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
-        self.router.connection_changed.connect(self._show_connection)
+        self.router.connection_changed.connect(self.show_connection)
         self.body.mode_changed.connect(self._show_mode)
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
@@ -371,14 +360,14 @@ class MainWindow(QMainWindow):
     async def start(self) -> None:
         """Read what there is and show it; the first page if there is nobody yet."""
         self.clock.start()
-        self._show_connection()
+        self.show_connection()
         self._tell_of_earlier_profile()
         self._tell_of_settings()
         self.backups.start()
         if self._engine.identity() is None:
-            self.pages.setCurrentWidget(self.first_start)
+            self.pages.setCurrentWidget(self.first_page.page)
             self.panel.setEnabled(True)
-            self.first_start.begin()
+            self.first_page.page.begin()
         self.model.reset(await self._engine.conversations())
         self.marks.began()
         self.side.show_verified()
@@ -392,10 +381,6 @@ class MainWindow(QMainWindow):
             self.open_conversation(last.conversation_id)
         elif self.pages.currentWidget() is self.body:
             self._show_nothing_open()
-
-    async def _add_store(self, address: str) -> None:
-        """At the first start: there is no history before there is an identity."""
-        await self._engine.history.add_store(address)
 
     def _tell_of_earlier_profile(self) -> None:
         """Once of each: its name has the day on it."""
@@ -558,7 +543,7 @@ class MainWindow(QMainWindow):
 
     # --- what the parts show ----------------------------------------------------------------------
 
-    def _show_connection(self) -> None:
+    def show_connection(self) -> None:
         connection = self._engine.connection()
         self.panel.show_identity(self._engine.identity(), connection)
         self.strip.show_connection(connection)
@@ -569,7 +554,7 @@ class MainWindow(QMainWindow):
         self.empty.show_whether_any(any_conversation=bool(conversations))
         self._show_unread_elsewhere()
         self._show_title()
-        if conversations and self.pages.currentWidget() is self.first_start:
+        if conversations and self.first_page.is_shown:
             self.show_body()  # Somebody was quicker, and waits for an answer.
 
     def _show_title(self) -> None:
@@ -589,7 +574,7 @@ class MainWindow(QMainWindow):
 
     def _show_mode(self) -> None:
         self.pane.header.set_back_visible(self.body.mode is Mode.NARROW)
-        self._show_connection()
+        self.show_connection()
 
     def _load_failed(self, text: str) -> None:
         def again() -> None:
