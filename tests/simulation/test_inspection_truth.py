@@ -209,7 +209,7 @@ def judged(seed: int) -> tuple[int, int, dict[Whereabouts, int], list[str]]:
     return truth.looked, truth.had_waited, truth.seen, truth.wrong
 
 
-@pytest.mark.parametrize("seed", [3, 7])
+@pytest.mark.parametrize("seed", [3, pytest.param(7, marks=pytest.mark.long)])
 def test_every_statement_is_what_the_simulator_knows(seed: int) -> None:
     looked, had_waited, seen, wrong = judged(seed)
     print(looked, had_waited, seen)  # noqa: T201 - how much was looked into

@@ -1,6 +1,6 @@
 """Two or three people, and everything that can befall payloads and processes: by seeds.
 
-A few hundred seeds always, ten thousand in the long run, which uses all processors.  What fails
+Three hundred seeds always, ten thousand in the long run, which uses all processors.  What fails
 names its seed; ``python -m engine.sim.mvds.trial SEED`` repeats it.
 """
 
@@ -21,7 +21,7 @@ from engine.sim.mvds.store import MvdsStore
 from engine.sim.mvds.trial import mvds_trial
 from engine.sim.mvds.world import START_MS, MvdsWorld
 
-SEEDS = 800
+SEEDS = 300
 LONG_SEEDS = 10_000
 BLOCK = 1_000
 HOUR_MS = 3_600_000

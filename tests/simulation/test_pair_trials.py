@@ -1,6 +1,6 @@
 """Two who cannot make up their minds on a bad network end up standing alike: by seeds.
 
-Eighty always, half of them with people who remove each other and clocks that
+Forty always, half of them with people who remove each other and clocks that
 are hours apart; two thousand in the long run, on all processors.  What fails names its seed.
 """
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.session.pair_trial import PairTrial
 
-SEEDS = 40
+SEEDS = 20
 LONG_SEEDS = 1_000
 BLOCK = 20
 LONG_BLOCK = 50

@@ -10,6 +10,7 @@ from engine.sim.judge import Observation, Verdict, judge
 from engine.sim.world import START_MS, World
 
 HOUR = 3_600_000
+LONG = pytest.mark.long
 
 
 def check_safety(world: World) -> Verdict:
@@ -29,7 +30,7 @@ def check_liveness(world: World, end_ms: int) -> Verdict:
     return verdict
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=LONG), pytest.param(3, marks=LONG)])
 def test_five_members_and_thirty_percent_loss_converge(seed: int) -> None:
     world = World(seed=seed, size=5, loss=0.3)
     end_ms = world.talk(500)
@@ -47,7 +48,7 @@ def test_half_of_everything_lost(seed: int, size: int, loss: float) -> None:
     check_liveness(world, world.talk(150) + 2 * HOUR)
 
 
-@pytest.mark.parametrize("seed", [7, 8])
+@pytest.mark.parametrize("seed", [7, pytest.param(8, marks=LONG)])
 def test_crashes_and_partitions(seed: int) -> None:
     world = World(seed=seed, size=5, loss=0.2)
     end_ms = world.talk(200)
