@@ -1,7 +1,8 @@
-"""In which order tests run, which examples Hypothesis draws, and that no bug is only logged.
+"""Who runs which tests and when, which examples Hypothesis draws, and that no bug is only logged.
 
-The simulator's trials come first: they are the longest by far, and a gate whose processes share the
-rest out while one of them is at it ends earlier than one that waits for it in the end.
+The directories with the longest files come first, and a worker that has done a file gets the next:
+so none waits long for another in the end.  What is about Spark is one worker's, because to start a
+second Spark takes longer than most that is done with it.
 
 Of Hypothesis there are two profiles, for the gate and for the search for what is new.
 
@@ -23,6 +24,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 BOTH = settings(
     settings.get_profile("default"),
@@ -35,11 +38,34 @@ settings.register_profile("explore", BOTH, derandomize=False)
 settings.load_profile("gate")
 
 PROGRAM = ("chat_app", "engine", "pipeline", "ui")
-LONGEST = Path(__file__).parent / "simulation"
+HERE = Path(__file__).parent
+SPARK = HERE / "pipeline"
+LONGEST = (SPARK, HERE / "simulation", HERE / "interop", HERE / "processes", HERE / "runtime")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: not item.path.is_relative_to(LONGEST))
+    def rank(item: pytest.Item) -> int:
+        places = (at for at, place in enumerate(LONGEST) if item.path.is_relative_to(place))
+        return next(places, len(LONGEST))
+
+    items.sort(key=rank)
+
+
+class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist tells no types
+    """In the order in which they were collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return str(SPARK) if (HERE.parent / path).is_relative_to(SPARK) else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    """Unless another way is asked for."""
+    if config.getvalue("dist") != "load":
+        return None
+    config.option.loadscopereorder = False
+    return _ByFile(config, log)
 
 
 class _Tracebacks(logging.Handler):
