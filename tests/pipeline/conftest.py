@@ -1,7 +1,8 @@
 """One Spark for all tests of a process: to start one takes longer than any of them.
 
-Expressions are interpreted here, not compiled: the data are small and compiling each query would
-take most of the time.  What is compiled is tested by one test of its own and by the benchmarks.
+It is the session of small input: expressions are interpreted, not compiled, and Java compiles in a
+hurry, because to compile would take most of the time.  What is compiled is tested by one test of
+its own and by the benchmarks.
 """
 
 from collections.abc import Iterator
@@ -11,17 +12,9 @@ from pyspark.sql import SparkSession
 
 from pipeline.session import SessionSettings, session
 
-SMALL = {
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.adaptive.enabled": "false",
-}
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    settings = SessionSettings(
-        master="local[2]", shuffle_partitions=2, driver_memory="1g", app="tests", more=SMALL
-    )
+    settings = SessionSettings(master="local[2]", driver_memory="1g", app="tests", is_small=True)
     with session(settings) as running:
         yield running

@@ -103,7 +103,7 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(tmp_path: Path) -> No
     lines = done.stderr.splitlines()
     for path, reason in told.items():
         assert any(f"{path}: {reason}" in line for line in lines), (path, done.stderr)
-    assert "Traceback" not in done.stderr
+    assert all(line.startswith("causerie-pipeline: ") for line in lines), done.stderr
     assert "4 logs of channels: 3 agree, 0 differ, 1 cannot be judged" in done.stdout
     for name in PEOPLE:
         assert f"{name_of(name)[:12]}  identical  (4 of 4)" in done.stdout

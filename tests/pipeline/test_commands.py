@@ -1,4 +1,8 @@
-"""The commands as a tester runs them: logs in, words and an exit code out."""
+"""The commands as a tester runs them: logs in, words and an exit code out.
+
+What needs Spark runs in this process, through the command's own code; that the installed command
+does the same is shown by ``test_bad_input``.
+"""
 
 import json
 import sqlite3
@@ -7,8 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from pipeline.cli import gist
+from pipeline.cli import Command, gist, main, parser
 from pipeline.simulate.case import Case
 from tests.pipeline.recorded_group import RecordedGroup
 
@@ -27,25 +32,20 @@ def logs(tmp_path: Path) -> Path:
     return place
 
 
-def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "pipeline", *map(str, words)],
-        check=False,
-        text=True,
-        capture_output=True,
-        timeout=300,
-    )
+def audit(spark: SparkSession, *words: str | Path) -> int:
+    asked = parser().parse_args(["audit", *map(str, words)])
+    command: Command = asked.command
+    return command.run(asked, spark)
 
 
 def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
-    logs: Path, tmp_path: Path
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (logs / "junk.delivery.db").write_bytes(b"no database at all")
-    done = run("audit", logs, "--out", tmp_path / "lake", "--master", "local[2]")
-    assert done.returncode == 3, done.stderr
-    assert f"{MEMBERS} logs of channels: {MEMBERS} agree, 0 differ" in done.stdout
-    assert "junk.delivery.db: this is neither a delivery log" in done.stderr
-    assert all(line.startswith("causerie-pipeline: ") for line in done.stderr.splitlines())
+    assert audit(spark, logs, "--out", tmp_path / "lake") == 3
+    said = capsys.readouterr()
+    assert f"{MEMBERS} logs of channels: {MEMBERS} agree, 0 differ" in said.out
+    assert "junk.delivery.db: this is neither a delivery log" in said.err
     (logs / "junk.delivery.db").unlink()
     first = min(logs.iterdir())
     with sqlite3.connect(first) as log:
@@ -54,9 +54,8 @@ def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
         log.execute("DELETE FROM log_snapshot WHERE message_id = ?", (taken,))
     log.close()
     out, junit = tmp_path / "other lake", tmp_path / "ci" / "audit.xml"
-    done = run("audit", logs, "--out", out, "--master", "local[2]", "--json", "--junit", junit)
-    assert done.returncode == 1, done.stderr
-    told = json.loads(done.stdout)
+    assert audit(spark, logs, "--out", out, "--json", "--junit", junit) == 1
+    told = json.loads(capsys.readouterr().out)
     assert told["verdicts"] == {"identical": MEMBERS - 1, "missing": 1}
     ((witness,),) = (log["witnesses"] for log in told["differing"])
     assert witness["message_id"] == taken
@@ -104,10 +103,12 @@ def test_what_a_disk_refused_is_a_line_with_a_way_out() -> None:
     assert gist("only this\nand a trace") == "only this"
 
 
-def test_what_is_wrong_is_said_in_a_line() -> None:
-    done = run("audit")
-    assert done.returncode == 2
-    assert "the following arguments are required: inputs" in done.stderr
-    done = run("nonsense")
-    assert done.returncode == 2
-    assert "invalid choice: 'nonsense'" in done.stderr
+def test_what_is_wrong_is_said_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for word, said in (
+        ("audit", "the following arguments are required: inputs"),
+        ("nonsense", "invalid choice: 'nonsense'"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main([word])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err

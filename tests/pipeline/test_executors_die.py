@@ -117,6 +117,7 @@ def assert_bob_lacks(lacking: str, printed: str) -> None:
     assert [witness["message_id"] for witness in log["witnesses"]] == [lacking]
 
 
+@pytest.mark.long
 def test_one_dies_and_its_runs_are_made_again(tmp_path: Path) -> None:
     """A sweep, which is all Python workers and one stage; each run finished is kept in a file."""
     out, seeds = tmp_path / "sweep", 12

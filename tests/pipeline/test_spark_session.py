@@ -25,8 +25,9 @@ def test_times_are_utc(spark: SparkSession) -> None:
 
 SESSIONS = """
 from pipeline.session import SessionSettings, session
-for _ in range(3):
-    with session(SessionSettings(master="local[2]", driver_memory="600m")) as spark:
+settings = SessionSettings(master="local[2]", driver_memory="600m", is_small=True)
+for _ in range(2):
+    with session(settings) as spark:
         rows = spark.range(0, 4, 1, 4).mapInArrow(lambda batches: batches, "id bigint")
         assert rows.toArrow()["id"].to_pylist() == [0, 1, 2, 3]
 """

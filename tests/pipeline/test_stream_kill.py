@@ -34,7 +34,7 @@ import sys
 from pathlib import Path
 from pipeline.session import SessionSettings, session
 from pipeline.stream import StreamPlaces, start
-settings = SessionSettings(master="local[1]", shuffle_partitions=1, driver_memory="512m")
+settings = SessionSettings(master="local[1]", driver_memory="512m", is_small=True)
 with session(settings) as spark:
     places = StreamPlaces(Path(sys.argv[2]))
     query = start(spark, Path(sys.argv[1]), places, every_s=1, written=lambda sums: None)
