@@ -39,7 +39,7 @@ NAME = ChannelName(
     content_topic=ContentTopic("/my-app/1/room/utf8"),
     cluster_id=Sharding().cluster_id,
 )
-EACH = 10
+EACH = 5
 PATIENCE_S = 180
 QUICK = {
     "syncMinIntervalMs": 3_000,

@@ -124,7 +124,7 @@ async def test_killed_again_and_again_at_any_moment_it_still_gets_everything_onc
     tmp_path: Path,
 ) -> None:
     """Whatever it was doing: asking, writing, saying how far it came, or loading."""
-    kills, chance = 5, Random(7)
+    kills, chance = 3, Random(7)
 
     store = RationedNode(tmp_path)
     address = await store.start()
@@ -154,7 +154,10 @@ async def test_a_store_that_is_switched_off_in_the_middle_and_comes_back(tmp_pat
     await node.stop()
 
 
-@pytest.mark.parametrize("after", [1, 100, 250])
+@pytest.mark.parametrize(
+    "after",
+    [100, pytest.param(1, marks=pytest.mark.long), pytest.param(250, marks=pytest.mark.long)],
+)
 async def test_a_disk_that_is_full_in_the_middle_and_has_room_again(
     tmp_path: Path, after: int
 ) -> None:
@@ -211,7 +214,7 @@ async def test_a_pair_killed_again_and_again_while_it_fetches_gets_everything_on
     tmp_path: Path,
 ) -> None:
     """Whatever it was doing: asking, acknowledging, writing, or waiting for what comes before."""
-    kills, chance = 5, Random(11)
+    kills, chance = 3, Random(11)
 
     store = RationedNode(tmp_path)
     address = await store.start()
