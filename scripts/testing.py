@@ -6,10 +6,10 @@ depends on what ran beside it, is named as unsteady, and is a defect of its own.
 counts as a failure when ``CI`` is set: there a check that did not run must be red.  So do the tests
 against other implementations where those cannot be had (scripts/peers.py).
 
-There is one worker for each processor: with two, tests beside Spark and real peers ran out of
-their time.  Their directories are in memory where that can be had.  Nothing is tested less by that:
-the program calls ``fsync`` as ever, what a killed process had written is there as on a disk, and no
-test can cut the power.
+There is one worker more than processors: many tests wait for a peer, a timer or a process, and
+leave their processor to another.  Their directories are in memory where that can be had.  Nothing
+is tested less by that: the program calls ``fsync`` as ever, what a killed process had written is
+there as on a disk, and no test can cut the power.
 """
 
 import os
@@ -90,8 +90,9 @@ def run_again_alone(
 
 
 def workers() -> int:
-    """One for each processor that is ours."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    """One for each processor that is ours, and one more for while others wait."""
+    ours = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    return ours + 1
 
 
 def is_roomy(place: Path) -> bool:
