@@ -244,6 +244,13 @@ class PrivacySettings:
         "Pictures of at most so many megabytes are fetched by themselves. Whoever has them learns"
         " that you are there. 0: fetch none before you say so.",
     )
+    ask_for_updates: bool = _setting(
+        False,
+        Flag(),
+        "Ask once a day whether a newer version was released. The server that is asked learns your"
+        " network address, or that of your proxy. Nothing is downloaded. Programs that were built"
+        " without such a server never ask.",
+    )
     lock_after: str = _setting(
         "off",
         Choice("off", "5", "15", "60"),

@@ -42,6 +42,7 @@ AT_ONCE: Final = frozenset(
         ("privacy", "presence"),
         ("privacy", "confirm_links"),
         ("privacy", "fetch_pictures_below_mb"),
+        ("privacy", "ask_for_updates"),
         ("privacy", "lock_after"),
         ("privacy", "lock_with_screen"),
         ("delivery", "record"),

@@ -51,6 +51,7 @@ from chat_app.settings_file import write_default
 from chat_app.settings_reading import ReadSettings, load_what_is_right
 from chat_app.space import WindowSpace
 from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
+from chat_app.update_notice import channel_here, notice_here, while_open
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
@@ -331,6 +332,7 @@ async def _run(
             set_folder=lambda folder: kept.change(("backup", "folder"), folder),
             key=opened.key,
         )
+        updates = notice_here(engine, kept, settings, channel_here())
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
             if await _start(engine, carrying_over):
@@ -361,12 +363,13 @@ async def _run(
                         now_ms=unix_now_ms,
                     ),
                     recording=recording,
+                    updates=updates,
                     profile_name=paths.name,
                     erase=erase_asked.set,
                     repair=repair_asked.set,
                 )
                 recording.follow(engine.record)
-                async with daily.running(kept):
+                async with daily.running(kept), while_open(updates, kept):
                     window = await _show_windows(
                         engine, memory, context, options, interrupts, directory.path, opened.links
                     )

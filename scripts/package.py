@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts import linux_packages, macos_package, translations, windows_package
+from scripts import linux_packages, macos_package, release_channel, translations, windows_package
 from scripts.linux_packages import DIST, ROOT, run
 from scripts.release import date_of
 
@@ -58,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     if not asked.again:
         translations.build(ROOT, Path(sys.executable).parent)
-        build_program()
+        with release_channel.told(ROOT):
+            build_program()
         if sys.platform == "linux":
             tidy_libraries()
     made = [PROGRAM]

@@ -86,6 +86,7 @@ typing = false
 presence = false
 confirm_links = false
 fetch_pictures_below_mb = 0
+ask_for_updates = true
 lock_after = "15"
 lock_with_screen = false
 [storage]
@@ -194,6 +195,7 @@ def test_a_section_written_as_a_value_is_explained() -> None:
         ("privacy", "lock_after = 15", '"off", "5", "15" or "60"'),
         ("storage", "files_megabytes = 9", "a whole number from 100 to 1000000"),
         ("privacy", "confirm_links = 0", "true or false"),
+        ("privacy", "ask_for_updates = 1", "true or false"),
         ("privacy", "typing = 1", "true or false"),
         ("privacy", 'presence = "no"', "true or false"),
         ("storage", 'key = "cloud"', '"keyring" or "file"'),

@@ -30,6 +30,7 @@ from tests.ui.on_settings import (
     switch_of,
 )
 from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.scripted_updates import ScriptedUpdates
 from tests.ui.seeing import seen_words, sheet_of
 from tests.ui.test_languages import built_translations
 from ui.choice import Choice
@@ -69,7 +70,9 @@ def test_every_setting_of_the_window_stands_on_the_page_with_all_its_choices(
 ) -> None:
     profile = open_profile_directory(tmp_path / "profile")
     key = obtain_database_key(profile, force_key_file=True)
-    around = WindowContext(passphrase=PassphraseControl(profile, key, force_key_file=True))
+    around = WindowContext(
+        passphrase=PassphraseControl(profile, key, force_key_file=True), updates=ScriptedUpdates()
+    )
 
     async def scenario() -> None:
         async with stage(ScriptedEngine(), control=control, around=around) as it:

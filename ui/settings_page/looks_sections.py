@@ -20,8 +20,10 @@ from ui.settings_page.rows import (
     SwitchRow,
 )
 from ui.settings_page.section import SettingsSection
+from ui.settings_page.update_rows import UpdateRow
 from ui.theme import MAX_TEXT_PERCENT, MIN_TEXT_PERCENT
 from ui.translate import tr
+from ui.update_port import UpdatePort
 from ui.window.locking import Lock
 
 _PERCENT_STEP = 10
@@ -213,7 +215,9 @@ def notifications_section(
     return section
 
 
-def privacy_section(bound: Bound, lock_rows: Sequence[SettingRow] = ()) -> SettingsSection:
+def privacy_section(
+    bound: Bound, lock_rows: Sequence[SettingRow] = (), updates: UpdatePort | None = None
+) -> SettingsSection:
     """``lock_rows``: about the passphrase, if there can be one."""
     section = SettingsSection(
         "privacy", "lock", tr("Privacy"), tr("What others learn besides your messages.")
@@ -252,6 +256,8 @@ def privacy_section(bound: Bound, lock_rows: Sequence[SettingRow] = ()) -> Setti
             ),
         ),
     )
+    if updates is not None:
+        section.add_rows(UpdateRow(bound, updates), heading=tr("New versions"))
     if lock_rows:
         section.add_rows(*lock_rows, heading=tr("Passphrase and lock"))
     return section

@@ -1160,6 +1160,10 @@
         <translation>Me demander</translation>
     </message>
     <message>
+        <source>Ask whether there is a newer version</source>
+        <translation>Demander s’il existe une version plus récente</translation>
+    </message>
+    <message>
         <source>Ask {name}</source>
         <translation>Demander à {name}</translation>
     </message>
@@ -1462,6 +1466,10 @@
     <message>
         <source>Causerie {version}</source>
         <translation>Causerie {version}</translation>
+    </message>
+    <message>
+        <source>Causerie {version} was released on {day}.</source>
+        <translation>Causerie {version} est parue le {day}.</translation>
     </message>
     <message numerus="yes">
         <source>Causerie: %n unread</source>
@@ -2996,6 +3004,10 @@
         <translation>7 derniers jours</translation>
     </message>
     <message>
+        <source>Last asked: {when}.</source>
+        <translation>Dernière demande&#xa0;: {when}.</translation>
+    </message>
+    <message>
         <source>Last heard</source>
         <translation>Dernier signe</translation>
     </message>
@@ -3472,6 +3484,10 @@
         <translation>Nouveau depuis {time}</translation>
     </message>
     <message>
+        <source>New versions</source>
+        <translation>Nouvelles versions</translation>
+    </message>
+    <message>
         <source>Next</source>
         <translation>Suivant</translation>
     </message>
@@ -3696,6 +3712,10 @@
         <translation>Pas encore interrogé</translation>
     </message>
     <message>
+        <source>Not asked yet.</source>
+        <translation>Pas encore demandé.</translation>
+    </message>
+    <message>
         <source>Not connected yet</source>
         <translation>Pas encore connecté</translation>
     </message>
@@ -3766,6 +3786,10 @@
     <message>
         <source>Not shown here: it waits, or was deleted.</source>
         <translation>Pas affiché ici&#xa0;: il attend, ou a été supprimé.</translation>
+    </message>
+    <message>
+        <source>Not this one</source>
+        <translation>Pas celle-ci</translation>
     </message>
     <message>
         <source>Not verified any more</source>
@@ -3932,6 +3956,10 @@
         <translation>Sur demande</translation>
     </message>
     <message>
+        <source>Once a day. The page of releases learns your network address. Nothing is downloaded.</source>
+        <translation>Une fois par jour. La page des versions apprend votre adresse réseau. Rien n’est téléchargé.</translation>
+    </message>
+    <message>
         <source>One encrypted file with your identity, messages, files and settings.</source>
         <translation>Un fichier chiffré avec votre identité, vos messages, vos fichiers et vos réglages.</translation>
     </message>
@@ -4034,6 +4062,10 @@
     <message>
         <source>Open the folder</source>
         <translation>Ouvrir le dossier</translation>
+    </message>
+    <message>
+        <source>Open the page</source>
+        <translation>Ouvrir la page</translation>
     </message>
     <message>
         <source>Open the settings file</source>
@@ -5132,6 +5164,18 @@
         <translation>C’est vraiment beaucoup&#xa0;: seuls les premiers mots ont été cherchés.</translation>
     </message>
     <message>
+        <source>The announcement is in a form of a later version ({detail}). Look at the page of releases.</source>
+        <translation>L’annonce a la forme d’une version ultérieure ({detail}). Consultez la page des versions.</translation>
+    </message>
+    <message>
+        <source>The announcement is not signed by the makers of Causerie, so it does not count.</source>
+        <translation>L’annonce n’est pas signée par les auteurs de Causerie, elle ne compte donc pas.</translation>
+    </message>
+    <message>
+        <source>The announcement is older than one that was here before, so it does not count.</source>
+        <translation>L’annonce est plus ancienne qu’une autre déjà reçue ici, elle ne compte donc pas.</translation>
+    </message>
+    <message>
         <source>The backup is complete and was checked: {size} in {path}.</source>
         <translation>La sauvegarde est complète et vérifiée&#xa0;: {size} dans {path}.</translation>
     </message>
@@ -5430,6 +5474,18 @@
     <message>
         <source>The search</source>
         <translation>La recherche</translation>
+    </message>
+    <message>
+        <source>The server cannot be reached ({detail}).</source>
+        <translation>Le serveur est injoignable ({detail}).</translation>
+    </message>
+    <message>
+        <source>The server has no announcement ({detail}).</source>
+        <translation>Le serveur n’a pas d’annonce ({detail}).</translation>
+    </message>
+    <message>
+        <source>The server leads to another address, which is not followed.</source>
+        <translation>Le serveur renvoie à une autre adresse, qui n’est pas suivie.</translation>
     </message>
     <message>
         <source>The setting &quot;{key}&quot; has an impossible value ({place}).</source>
@@ -5960,6 +6016,10 @@
         <translation>C’est le lien d’une personne ou d’un groupe, pas un lien de canal.</translation>
     </message>
     <message>
+        <source>This is the newest version.</source>
+        <translation>C’est la version la plus récente.</translation>
+    </message>
+    <message>
         <source>This is your own contact link. Send it to somebody, or paste the link of another.</source>
         <translation>C’est votre propre lien de contact. Envoyez-le à quelqu’un, ou collez le lien de quelqu’un d’autre.</translation>
     </message>
@@ -6435,6 +6495,14 @@
         <source>What the search knew of your messages was damaged. It is made again; no message is lost.</source>
         <translation>Ce que la recherche savait de vos messages était endommagé. Cela est refait&#x202f;; aucun message n’est perdu.</translation>
     </message>
+    <message>
+        <source>What the server sent is no announcement ({detail}).</source>
+        <translation>Ce que le serveur a envoyé n’est pas une annonce ({detail}).</translation>
+    </message>
+    <message>
+        <source>What the server sent is too large for an announcement.</source>
+        <translation>Ce que le serveur a envoyé est trop volumineux pour une annonce.</translation>
+    </message>
     <message numerus="yes">
         <source>What turns up takes its place here.</source>
         <comment>If it ever turns up, it takes its place here.</comment>
@@ -6754,6 +6822,10 @@
     <message>
         <source>You go on as the same person, with everything the backup holds. What was written in groups since then comes back from the others, where they still have it.</source>
         <translation>Vous continuez comme la même personne, avec tout ce que contient la sauvegarde. Ce qui a été écrit depuis dans les groupes revient des autres, s’ils l’ont encore.</translation>
+    </message>
+    <message>
+        <source>You have {version}.</source>
+        <translation>Vous avez la {version}.</translation>
     </message>
     <message>
         <source>You joined</source>

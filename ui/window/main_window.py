@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent, QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QStackedWidget, QVBoxLayout, QWidget
 
@@ -183,6 +183,7 @@ class MainWindow(QMainWindow):
                 looks=self.looks,
                 desktop=self.desktop,
                 one_sheet=one_sheet,
+                notices=self.notices,
                 pages=self.pages,
                 make_profile=self.people.profile_fields,
                 make_stores=self.flows.stores_list,
@@ -392,11 +393,9 @@ class MainWindow(QMainWindow):
     def _tell_of_settings(self) -> None:
         context = self._surroundings
         if context.wrong_settings:
-
-            def open_file() -> None:
-                context.open_url(QUrl.fromLocalFile(context.settings_file))
-
-            self.notices.raise_notice(wrong_settings(context.wrong_settings, open_file))
+            self.notices.raise_notice(
+                wrong_settings(context.wrong_settings, context.settings_file, context.open_url)
+            )
 
     def come_to_front(self, link: str = "") -> None:
         """Asked for by a second start of the program, which may bring a link."""

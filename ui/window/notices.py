@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeAlias, assert_never
 
 from msgspec import Struct
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
@@ -135,8 +135,14 @@ def earlier_profile_kept(file: str) -> Notice:
     )
 
 
-def wrong_settings(errors: tuple[SettingsError, ...], open_file: Callable[[], None]) -> Notice:
-    """``errors``: at least one; their settings have their defaults."""
+def wrong_settings(
+    errors: tuple[SettingsError, ...], file: str, open_url: Callable[[QUrl], bool]
+) -> Notice:
+    """``errors``: at least one, in ``file``; their settings have their defaults."""
+
+    def open_file() -> None:
+        open_url(QUrl.fromLocalFile(file))
+
     said = settings_words(errors[0])
     rest = len(errors) - 1
     if rest:

@@ -25,7 +25,9 @@ from ui.window.data_flows import DataFlows
 from ui.window.desktop import Desktop
 from ui.window.lock_flows import LockFlows
 from ui.window.looks import Looks
+from ui.window.notices import NoticesBar
 from ui.window.one_sheet import OneSheet
+from ui.window.update_flows import UpdateFlows
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class SettingsParts(Struct, frozen=True, kw_only=True):
     looks: Looks
     desktop: Desktop
     one_sheet: OneSheet
+    notices: NoticesBar
     pages: QStackedWidget
     """Of which the page is one."""
     make_profile: Callable[[], "ProfileFields"]
@@ -72,6 +75,7 @@ class SettingsFlows(QObject):
         self.page: SettingsPage | None = None
         self.faults: FaultRows | None = None
         """The fault bench on it."""
+        self.updates = UpdateFlows(parts.context, parts.tasks, parts.notices, self)
         port = parts.context.settings_port
         self._call_off: Callable[[], None] = lambda: None
         if port is not None:
@@ -134,7 +138,7 @@ class SettingsFlows(QObject):
                 looks.notifications_section(
                     bound, parts.desktop.make_quiet_menu, parts.context.autostart
                 ),
-                looks.privacy_section(bound, rows_about_lock),
+                looks.privacy_section(bound, rows_about_lock, parts.context.updates),
                 network_section(
                     bound,
                     connection=parts.engine.connection,
@@ -149,6 +153,7 @@ class SettingsFlows(QObject):
             open_file=self._open_file,
         )
         parts.backups.changed.connect(page.section("data").refresh)
+        self.updates.changed.connect(page.section("privacy").refresh)
         page.closed.connect(self.close)
         page.restart_requested.connect(self.restart_requested)
         return page
@@ -210,6 +215,7 @@ class SettingsFlows(QObject):
         """The window goes."""
         self._call_off()
         self._call_off = lambda: None
+        self.updates.end()
 
     def _show_recording_key(self) -> None:
         async def flow() -> None:

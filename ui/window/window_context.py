@@ -19,6 +19,7 @@ from ui.report_port import ReportPort
 from ui.screen import GrabScreens, grab_screens
 from ui.settings_port import SettingsPort
 from ui.space_port import SpacePort
+from ui.update_port import UpdatePort
 
 
 def _now() -> datetime:
@@ -56,6 +57,8 @@ class WindowContext(Struct, frozen=True, kw_only=True):
     """None: the window does not offer to report a problem."""
     recording: RecordingPort | None = None
     """None: the window neither shows nor exports what is recorded of deliveries."""
+    updates: UpdatePort | None = None
+    """None: this program does not know where releases are announced."""
     profile_name: str = ""
     erase: Callable[[], None] | None = None
     """Called before the window closes for the profile to be erased; None: that is not offered."""

@@ -61,6 +61,7 @@ from engine.codec.olm import decode_olm_envelope
 from engine.codec.open_content import decode_open_content
 from engine.codec.padding import unpad
 from engine.codec.pair import decode_pair_envelope, decode_pair_plaintext
+from engine.codec.release_manifest import parse_release, take_apart
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message
 from engine.codec.waku_filter import (
@@ -79,8 +80,10 @@ from engine.codec.waku_metadata import decode_metadata
 from engine.codec.waku_payload import decode_waku_payload
 from engine.codec.waku_store import decode_store_request, decode_store_response, request_id_of
 from engine.core.errors import TransportError
+from engine.core.releases import MAX_MANIFEST_BYTES
 from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from engine.network.discovery.announcement import Scope, read_txt
+from engine.network.https import HttpsAnswer
 from engine.network.libp2p.handshake import NOISE, SecuredPipe, SecureHandshake
 from engine.network.libp2p.identify import IDENTIFY, receive_identify, remote_peer
 from engine.network.libp2p.keys import IdentityKey
@@ -332,6 +335,17 @@ async def _turn() -> None:
     await asyncio.sleep(0)
 
 
+def _web_server(data: bytes) -> None:
+    async def feed() -> None:
+        answer = HttpsAnswer(MAX_MANIFEST_BYTES)
+        for piece in _pieces(data):
+            answer.bytes_received(piece)
+        answer.pipe_lost(None)
+        await answer.done
+
+    asyncio.run(feed())
+
+
 def _secured(wire: Wire) -> SecuredPipe:
     reader, _ = _handshake(initiator=False, messages=3)
     return SecuredPipe(wire, reader.session())
@@ -503,6 +517,18 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("pair plaintext", decode_pair_plaintext, "codec.pair", 150 * KIB),
     _plain("pair content", decode_pair_content, "codec.content", 150 * KIB),
     _plain("pair ephemeral", decode_pair_ephemeral, "codec.content", 150 * KIB),
+    # From the page of releases
+    Decoder(
+        name="release announcement",
+        decode=lambda data: parse_release(take_apart(data).content),
+        covers=("codec.release_manifest.take_apart", "codec.release_manifest.parse_release"),
+        largest=MAX_MANIFEST_BYTES,
+    ),
+    Decoder(
+        name="answer of a web server",
+        decode=_web_server,
+        covers=("network.https.bytes_received",),
+    ),
     # A file that the user chose
     _plain("backup header", decode_backup_header, "codec.backup", HEADER_BYTES),
     _plain("backup entry", decode_backup_entry, "codec.backup", ENTRY_BYTES),
@@ -538,9 +564,11 @@ NO_DECODERS: Mapping[str, str] = {
     "port.take": "keeps what was decoded before",
     "push": "bytes that were decoded before",
     "put": "a key of a cache, whose length was checked",
+    "put_together": "writes",
     "refuse": "answers without reading",
     "sign": "writes",
     "signed_bytes": "writes",
+    "signed_part": "writes",
     "signed_prekey": "writes",
     "stream.data_received": "keeps",
     "tcp.data_received": "hands on",

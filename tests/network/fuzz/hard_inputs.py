@@ -9,9 +9,10 @@ import sys
 from collections.abc import Iterator
 
 from engine.core.errors import BackupError, RemoteProtocolError, StorageError, TransportError
+from engine.core.releases import ReleaseError
 from tests.network.fuzz.decoders import DECODERS, Decoder
 
-REFUSALS = (RemoteProtocolError, TransportError, BackupError, StorageError)
+REFUSALS = (RemoteProtocolError, TransportError, BackupError, StorageError, ReleaseError)
 """The second where there is no more to say than that no connection comes of it."""
 
 
