@@ -226,7 +226,7 @@ def _identity(store: SqliteProfileStore, findings: Findings) -> None:
     failed = sum(s.failed for s in summaries)
     if failed:
         findings.attention.append(f"{failed} messages were not delivered; resend them.")
-    findings.content_topics = [content_topic_of(group.epoch_keys[0]) for group in groups]
+    findings.content_topics = [content_topic_of(group.topic_secret) for group in groups]
     findings.group_service_nodes = [node for group in groups for node in group.service_nodes]
 
 

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13proto/content.proto\x12\x10\x63\x61userie.content\"\xa0\x01\n\x07\x43ontent\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x13\n\x0bprevious_id\x18\x03 \x01(\t\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x0f\n\x07sent_ms\x18\x05 \x01(\x04\x12\x19\n\x11lamport_timestamp\x18\x06 \x01(\x04\x12\x10\n\x08replaces\x18\x07 \x01(\t\x12\x0c\n\x04\x62ody\x18\n \x01(\x0c\"\x8a\x05\n\x04\x42ody\x12&\n\x04text\x18\x01 \x01(\x0b\x32\x16.causerie.content.TextH\x00\x12,\n\x07\x63reated\x18\x02 \x01(\x0b\x32\x19.causerie.content.CreatedH\x00\x12&\n\x04join\x18\x03 \x01(\x0b\x32\x16.causerie.content.JoinH\x00\x12(\n\x05leave\x18\x04 \x01(\x0b\x32\x17.causerie.content.LeaveH\x00\x12.\n\x08reaction\x18\x05 \x01(\x0b\x32\x1a.causerie.content.ReactionH\x00\x12&\n\x04\x65\x64it\x18\x06 \x01(\x0b\x32\x16.causerie.content.EditH\x00\x12\x32\n\nretraction\x18\x07 \x01(\x0b\x32\x1c.causerie.content.RetractionH\x00\x12,\n\x07profile\x18\x08 \x01(\x0b\x32\x19.causerie.content.ProfileH\x00\x12;\n\x0f\x63ontact_request\x18\t \x01(\x0b\x32 .causerie.content.ContactRequestH\x00\x12\x39\n\x0e\x63ontact_answer\x18\n \x01(\x0b\x32\x1f.causerie.content.ContactAnswerH\x00\x12\x39\n\x0eprofile_update\x18\x0b \x01(\x0b\x32\x1f.causerie.content.ProfileUpdateH\x00\x12\x32\n\nattachment\x18\x0c \x01(\x0b\x32\x1c.causerie.content.AttachmentH\x00\x12\x31\n\nfiles_held\x18\r \x01(\x0b\x32\x1b.causerie.content.FilesHeldH\x00\x42\x06\n\x04kind\"c\n\x04Text\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08reply_to\x18\x02 \x01(\t\x12\x10\n\x08mentions\x18\x03 \x03(\t\x12\x11\n\tforwarded\x18\x04 \x01(\x08\x12\x16\n\x0emention_places\x18\x05 \x03(\r\"\xd7\x01\n\nAttachment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nmedia_type\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\'\n\x07\x63\x61ption\x18\x04 \x01(\x0b\x32\x16.causerie.content.Text\x12\x0e\n\x06inline\x18\x05 \x01(\x0c\x12\x0b\n\x03key\x18\x06 \x01(\x0c\x12\x0c\n\x04root\x18\x07 \x01(\x0c\x12\x13\n\x0b\x63hunk_count\x18\x08 \x01(\r\x12\x11\n\tthumbnail\x18\t \x01(\x0c\x12\r\n\x05width\x18\n \x01(\r\x12\x0e\n\x06height\x18\x0b \x01(\r\"?\n\tFilesHeld\x12\x13\n\x0bmessage_ids\x18\x01 \x03(\t\x12\x0e\n\x06let_go\x18\x02 \x01(\x08\x12\r\n\x05\x61s_of\x18\x03 \x01(\x04\"\x17\n\x07\x43reated\x12\x0c\n\x04name\x18\x01 \x01(\t\"f\n\x04Join\x12\x12\n\npublic_key\x18\x01 \x01(\x0c\x12\x16\n\x0e\x65ncryption_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tjoined_ms\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"\x07\n\x05Leave\"=\n\x08Reaction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12\r\n\x05\x65moji\x18\x02 \x01(\t\x12\x0f\n\x07removed\x18\x03 \x01(\x08\"?\n\x04\x45\x64it\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12$\n\x04text\x18\x02 \x01(\x0b\x32\x16.causerie.content.Text\"\x1f\n\nRetraction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\"\x17\n\x07Profile\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x0e\x43ontactRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\x12\r\n\x05round\x18\x03 \x01(\x04\"\x80\x01\n\rContactAnswer\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07picture\x18\x03 \x01(\x0c\x12\r\n\x05round\x18\x04 \x01(\x04\x12\x1c\n\x14\x61nswered_instance_id\x18\x05 \x01(\x0c\x12\x11\n\twithdrawn\x18\x06 \x01(\x08\".\n\rProfileUpdate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\"o\n\tEphemeral\x12*\n\x06typing\x18\x01 \x01(\x0b\x32\x18.causerie.content.TypingH\x00\x12.\n\x08presence\x18\x02 \x01(\x0b\x32\x1a.causerie.content.PresenceH\x00\x42\x06\n\x04\x62ody\"\x18\n\x06Typing\x12\x0e\n\x06\x61\x63tive\x18\x01 \x01(\x08\"!\n\x08Presence\x12\x15\n\ranswer_wanted\x18\x01 \x01(\x08\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13proto/content.proto\x12\x10\x63\x61userie.content\"\xa0\x01\n\x07\x43ontent\x12\x13\n\x0binstance_id\x18\x01 \x01(\x0c\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x13\n\x0bprevious_id\x18\x03 \x01(\t\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x0f\n\x07sent_ms\x18\x05 \x01(\x04\x12\x19\n\x11lamport_timestamp\x18\x06 \x01(\x04\x12\x10\n\x08replaces\x18\x07 \x01(\t\x12\x0c\n\x04\x62ody\x18\n \x01(\x0c\"\xf9\x05\n\x04\x42ody\x12&\n\x04text\x18\x01 \x01(\x0b\x32\x16.causerie.content.TextH\x00\x12,\n\x07\x63reated\x18\x02 \x01(\x0b\x32\x19.causerie.content.CreatedH\x00\x12&\n\x04join\x18\x03 \x01(\x0b\x32\x16.causerie.content.JoinH\x00\x12(\n\x05leave\x18\x04 \x01(\x0b\x32\x17.causerie.content.LeaveH\x00\x12.\n\x08reaction\x18\x05 \x01(\x0b\x32\x1a.causerie.content.ReactionH\x00\x12&\n\x04\x65\x64it\x18\x06 \x01(\x0b\x32\x16.causerie.content.EditH\x00\x12\x32\n\nretraction\x18\x07 \x01(\x0b\x32\x1c.causerie.content.RetractionH\x00\x12,\n\x07profile\x18\x08 \x01(\x0b\x32\x19.causerie.content.ProfileH\x00\x12;\n\x0f\x63ontact_request\x18\t \x01(\x0b\x32 .causerie.content.ContactRequestH\x00\x12\x39\n\x0e\x63ontact_answer\x18\n \x01(\x0b\x32\x1f.causerie.content.ContactAnswerH\x00\x12\x39\n\x0eprofile_update\x18\x0b \x01(\x0b\x32\x1f.causerie.content.ProfileUpdateH\x00\x12\x32\n\nattachment\x18\x0c \x01(\x0b\x32\x1c.causerie.content.AttachmentH\x00\x12\x31\n\nfiles_held\x18\r \x01(\x0b\x32\x1b.causerie.content.FilesHeldH\x00\x12\x15\n\x0b\x61\x64min_entry\x18\x0e \x01(\x0cH\x00\x12\x10\n\x06prekey\x18\x0f \x01(\x0cH\x00\x12\x0f\n\x05wraps\x18\x10 \x01(\x0cH\x00\x12\x33\n\x0bkeys_wanted\x18\x11 \x01(\x0b\x32\x1c.causerie.content.KeysWantedH\x00\x42\x06\n\x04kind\"c\n\x04Text\x12\x0c\n\x04text\x18\x01 \x01(\t\x12\x10\n\x08reply_to\x18\x02 \x01(\t\x12\x10\n\x08mentions\x18\x03 \x03(\t\x12\x11\n\tforwarded\x18\x04 \x01(\x08\x12\x16\n\x0emention_places\x18\x05 \x03(\r\"\xd7\x01\n\nAttachment\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nmedia_type\x18\x02 \x01(\t\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\'\n\x07\x63\x61ption\x18\x04 \x01(\x0b\x32\x16.causerie.content.Text\x12\x0e\n\x06inline\x18\x05 \x01(\x0c\x12\x0b\n\x03key\x18\x06 \x01(\x0c\x12\x0c\n\x04root\x18\x07 \x01(\x0c\x12\x13\n\x0b\x63hunk_count\x18\x08 \x01(\r\x12\x11\n\tthumbnail\x18\t \x01(\x0c\x12\r\n\x05width\x18\n \x01(\r\x12\x0e\n\x06height\x18\x0b \x01(\r\"?\n\tFilesHeld\x12\x13\n\x0bmessage_ids\x18\x01 \x03(\t\x12\x0e\n\x06let_go\x18\x02 \x01(\x08\x12\r\n\x05\x61s_of\x18\x03 \x01(\x04\"!\n\nKeysWanted\x12\x13\n\x0b\x63ommitments\x18\x01 \x03(\x0c\"\x17\n\x07\x43reated\x12\x0c\n\x04name\x18\x01 \x01(\t\"f\n\x04Join\x12\x12\n\npublic_key\x18\x01 \x01(\x0c\x12\x16\n\x0e\x65ncryption_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x11\n\tjoined_ms\x18\x04 \x01(\x04\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"\x07\n\x05Leave\"=\n\x08Reaction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12\r\n\x05\x65moji\x18\x02 \x01(\t\x12\x0f\n\x07removed\x18\x03 \x01(\x08\"?\n\x04\x45\x64it\x12\x11\n\ttarget_id\x18\x01 \x01(\t\x12$\n\x04text\x18\x02 \x01(\x0b\x32\x16.causerie.content.Text\"\x1f\n\nRetraction\x12\x11\n\ttarget_id\x18\x01 \x01(\t\"\x17\n\x07Profile\x12\x0c\n\x04name\x18\x01 \x01(\t\">\n\x0e\x43ontactRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\x12\r\n\x05round\x18\x03 \x01(\x04\"\x80\x01\n\rContactAnswer\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07picture\x18\x03 \x01(\x0c\x12\r\n\x05round\x18\x04 \x01(\x04\x12\x1c\n\x14\x61nswered_instance_id\x18\x05 \x01(\x0c\x12\x11\n\twithdrawn\x18\x06 \x01(\x08\".\n\rProfileUpdate\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07picture\x18\x02 \x01(\x0c\"o\n\tEphemeral\x12*\n\x06typing\x18\x01 \x01(\x0b\x32\x18.causerie.content.TypingH\x00\x12.\n\x08presence\x18\x02 \x01(\x0b\x32\x1a.causerie.content.PresenceH\x00\x42\x06\n\x04\x62ody\"\x18\n\x06Typing\x12\x0e\n\x06\x61\x63tive\x18\x01 \x01(\x08\"!\n\x08Presence\x12\x15\n\ranswer_wanted\x18\x01 \x01(\x08\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,37 +34,39 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CONTENT']._serialized_start=42
   _globals['_CONTENT']._serialized_end=202
   _globals['_BODY']._serialized_start=205
-  _globals['_BODY']._serialized_end=855
-  _globals['_TEXT']._serialized_start=857
-  _globals['_TEXT']._serialized_end=956
-  _globals['_ATTACHMENT']._serialized_start=959
-  _globals['_ATTACHMENT']._serialized_end=1174
-  _globals['_FILESHELD']._serialized_start=1176
-  _globals['_FILESHELD']._serialized_end=1239
-  _globals['_CREATED']._serialized_start=1241
-  _globals['_CREATED']._serialized_end=1264
-  _globals['_JOIN']._serialized_start=1266
-  _globals['_JOIN']._serialized_end=1368
-  _globals['_LEAVE']._serialized_start=1370
-  _globals['_LEAVE']._serialized_end=1377
-  _globals['_REACTION']._serialized_start=1379
-  _globals['_REACTION']._serialized_end=1440
-  _globals['_EDIT']._serialized_start=1442
-  _globals['_EDIT']._serialized_end=1505
-  _globals['_RETRACTION']._serialized_start=1507
-  _globals['_RETRACTION']._serialized_end=1538
-  _globals['_PROFILE']._serialized_start=1540
-  _globals['_PROFILE']._serialized_end=1563
-  _globals['_CONTACTREQUEST']._serialized_start=1565
-  _globals['_CONTACTREQUEST']._serialized_end=1627
-  _globals['_CONTACTANSWER']._serialized_start=1630
-  _globals['_CONTACTANSWER']._serialized_end=1758
-  _globals['_PROFILEUPDATE']._serialized_start=1760
-  _globals['_PROFILEUPDATE']._serialized_end=1806
-  _globals['_EPHEMERAL']._serialized_start=1808
-  _globals['_EPHEMERAL']._serialized_end=1919
-  _globals['_TYPING']._serialized_start=1921
-  _globals['_TYPING']._serialized_end=1945
-  _globals['_PRESENCE']._serialized_start=1947
-  _globals['_PRESENCE']._serialized_end=1980
+  _globals['_BODY']._serialized_end=966
+  _globals['_TEXT']._serialized_start=968
+  _globals['_TEXT']._serialized_end=1067
+  _globals['_ATTACHMENT']._serialized_start=1070
+  _globals['_ATTACHMENT']._serialized_end=1285
+  _globals['_FILESHELD']._serialized_start=1287
+  _globals['_FILESHELD']._serialized_end=1350
+  _globals['_KEYSWANTED']._serialized_start=1352
+  _globals['_KEYSWANTED']._serialized_end=1385
+  _globals['_CREATED']._serialized_start=1387
+  _globals['_CREATED']._serialized_end=1410
+  _globals['_JOIN']._serialized_start=1412
+  _globals['_JOIN']._serialized_end=1514
+  _globals['_LEAVE']._serialized_start=1516
+  _globals['_LEAVE']._serialized_end=1523
+  _globals['_REACTION']._serialized_start=1525
+  _globals['_REACTION']._serialized_end=1586
+  _globals['_EDIT']._serialized_start=1588
+  _globals['_EDIT']._serialized_end=1651
+  _globals['_RETRACTION']._serialized_start=1653
+  _globals['_RETRACTION']._serialized_end=1684
+  _globals['_PROFILE']._serialized_start=1686
+  _globals['_PROFILE']._serialized_end=1709
+  _globals['_CONTACTREQUEST']._serialized_start=1711
+  _globals['_CONTACTREQUEST']._serialized_end=1773
+  _globals['_CONTACTANSWER']._serialized_start=1776
+  _globals['_CONTACTANSWER']._serialized_end=1904
+  _globals['_PROFILEUPDATE']._serialized_start=1906
+  _globals['_PROFILEUPDATE']._serialized_end=1952
+  _globals['_EPHEMERAL']._serialized_start=1954
+  _globals['_EPHEMERAL']._serialized_end=2065
+  _globals['_TYPING']._serialized_start=2067
+  _globals['_TYPING']._serialized_end=2091
+  _globals['_PRESENCE']._serialized_start=2093
+  _globals['_PRESENCE']._serialized_end=2126
 # @@protoc_insertion_point(module_scope)

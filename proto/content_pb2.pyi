@@ -91,6 +91,16 @@ class Body(_message.Message):
     PROFILE_UPDATE_FIELD_NUMBER: _builtins.int
     ATTACHMENT_FIELD_NUMBER: _builtins.int
     FILES_HELD_FIELD_NUMBER: _builtins.int
+    ADMIN_ENTRY_FIELD_NUMBER: _builtins.int
+    PREKEY_FIELD_NUMBER: _builtins.int
+    WRAPS_FIELD_NUMBER: _builtins.int
+    KEYS_WANTED_FIELD_NUMBER: _builtins.int
+    admin_entry: _builtins.bytes
+    """this and the next three: governed groups only; an admin.Entry"""
+    prekey: _builtins.bytes
+    """an epochs.Prekey"""
+    wraps: _builtins.bytes
+    """an epochs.Wraps"""
     @_builtins.property
     def text(self) -> Global___Text: ...
     @_builtins.property
@@ -123,6 +133,8 @@ class Body(_message.Message):
     def files_held(self) -> Global___FilesHeld:
         """one to one only; in a group it is a claim of the envelope"""
 
+    @_builtins.property
+    def keys_wanted(self) -> Global___KeysWanted: ...
     def __init__(
         self,
         *,
@@ -139,12 +151,16 @@ class Body(_message.Message):
         profile_update: Global___ProfileUpdate | None = ...,
         attachment: Global___Attachment | None = ...,
         files_held: Global___FilesHeld | None = ...,
+        admin_entry: _builtins.bytes = ...,
+        prekey: _builtins.bytes = ...,
+        wraps: _builtins.bytes = ...,
+        keys_wanted: Global___KeysWanted | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "files_held", b"files_held", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["admin_entry", b"admin_entry", "attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "files_held", b"files_held", "join", b"join", "keys_wanted", b"keys_wanted", "kind", b"kind", "leave", b"leave", "prekey", b"prekey", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text", "wraps", b"wraps"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "files_held", b"files_held", "join", b"join", "kind", b"kind", "leave", b"leave", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["admin_entry", b"admin_entry", "attachment", b"attachment", "contact_answer", b"contact_answer", "contact_request", b"contact_request", "created", b"created", "edit", b"edit", "files_held", b"files_held", "join", b"join", "keys_wanted", b"keys_wanted", "kind", b"kind", "leave", b"leave", "prekey", b"prekey", "profile", b"profile", "profile_update", b"profile_update", "reaction", b"reaction", "retraction", b"retraction", "text", b"text", "wraps", b"wraps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update", "attachment", "files_held"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["text", "created", "join", "leave", "reaction", "edit", "retraction", "profile", "contact_request", "contact_answer", "profile_update", "attachment", "files_held", "admin_entry", "prekey", "wraps", "keys_wanted"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -280,6 +296,30 @@ class FilesHeld(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FilesHeld: _TypeAlias = FilesHeld  # noqa: Y015
+
+@_typing.final
+class KeysWanted(_message.Message):
+    """The author was given the keys of these epochs and lacks them: whoever has one wraps it again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COMMITMENTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def commitments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """32 bytes each, up to 64"""
+
+    def __init__(
+        self,
+        *,
+        commitments: _abc.Iterable[_builtins.bytes] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commitments", b"commitments"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeysWanted: _TypeAlias = KeysWanted  # noqa: Y015
 
 @_typing.final
 class Created(_message.Message):

@@ -17,18 +17,22 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from engine.codec.join import decode_join
+from engine.core.admin_log.acts import COMMITMENT_BYTES
 from engine.core.blobs.manifest import ChunkName, Manifest, usable, usable_thumbnail
 from engine.core.content import (
     INSTANCE_ID_BYTES,
     MAX_CAPTION_BYTES,
     MAX_FILE_BYTES,
     MAX_FILES_HELD,
+    MAX_GOVERNING_BYTES,
+    MAX_KEYS_WANTED,
     MAX_MENTIONS,
     MAX_MESSAGE_ID_BYTES,
     MAX_PIXELS,
     MAX_SAFE_INTEGER,
     MAX_TEXT_BYTES,
     NONCE_BYTES,
+    AdminEntry,
     Annotation,
     Attachment,
     Body,
@@ -39,8 +43,12 @@ from engine.core.content import (
     Edit,
     EphemeralContent,
     FilesHeld,
+    Governing,
     Join,
+    KeysWanted,
+    KeyWraps,
     Leave,
+    PrekeyTold,
     Presence,
     Profile,
     ProfileUpdate,
@@ -194,6 +202,14 @@ def _encode_body(body: Body) -> bytes:  # noqa: C901, PLR0912 - one case per kin
             held = wire.files_held
             held.message_ids.extend(body.message_ids)
             held.let_go, held.as_of = body.let_go, body.as_of
+        case AdminEntry(data=data):
+            wire.admin_entry = data
+        case PrekeyTold(data=data):
+            wire.prekey = data
+        case KeyWraps(data=data):
+            wire.wraps = data
+        case KeysWanted(commitments=commitments):
+            wire.keys_wanted.commitments.extend(commitments)
         case Unsupported():
             raise LocalProtocolError("what we do not understand we cannot say")
         case _:
@@ -297,8 +313,31 @@ def _decode_group_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one p
             return Leave()
         case "profile":
             return _decode_profile(wire.profile)
+        case "admin_entry" | "prekey" | "wraps" | "keys_wanted" as kind:
+            return _decode_governing(wire, kind)
         case other:
             return _unsupported(other)
+
+
+def _decode_governing(
+    wire: content_pb2.Body, kind: Literal["admin_entry", "prekey", "wraps", "keys_wanted"]
+) -> Governing | Unsupported:
+    """Earlier versions decode all of them to ``Unsupported``, so none may be refused."""
+    match kind:
+        case "admin_entry" if len(wire.admin_entry) <= MAX_GOVERNING_BYTES:
+            return AdminEntry(wire.admin_entry)
+        case "prekey" if len(wire.prekey) <= MAX_GOVERNING_BYTES:
+            return PrekeyTold(wire.prekey)
+        case "wraps" if len(wire.wraps) <= MAX_GOVERNING_BYTES:
+            return KeyWraps(wire.wraps)
+        case "keys_wanted":
+            commitments = tuple(wire.keys_wanted.commitments)
+            lengths = {len(each) for each in commitments}
+            if len(commitments) <= MAX_KEYS_WANTED and lengths == {COMMITMENT_BYTES}:
+                return KeysWanted(commitments)
+        case _:
+            pass
+    return Unsupported(kind=kind)
 
 
 def _decode_pair_body(wire: content_pb2.Body) -> Body:  # noqa: PLR0911 - one per kind

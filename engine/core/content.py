@@ -222,6 +222,40 @@ class FilesHeld(Struct, frozen=True):
     as_of: int = 0
 
 
+MAX_GOVERNING_BYTES = 52 * 1024
+"""Of one of the next three; their own decoders know more."""
+
+
+class AdminEntry(Struct, frozen=True):
+    """An entry of a governed group's admin log, encoded and unchecked."""
+
+    data: bytes
+
+
+class PrekeyTold(Struct, frozen=True):
+    """A prekey of the author's for this group, encoded and unchecked."""
+
+    data: bytes
+
+
+class KeyWraps(Struct, frozen=True):
+    """The key of an epoch, sealed to members: a chunk, encoded and unchecked."""
+
+    data: bytes
+
+
+MAX_KEYS_WANTED = 64
+
+
+class KeysWanted(Struct, frozen=True):
+    """Commitments of 1 to MAX_KEYS_WANTED epochs whose keys the author was given and lacks."""
+
+    commitments: tuple[bytes, ...]
+
+
+Governing: TypeAlias = AdminEntry | PrekeyTold | KeyWraps | KeysWanted
+"""What keeps a governed group going; it makes no row by itself."""
+
 Annotation: TypeAlias = Reaction | Edit | Retraction
 """What speaks of another message and makes no row of its own."""
 ANNOTATION_KINDS = frozenset(["reaction", "edit", "retraction"])
@@ -238,11 +272,13 @@ Body: TypeAlias = (
     | ContactAnswer
     | ProfileUpdate
     | FilesHeld
+    | Governing
     | Unsupported
 )
 """Texts, files and annotations are said in groups and pairs.
 
-``ContactRequest``, ``ContactAnswer``, ``ProfileUpdate`` and ``FilesHeld`` are said only in pairs.
+``ContactRequest``, ``ContactAnswer``, ``ProfileUpdate`` and ``FilesHeld`` are said only in pairs,
+``Governing`` only in groups.
 """
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
+from engine.core.governed import GovernedStore, GovernedWrite
 from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, StoreRef
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.inspection import InspectionStore
@@ -110,8 +111,7 @@ class StoredVersion(Struct, frozen=True, kw_only=True):
 
 
 class StoredReactor(Struct, frozen=True, kw_only=True):
-    message_id: MessageId
-    """Of the reaction."""
+    message_id: MessageId  # of the reaction
     participant_id: ParticipantId
     emoji: str
     sent_ms: UnixMs
@@ -161,9 +161,6 @@ class ConversationSummary(Struct, frozen=True, kw_only=True):
     first_mention: Position | None = None
     last_annotation: StoredAnnotation | None = None
     """The newest one that counts, if it is later than ``last_message``."""
-
-
-# --- writes -------------------------------------------------------------------------------------
 
 
 class SaveProfile(Struct, frozen=True, kw_only=True):
@@ -404,6 +401,7 @@ StoreWrite: TypeAlias = (
     | RemoveLost
     | SavePicture
     | PutMember
+    | GovernedWrite
     | ApplyChannel
     | PutMessage
     | PutAnnotation
@@ -428,7 +426,7 @@ BeforeCommit: TypeAlias = Callable[[], object] | None
 """Called in the transaction, where it may read the changes.  If it fails, nothing was written."""
 
 
-class ProfileStore(Protocol):
+class ProfileStore(GovernedStore, Protocol):
     """Everything that a profile keeps.  Every method may raise StorageError."""
 
     @property

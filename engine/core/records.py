@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from engine.core.admin_log.acts import EntryId
 from engine.core.blobs.manifest import Manifest
 from engine.core.contacts import ContactState
 from engine.core.ids import (
@@ -23,6 +24,7 @@ from engine.core.ids import (
     Position,
     UnixMs,
 )
+from engine.core.invite import group_id_of
 
 
 class ProfileRecord(Struct, frozen=True, kw_only=True):
@@ -46,11 +48,24 @@ class GroupRecord(Struct, frozen=True, kw_only=True):
     created_ms: UnixMs
     service_nodes: tuple[str, ...] = ()
     """Multiaddrs of nodes that serve the group, as its creator named them."""
+    first_entry: EntryId | None = None
+    """Of a governed group: id of the ``Create`` of its admin log.
+
+    None: anyone with the link is in, and there is one key.
+    """
     muted: bool = False
     muted_until_ms: UnixMs | None = None
     """By our clock; None: until the user ends it, or not muted."""
     draft: str = ""
     read_up_to: Position | None = None
+
+    @property
+    def topic_secret(self) -> bytes:
+        """What the content topic follows from.
+
+        Of a governed group its id: a newcomer has no key of the first epoch.
+        """
+        return self.epoch_keys[0] if self.first_entry is None else group_id_of(self.conversation_id)
 
 
 class ContactRecord(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ store's transaction; small tables, read whole.
 
 import sqlite3
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeAlias, assert_never
 
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import (
@@ -16,8 +16,17 @@ from engine.core.ids import (
     ParticipantId,
     UnixMs,
 )
-from engine.core.ports import PutGroup, PutNodeAddress, PutOpenChannel
+from engine.core.ports import (
+    AddCounters,
+    PutGroup,
+    PutNodeAddress,
+    PutOpenChannel,
+    SavePicture,
+    SaveProfile,
+    SaveValue,
+)
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
+from engine.persistence import governed_tables
 from engine.persistence.rules import (
     MAX_NODE_ADDRESSES,
     ConversationKind,
@@ -41,8 +50,9 @@ ON CONFLICT (conversation_key, participant_id) DO UPDATE SET
 """
 _GROUPS: Final = """
 SELECT conversation_key, conversation_id, name, admin_public_key, created_ms, muted, draft,
-       read_lamport, read_message_id, service_nodes
+       read_lamport, read_message_id, service_nodes, first_entry
 FROM conversation JOIN timeline USING (conversation_key)
+LEFT JOIN governed USING (conversation_key)
 WHERE kind = 'group' AND conversation_key NOT IN (SELECT conversation_key FROM open_channel)
 ORDER BY conversation_key
 """
@@ -53,6 +63,25 @@ FROM conversation LEFT JOIN open_channel USING (conversation_key) WHERE conversa
 _STORED_KINDS: Final = {ConversationKind.OPEN: ConversationKind.GROUP}
 """An open channel's row is a group's; its own table tells them apart."""
 _FIRST_UNTIL_MS: Final = 2
+
+
+_Write: TypeAlias = SaveProfile | SavePicture | PutNodeAddress | SaveValue | AddCounters
+
+
+def apply_to_profile(connection: sqlite3.Connection, write: _Write) -> None:
+    match write:
+        case SaveProfile(profile=profile):
+            save_profile(connection, profile)
+        case SavePicture(picture=picture):
+            save_picture(connection, picture)
+        case PutNodeAddress():
+            put_node_address(connection, write)
+        case SaveValue(key=key, value=value):
+            save_value(connection, key, value)
+        case AddCounters(amounts=amounts):
+            add_counters(connection, amounts)
+        case _:
+            assert_never(write)
 
 
 def save_profile(connection: sqlite3.Connection, profile: ProfileRecord) -> None:
@@ -179,9 +208,14 @@ def put_group(connection: sqlite3.Connection, write: PutGroup) -> None:
         add_channel(connection, key, write)
     connection.execute("DELETE FROM epoch WHERE conversation_key = ?", (key,))
     connection.executemany(
-        "INSERT INTO epoch VALUES (?, ?, ?)",
-        [(key, place, epoch_key) for place, epoch_key in enumerate(write.group.epoch_keys)],
+        "INSERT INTO epoch (conversation_key, place, epoch_key, known_ms) VALUES (?, ?, ?, ?)",
+        [
+            (key, place, epoch_key, write.group.created_ms)
+            for place, epoch_key in enumerate(write.group.epoch_keys)
+        ],
     )
+    if write.group.first_entry is not None:
+        governed_tables.put_first(connection, key, write.group.first_entry)
 
 
 def _read_epochs(connection: sqlite3.Connection) -> dict[int, list[bytes]]:
@@ -233,6 +267,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             draft=draft,
             read_up_to=mark_of(read_lamport, read_message_id),
             service_nodes=tuple(service_nodes.splitlines()),
+            first_entry=first_entry,
         )
         for (
             key,
@@ -245,6 +280,7 @@ def read_groups(connection: sqlite3.Connection) -> list[GroupRecord]:
             read_lamport,
             read_message_id,
             service_nodes,
+            first_entry,
         ) in connection.execute(_GROUPS)
     ]
 

@@ -197,7 +197,7 @@ def replace_lost_keys(target: sqlite3.Connection) -> int:
     """
     keyless = target.execute(_KEYLESS).fetchall()
     target.executemany(
-        "INSERT INTO epoch VALUES (?, 0, ?)",
+        "INSERT INTO epoch (conversation_key, place, epoch_key) VALUES (?, 0, ?)",
         [
             (conversation, stand_in_key(secrets.token_bytes(STAND_IN_SEED_BYTES)))
             for (conversation,) in keyless

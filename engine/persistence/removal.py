@@ -57,6 +57,8 @@ GROWING: Final = (
     _Growing("incoming", "incoming_key"),
     _Growing("missing", "missing_key"),
     _Growing("member", "member_key"),
+    _Growing("admin_entry", "entry_key"),
+    _Growing("prekey", "prekey_key"),
     _Growing("replacement", "replacement_key"),
     _Growing("fork", "fork_key"),
     _Growing("set_aside", "set_aside_key"),
@@ -83,7 +85,7 @@ GROWING: Final = (
 )
 SMALL_TABLES: Final = (
     "epoch", "contact", "open_channel", "channel", "timeline", "pair_clock", "history_reach",
-    "muting", "log_index",
+    "muting", "log_index", "governed", "own_prekey",
 )  # fmt: skip
 """At most a few rows per conversation; without its timeline it is in no list."""
 

@@ -19,6 +19,14 @@ from typing import Final, TypeAlias, assert_never
 
 from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.governed import (
+    AddEpochKey,
+    GovernedWrite,
+    PutEntry,
+    PutPrekey,
+    RemoveRow,
+    SaveOwnPrekeys,
+)
 from engine.core.ids import ConversationId
 from engine.core.ports import (
     AddCounters,
@@ -133,7 +141,7 @@ UserWrite: TypeAlias = (
     | ApplyHistory
 )
 """Ignored for a missing conversation."""
-GroupWrite: TypeAlias = PutMember | ApplyChannel
+GroupWrite: TypeAlias = PutMember | ApplyChannel | GovernedWrite
 PairWrite: TypeAlias = (
     ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting | PutLost | RemoveLost
 )
@@ -183,7 +191,9 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
             require_channel(kind)
         case PutMessage() | PutAnnotation() | PutDelivery() | SaveOwnSequence():
             pass
-        case PutMember():
+        case (
+            PutMember() | PutEntry() | AddEpochKey() | SaveOwnPrekeys() | PutPrekey() | RemoveRow()
+        ):  # fmt: skip
             require_kind(kind, ConversationKind.GROUP)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():
             require_kind(kind, ConversationKind.PAIR)

@@ -13,7 +13,7 @@ not repeat its 43 characters.  All tables are STRICT; deleting a conversation de
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -27,6 +27,7 @@ from engine.persistence.file_tables import (
     TAKEN_BACK_COLUMNS,
     TRANSFER_TABLES,
 )
+from engine.persistence.governed_tables import GOVERNED_TABLES
 from engine.persistence.open_tables import OPEN_CHANNEL
 from engine.persistence.reaction_counts import REACTION_COUNT_TABLES, count_all
 from engine.persistence.saved_log import INDEX_TABLES
@@ -37,7 +38,7 @@ from engine.persistence.timeline_tables import WAITED
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 13
+SCHEMA_VERSION: Final = 14
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -415,10 +416,14 @@ def create_first_tables(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA user_version = 2")
 
 
-def add_annotations(connection: sqlite3.Connection) -> None:
-    for statement in ANNOTATION_TABLES:
+def _make(connection: sqlite3.Connection, statements: Iterable[str], *, version: int) -> None:
+    for statement in statements:
         connection.execute(statement)
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute(f"PRAGMA user_version = {version}")
+
+
+def add_annotations(connection: sqlite3.Connection) -> None:
+    _make(connection, ANNOTATION_TABLES, version=3)
 
 
 def add_open_channels(connection: sqlite3.Connection) -> None:
@@ -428,34 +433,24 @@ def add_open_channels(connection: sqlite3.Connection) -> None:
 
 def keep_indexes(connection: sqlite3.Connection) -> None:
     """The tables are filled by the next start."""
-    for statement in INDEX_TABLES:
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 5")
+    _make(connection, INDEX_TABLES, version=5)
 
 
 def add_files(connection: sqlite3.Connection) -> None:
-    for statement in FILE_TABLES:
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 6")
+    _make(connection, FILE_TABLES, version=6)
 
 
 def add_transfers(connection: sqlite3.Connection) -> None:
-    for statement in TRANSFER_TABLES:
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 7")
+    _make(connection, TRANSFER_TABLES, version=7)
 
 
 def add_file_holders(connection: sqlite3.Connection) -> None:
-    for statement in HOLDER_TABLES:
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 8")
+    _make(connection, HOLDER_TABLES, version=8)
 
 
 def add_search(connection: sqlite3.Connection) -> None:
     """Add the search's tables; existing messages are indexed later, bit by bit."""
-    for statement in SEARCH_TABLES:
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 9")
+    _make(connection, SEARCH_TABLES, version=9)
 
 
 def count_reactions(connection: sqlite3.Connection) -> None:
@@ -486,9 +481,7 @@ def settle_what_came_back(connection: sqlite3.Connection) -> None:
 
 def let_files_go(connection: sqlite3.Connection) -> None:
     """A member's statement that it has a file can be taken back, and has its time."""
-    for statement in TAKEN_BACK_COLUMNS:
-        connection.execute(statement)
-    connection.execute("PRAGMA user_version = 11")
+    _make(connection, TAKEN_BACK_COLUMNS, version=11)
 
 
 def add_shared_keys(connection: sqlite3.Connection) -> None:
@@ -501,6 +494,11 @@ def note_what_waited(connection: sqlite3.Connection) -> None:
     """When messages came that had to wait for others; of earlier ones that is not known."""
     connection.execute(WAITED)
     connection.execute("PRAGMA user_version = 13")
+
+
+def add_governed_groups(connection: sqlite3.Connection) -> None:
+    """Groups with an admin log, and keys that change."""
+    _make(connection, GOVERNED_TABLES, version=14)
 
 
 class Migration(Struct, frozen=True):
@@ -527,6 +525,7 @@ MIGRATIONS: Final = (
     Migration(let_files_go),
     Migration(add_shared_keys),
     Migration(note_what_waited),
+    Migration(add_governed_groups),
 )
 
 

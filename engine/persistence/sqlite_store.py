@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Self, assert_never
 
 from engine.core.errors import StorageError, StorageFault
+from engine.core.governed import GovernedState, GovernedWrite
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
@@ -76,6 +77,7 @@ from engine.persistence import (
     annotation_reads,
     channel_reads,
     file_tables,
+    governed_tables,
     history_tables,
     muted_members,
     muting,
@@ -220,24 +222,13 @@ class SqliteProfileStore:
             removal.remove_conversation(self._connection, key)
 
     def _apply_to_profile(self, write: ProfileWrite) -> None:
-        connection = self._connection
         match write:
-            case SaveProfile(profile=profile):
-                profile_tables.save_profile(connection, profile)
-            case SavePicture(picture=picture):
-                profile_tables.save_picture(connection, picture)
-            case PutNodeAddress():
-                profile_tables.put_node_address(connection, write)
-            case SaveValue(key=key, value=value):
-                profile_tables.save_value(connection, key, value)
-            case AddCounters(amounts=amounts):
-                profile_tables.add_counters(connection, amounts)
             case PutStore(record=record):
-                history_tables.put_store(connection, record)
+                history_tables.put_store(self._connection, record)
             case RemoveStore(store=store):
-                history_tables.remove_store(connection, store)
+                history_tables.remove_store(self._connection, store)
             case _:
-                assert_never(write)
+                profile_tables.apply_to_profile(self._connection, write)
 
     def _apply_of_user(self, write: UserWrite) -> None:  # noqa: C901 - one case per kind
         connection = self._connection
@@ -285,6 +276,8 @@ class SqliteProfileStore:
                 profile_tables.save_own_sequence(connection, key, own_sequence)
             case PutMember(member=member):
                 profile_tables.put_member(connection, key, member)
+            case _ if isinstance(write, GovernedWrite):
+                governed_tables.apply_write(connection, key, write)
             case _:
                 pair_tables.apply_pair_write(connection, key, write)
 
@@ -371,6 +364,11 @@ class SqliteProfileStore:
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
         with self._doing("read the members"):
             return profile_tables.read_members(self._connection, conversation_id)
+
+    def governed(self, conversation_id: ConversationId, /) -> GovernedState:
+        with self._doing("read the group"):
+            key = self._key(conversation_id)
+            return GovernedState() if key is None else governed_tables.read(self._connection, key)
 
     def channel_state(
         self,

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from engine.core.admin_log.acts import Act
 from engine.core.content import Body
 from engine.core.ids import MessageId, WakuHash
 from engine.core.sds.inputs import (
@@ -46,6 +47,15 @@ class Say(Struct, frozen=True):
     """
 
     body: Body
+
+
+class Govern(Struct, frozen=True):
+    """Write an entry of a governed group's admin log.
+
+    Raises LocalProtocolError for one that would not count.
+    """
+
+    act: Act
 
 
 class TypeNow(Struct, frozen=True, kw_only=True):
@@ -162,6 +172,7 @@ ChannelInput: TypeAlias = ConnectivityChanged | ResendRequested | RetrieveReques
 
 SessionInput: TypeAlias = (
     Say
+    | Govern
     | TypeNow
     | ResendRequested
     | RetrieveRequested

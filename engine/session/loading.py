@@ -6,9 +6,14 @@ the session in turn with its other inputs.
 
 from typing import Final, assert_never
 
-from engine.core.ids import ConversationId
+from engine.codec.content import decode_content
+from engine.codec.envelope import decode_signed_part
+from engine.codec.sds import decode_message
+from engine.core.admin_log.cuts import Written
+from engine.core.ids import ConversationId, MessageId
 from engine.core.mvds.vocabulary import LoadRecords, MvdsId, MvdsMessage, Record
 from engine.core.ports import ProfileStore
+from engine.session.group.author_binding import bound_author
 from engine.session.transitions import (
     BodiesLoaded,
     Load,
@@ -17,9 +22,12 @@ from engine.session.transitions import (
     LoadForRepair,
     LoadSetAside,
     LoadToSayAgain,
+    LoadToShow,
+    LoadWritten,
     RawLoaded,
     RecordsRead,
     SetAsideLoaded,
+    WrittenLoaded,
 )
 
 SHOWN_TOGETHER: Final = 8
@@ -29,6 +37,13 @@ SHOWN_TOGETHER: Final = 8
 def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
     """Returns None if there is nothing to hand back.  Raises StorageError."""
     match load:
+        case LoadToShow(position=position):
+            raw = store.raw(conversation_id, position.message_id)
+            return RawLoaded(load=load, raw=raw) if raw else None
+        case LoadWritten():
+            found = ((at, store.raw(conversation_id, at.message_id)) for at in load.places)
+            written = (written_in(at.message_id, raw) for at, raw in found if raw)
+            return WrittenLoaded(load=load, written=tuple(written))
         case LoadForRepair() | LoadToSayAgain():
             raw = store.raw(conversation_id, load.message_id)
             return RawLoaded(load=load, raw=raw) if raw else None
@@ -43,6 +58,19 @@ def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Lo
             return _records(store, conversation_id, load)
         case _:
             assert_never(load)
+
+
+def written_in(message_id: MessageId, raw: bytes) -> Written:
+    """From the signed part of a message of a group's log, which was checked when it came."""
+    message = decode_message(decode_signed_part(raw).sds_message)
+    content = decode_content(message.content or b"")
+    return Written(
+        message_id=message_id,
+        author=message.sender_id,
+        instance_id=bound_author(message.sender_id, content.author).instance_id,
+        sequence=content.author.sequence,
+        previous_id=content.previous_id,
+    )
 
 
 def _bodies(

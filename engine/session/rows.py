@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from engine.core.blobs.manifest import Manifest
 from engine.core.content import (
     ANNOTATION_KINDS,
+    AdminEntry,
     Annotation,
     Attachment,
     Body,
@@ -21,8 +22,12 @@ from engine.core.content import (
     Created,
     Edit,
     FilesHeld,
+    Governing,
     Join,
+    KeysWanted,
+    KeyWraps,
     Leave,
+    PrekeyTold,
     Profile,
     ProfileUpdate,
     Reaction,
@@ -75,7 +80,7 @@ def makes_row(body: Body) -> bool:
     """
     if isinstance(body, Unsupported):
         return body.kind not in ANNOTATION_KINDS
-    return not isinstance(body, ProfileUpdate | FilesHeld | Annotation)
+    return not isinstance(body, ProfileUpdate | FilesHeld | Annotation | Governing)
 
 
 def row_of(  # noqa: PLR0913 - one keyword per fact of the row
@@ -138,6 +143,7 @@ def _said_in(body: Body) -> Text | None:
         case (
             Created() | Join() | Leave() | Profile() | ContactRequest() | ContactAnswer()
             | ProfileUpdate() | FilesHeld() | Reaction() | Edit() | Retraction() | Unsupported()
+            | AdminEntry() | PrekeyTold() | KeyWraps() | KeysWanted()
         ):  # fmt: skip
             return None
         case _:
@@ -227,6 +233,7 @@ def retargeted(body: Body, replaced: Mapping[MessageId, MessageId]) -> Body:
         case (
             Text() | Attachment() | Created() | Join() | Leave() | Profile() | ContactRequest()
             | ContactAnswer() | ProfileUpdate() | FilesHeld() | Unsupported()
+            | AdminEntry() | PrekeyTold() | KeyWraps() | KeysWanted()
         ):  # fmt: skip
             return body
         case _:
@@ -276,7 +283,10 @@ def _kind_and_text(  # noqa: PLR0911 - one case per kind of content
             return _kind_of_contact(body), body.name
         case Unsupported():
             return UNSUPPORTED, body.kind
-        case ProfileUpdate() | FilesHeld() | Reaction() | Edit() | Retraction():
+        case (
+            ProfileUpdate() | FilesHeld() | Reaction() | Edit() | Retraction()
+            | AdminEntry() | PrekeyTold() | KeyWraps() | KeysWanted()
+        ):  # fmt: skip
             raise LocalProtocolError("this makes no row")
         case _:
             assert_never(body)

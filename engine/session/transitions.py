@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from engine.core.admin_log.cuts import Written
 from engine.core.clock_evidence import Echo
-from engine.core.ids import MessageId, ParticipantId, UnixMs
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.mvds.vocabulary import Epoch, LoadRecords, MvdsId, MvdsMessage, Record, SendPayload
 from engine.core.ports import StoreWrite
 from engine.core.records import AnnotationRecord, KeptAside, MessageRecord
@@ -58,14 +59,35 @@ class LoadSetAside(Struct, frozen=True, kw_only=True):
     sender_id: ParticipantId
 
 
-Load: TypeAlias = LoadForRepair | LoadToSayAgain | LoadSetAside | LoadBodies | LoadRecords
+class LoadWritten(Struct, frozen=True, kw_only=True):
+    """Read what these logged messages of one author say of their place among the author's."""
+
+    sender_id: ParticipantId
+    places: tuple[Position, ...]
+
+
+class LoadToShow(Struct, frozen=True, kw_only=True):
+    """Read this logged message's raw bytes: it was void, and is not any more."""
+
+    position: Position
+
+
+Load: TypeAlias = (
+    LoadForRepair
+    | LoadToSayAgain
+    | LoadToShow
+    | LoadWritten
+    | LoadSetAside
+    | LoadBodies
+    | LoadRecords
+)
 """Read from the store by ``engine.session.loading``, then handled by the session as ``Loaded``."""
 
 SessionSend: TypeAlias = Publish | Load | AskStore
 
 
 class RawLoaded(Struct, frozen=True, kw_only=True):
-    load: LoadForRepair | LoadToSayAgain
+    load: LoadForRepair | LoadToSayAgain | LoadToShow
     raw: bytes
 
 
@@ -91,8 +113,15 @@ class SetAsideLoaded(Struct, frozen=True, kw_only=True):
     kept: tuple[KeptAside, ...]
 
 
+class WrittenLoaded(Struct, frozen=True, kw_only=True):
+    """Those of ``load`` that are there."""
+
+    load: LoadWritten
+    written: tuple[Written, ...]
+
+
 PairLoaded: TypeAlias = BodiesLoaded | RecordsRead
-Loaded: TypeAlias = RawLoaded | SetAsideLoaded | PairLoaded
+Loaded: TypeAlias = RawLoaded | SetAsideLoaded | WrittenLoaded | PairLoaded
 
 
 class RowAdded(Struct, frozen=True, kw_only=True):

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 from engine.codec.envelope import decode_signed_part
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message, encode_waku_message
+from engine.core.admin_log.acts import Act
 from engine.core.content import Attachment, Body, Text
 from engine.core.counters import Counters
 from engine.core.emoji import without_selectors
 from engine.core.entropy import Entropy
 from engine.core.faults import SeededRandom
+from engine.core.governed import Admission
 from engine.core.ids import HolderSource, InstanceId, MessageId, ParticipantId, PubsubTopic, UnixMs
 from engine.core.ports import ApplyChannel, StoreWrite
 from engine.core.records import FileRecord, GroupRecord, ProfileRecord
@@ -39,12 +41,14 @@ from engine.persistence.rules import MAX_PAGE_ROWS, SAID_KINDS
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
-from engine.session.inputs import CopiesAccepted, HoldsFiles, MessageArrived, Say
+from engine.session.inputs import CopiesAccepted, Govern, HoldsFiles, MessageArrived, Say
 from engine.session.loading import read
 from engine.session.transitions import (
     Load,
     LoadForRepair,
     LoadToSayAgain,
+    LoadToShow,
+    LoadWritten,
     Publish,
     SessionTransition,
 )
@@ -145,6 +149,19 @@ class SessionParticipant:
     def join_group(self, link: str, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms = now_ms
         return self._begin(*self._book.joined_group(parse_invite(link)))
+
+    def create_governed_group(self, name: str, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._now_ms = now_ms
+        return self._begin(*self._book.new_governed_group(name))
+
+    def let_in(self, admission: Admission, *, now_ms: UnixMs) -> list[Outgoing]:
+        """Somebody let us into their governed group."""
+        self._now_ms = now_ms
+        return self._begin(*self._book.admitted_group(admission))
+
+    def govern(self, act: Act, *, now_ms: UnixMs) -> list[Outgoing]:
+        self._now_ms = now_ms
+        return self.perform(self.session.handle(Govern(act), now_ms=now_ms))
 
     def say(self, body: Body, *, now_ms: UnixMs) -> list[Outgoing]:
         self._now_ms = now_ms
@@ -272,7 +289,7 @@ class SessionParticipant:
         for send in transition.sends:
             if isinstance(send, Publish):
                 outgoing.append(self._outgoing(send))
-            elif isinstance(send, LoadForRepair | LoadToSayAgain):
+            elif isinstance(send, LoadForRepair | LoadToSayAgain | LoadToShow | LoadWritten):
                 outgoing += self._load(send)
         return outgoing
 

@@ -12,6 +12,13 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from engine.core.governed import (
+    AddEpochKey,
+    GovernedState,
+    PutEntry,
+    PutPrekey,
+    SaveOwnPrekeys,
+)
 from engine.core.ids import (
     DeliveryState,
     HolderSource,
@@ -37,6 +44,7 @@ from engine.core.records import (
     AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
+    GroupRecord,
     KeptAside,
     LoggedMessage,
     MemberRecord,
@@ -162,6 +170,9 @@ class MemoryConversation:
     def __init__(self, about: ConversationRow, lamport_timestamp: int = 0) -> None:
         self.about = about
         self.members: dict[ParticipantId, MemberRecord] = {}
+        keys = about.epoch_keys if isinstance(about, GroupRecord) else ()
+        self.governed = GovernedState(known_ms=dict.fromkeys(keys, about.created_ms))
+        self._prekeys: dict[ParticipantId, bytes] = {}
         self.own_sequences: dict[InstanceId, OwnSequence] = {}
         self.channel = MemoryChannel(lamport_timestamp)
         self.pair = MemoryPair()
@@ -214,6 +225,31 @@ class MemoryConversation:
             draft=old.draft,
             read_up_to=old.read_up_to,
         )
+
+    def govern(self, write: PutEntry | AddEpochKey | SaveOwnPrekeys | PutPrekey) -> None:
+        state, group = self.governed, self.about
+        match write:
+            case PutEntry(data=data):
+                self.governed = replace(state, entries=(*state.entries, data))
+            case AddEpochKey(key=key) if isinstance(group, GroupRecord):
+                if key not in group.epoch_keys:
+                    self.about = replace(group, epoch_keys=(*group.epoch_keys, key))
+                    known_ms = {**state.known_ms, key: write.known_ms}
+                    self.governed = replace(state, known_ms=known_ms)
+            case SaveOwnPrekeys(prekeys=prekeys):
+                self.governed = replace(state, own_prekeys=prekeys)
+            case PutPrekey(participant_id=who, data=data):
+                self._prekeys[who] = data
+                ordered = tuple(self._prekeys[each] for each in sorted(self._prekeys))
+                self.governed = replace(state, prekeys=ordered)
+            case _:
+                raise AssertionError(write)
+
+    def remove_row(self, position: Position) -> None:
+        for target in map(self._messages.get, self.annotations.remove(position)):
+            if target is not None:
+                self.annotations.judge(target)
+        self._remove_message(position.message_id)
 
     def put_member(self, member: MemberRecord) -> None:
         """Only the first insert sets since when the member is known."""

@@ -10,6 +10,14 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from engine.core.errors import StorageError
+from engine.core.governed import (
+    AddEpochKey,
+    GovernedState,
+    PutEntry,
+    PutPrekey,
+    RemoveRow,
+    SaveOwnPrekeys,
+)
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
@@ -266,6 +274,10 @@ class MemoryProfileStore:
                 conversation.own_sequences[own_sequence.stay] = own_sequence
             case PutMember(member=member):
                 conversation.put_member(member)
+            case RemoveRow(position=position):
+                conversation.remove_row(position)
+            case PutEntry() | AddEpochKey() | SaveOwnPrekeys() | PutPrekey():
+                conversation.govern(write)
             case _:
                 conversation.pair.apply(write)
 
@@ -335,6 +347,10 @@ class MemoryProfileStore:
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
         conversation = self._conversations.get(conversation_id)
         return list(conversation.members.values()) if conversation else []
+
+    def governed(self, conversation_id: ConversationId, /) -> GovernedState:
+        conversation = self._conversations.get(conversation_id)
+        return conversation.governed if conversation else GovernedState()
 
     def read_log(self, conversation_id: ConversationId, log: LogTable, /, *, limit: int) -> bool:
         entries = self.channel_state(conversation_id).log[len(log) :]

@@ -13,6 +13,7 @@ from typing import Final
 from msgspec import Struct
 
 from engine.core.admin_log.acts import MAX_HEADS, Create, Entry, EntryId
+from engine.core.admin_log.standing import Standing
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ParticipantId
 
@@ -39,8 +40,9 @@ class Ancestry:
         in their place."""
         self.backdated: list[bool] = []
         """Whether the Lamport timestamp of ``entries[n]`` is not above those of what it names."""
+        self.standing: Final = Standing()
         self._no_room: Final = set(no_room)
-        self._placed: list[Entry] = []
+        self.placed: list[Entry] = []
         """Those without room, too; each after all that it names."""
         self._numbers: dict[EntryId, int] = {}
         self._passed: dict[EntryId, _Passed] = {}
@@ -77,13 +79,14 @@ class Ancestry:
     def with_no_room(self, no_room: Collection[EntryId]) -> "Ancestry":
         """The same entries; ``no_room``: which of them get no number."""
         made = Ancestry(no_room)
-        for entry in (*self._placed, *self._waiting.values()):
+        for entry in (*self.placed, *self._waiting.values()):
             made.add(entry)
         return made
 
-    def add(self, entry: Entry, *, has_room: bool = True) -> tuple[Entry, ...]:
+    def add(self, entry: Entry, *, has_room: bool = True) -> tuple[tuple[Entry, bool], ...]:
         """The entries that are in the graph now and were not before, those without room, too.
 
+        With each, whether its author has standing.
         Raises RemoteProtocolError ``too_many_entries`` or ``malformed_entry``.
         """
         if self.has(entry.entry_id):
@@ -105,13 +108,12 @@ class Ancestry:
     def _is_placed(self, entry_id: EntryId) -> bool:
         return entry_id in self._numbers or entry_id in self._passed
 
-    def _place(self, entry: Entry) -> tuple[Entry, ...]:
+    def _place(self, entry: Entry) -> tuple[tuple[Entry, bool], ...]:
         """Put it in, and whatever waited for it alone, and so on."""
         ready, placed = [entry], []
         while ready:
             one = ready.pop()
-            self._put(one)
-            placed.append(one)
+            placed.append((one, self._put(one)))
             for waiting_id in self._wanted_by.pop(one.entry_id, ()):
                 waiting = self._waiting.get(waiting_id)
                 if waiting is not None and all(map(self._is_placed, waiting.heads)):
@@ -119,8 +121,8 @@ class Ancestry:
                     self._waiting_of[waiting.author] -= 1
         return tuple(placed)
 
-    def _put(self, entry: Entry) -> None:
-        self._placed.append(entry)
+    def _put(self, entry: Entry) -> bool:
+        self.placed.append(entry)
         past, newest = 0, 0
         parents: list[int] = []
         for head in entry.heads:
@@ -138,12 +140,14 @@ class Ancestry:
             parents = self._newest_of(parents)
         if entry.entry_id in self._no_room:
             self._passed[entry.entry_id] = _Passed(entry, past, tuple(parents))
-            return
+            return self.standing.has_any(entry, past)
+        self.standing.note(len(self.entries), entry, past)
         self._numbers[entry.entry_id] = len(self.entries)
         self.entries.append(entry)
         self.pasts.append(past)
         self.parents.append(tuple(parents))
         self.backdated.append(bool(entry.heads) and newest >= entry.lamport_timestamp)
+        return self.standing.has_any(entry, past)
 
     def _newest_of(self, numbers: Iterable[int]) -> list[int]:
         """Without those that another one of them knew."""

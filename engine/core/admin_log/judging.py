@@ -85,6 +85,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
     """One for each of ``ancestry.entries``."""
     terms: tuple[Term, ...]
     """Those that nothing ended, the highest first."""
+    ever: frozenset[ParticipantId] = frozenset()
+    """Everybody who was given one, ended or not."""
 
 
 def judge(ancestry: Ancestry, first: EntryId) -> Judgement:
@@ -135,7 +137,9 @@ class _Judging:
         held = (given for terms in self._terms.values() for given in terms)
         still = (given.term for given in held if not given.ends)
         return Judgement(
-            verdicts=tuple(self._verdicts), terms=tuple(sorted(still, key=lambda term: term.rank))
+            verdicts=tuple(self._verdicts),
+            terms=tuple(sorted(still, key=lambda term: term.rank)),
+            ever=frozenset(who for who, terms in self._terms.items() if terms),
         )
 
     def _decide_without_terms(self) -> None:

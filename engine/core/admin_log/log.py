@@ -51,6 +51,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
 
     roles: Mapping[ParticipantId, Role]
     """Of each member."""
+    ever: frozenset[ParticipantId]
+    """Everybody who was a member at some time."""
     name: str
     picture: bytes
     topic: str
@@ -80,6 +82,7 @@ class AdminLog:
         self._room: Final = Room(first, size)
         self._ancestry = Ancestry()
         self._state: AdminState | None = None
+        self._people: frozenset[ParticipantId] = frozenset()
         for entry in entries:
             self.add(entry)
 
@@ -101,6 +104,12 @@ class AdminLog:
             self._state = _in_force(self._ancestry, judge(self._ancestry, self._first))
         return self._state
 
+    @property
+    def people(self) -> frozenset[ParticipantId]:
+        """Everybody who may ever have had a role, if all entries counted.  It only grows."""
+        self._people |= self._ancestry.standing.people
+        return self._people
+
     def has(self, entry_id: EntryId) -> bool:
         """Whether it is here, if only to wait."""
         return self._ancestry.has(entry_id)
@@ -110,6 +119,14 @@ class AdminLog:
         entries = self._ancestry.entries
         numbers = (self._ancestry.number(each) for each in entry_ids)
         return max((entries[n].lamport_timestamp for n in numbers if n is not None), default=0)
+
+    def would_count(self, entry: Entry) -> bool:
+        """Whether a new one would, if it were added now."""
+        trial = AdminLog(self._first, size=self._size)
+        for known in self._ancestry.placed:
+            trial.add(known)
+        trial.add(entry)
+        return trial.state.verdicts.get(entry.entry_id) is Verdict.COUNTS
 
     def add(self, entry: Entry) -> bool:
         """Whether ``state`` may have changed.
@@ -123,8 +140,8 @@ class AdminLog:
                 return False
             raise RemoteProtocolError("no_room_in_log")
         placed = self._ancestry.add(entry, has_room=has_room)
-        for one in placed:
-            self._room.count(one)
+        for one, has_standing in placed:
+            self._room.count(one, has_standing=has_standing)
         if placed:
             self._state = None
         if len(self._ancestry.entries) >= 2 * self._size:
@@ -133,6 +150,7 @@ class AdminLog:
 
     def _deal_room(self) -> None:
         if len(self._ancestry.entries) > self._size:
+            self._people |= self._ancestry.standing.people
             self._ancestry = self._ancestry.with_no_room(self._room.deal())
 
 
@@ -149,6 +167,7 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
     settings = _settings(counting)
     return AdminState(
         roles=MappingProxyType(roles),
+        ever=judgement.ever,
         name=settings.name,
         picture=settings.picture,
         topic=settings.topic,

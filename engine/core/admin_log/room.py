@@ -1,7 +1,8 @@
 """Which entries of an admin log have room, where somebody writes more than it holds.
 
 Room is dealt in rounds: first to whatever the group's creator wrote, then to everybody's first
-entry, then to everybody's second, and so on until it is used up.  So whoever floods the log takes
+entry, then to everybody's second, and so on until it is used up; last to people without standing,
+who cannot count.  So whoever floods the log takes
 what the others leave.  Which entries have room follows from the set of entries, and who once has
 none never gets any: as the set grows, an entry's round only gets later and the last round with room
 only earlier.  So a member need not keep what came without room.  docs/admin-log.md has the proof.
@@ -17,6 +18,7 @@ from engine.core.ids import ParticipantId
 
 Place: TypeAlias = tuple[int, EntryId]
 """Lamport timestamp and id: the order of one author's entries."""
+_LAST_ROUND: Final = 2**53
 Turn: TypeAlias = tuple[int, int, EntryId]
 """Round, Lamport timestamp and id: the order in which entries get room."""
 
@@ -28,6 +30,7 @@ class Room:
         self._first: Final = first
         self._size: Final = size
         self._creator: ParticipantId | None = None
+        self._strangers: list[Place] = []
         self._places: defaultdict[ParticipantId, list[Place]] = defaultdict(list)
         self._last_turn: Turn | None = None
         """Of those that have room, since some had none."""
@@ -39,8 +42,12 @@ class Room:
         place = entry.lamport_timestamp, entry.entry_id
         return self._turn(entry.author, place, self._places[entry.author]) > self._last_turn
 
-    def count(self, entry: Entry) -> None:
-        insort(self._places[entry.author], (entry.lamport_timestamp, entry.entry_id))
+    def count(self, entry: Entry, *, has_standing: bool) -> None:
+        place = entry.lamport_timestamp, entry.entry_id
+        if not has_standing:
+            self._strangers.append(place)
+            return
+        insort(self._places[entry.author], place)
         if entry.entry_id == self._first:
             self._creator = entry.author
 
@@ -54,6 +61,9 @@ class Room:
         for author, places in self._places.items():
             for number, (lamport, entry_id) in enumerate(places):
                 yield (-1 if author == self._creator else number, lamport, entry_id)
+
+        for place in self._strangers:
+            yield (_LAST_ROUND, *place)
 
     def _turn(self, author: ParticipantId, place: Place, places: list[Place]) -> Turn:
         round_ = -1 if author == self._creator else bisect_left(places, place)

@@ -12,7 +12,7 @@ go, not an expulsion; that takes a new epoch key, which the leaver does not get.
 the latest join or the latest ``rename``, whichever is later.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -150,6 +150,25 @@ class Membership:
         if known.left_ms is not None and left_ms <= known.left_ms:
             return None
         return self._put(replace(known, left_ms=left_ms))
+
+    def follow(
+        self,
+        members: Container[ParticipantId],
+        admins: Container[ParticipantId],
+        *,
+        now_ms: UnixMs,
+    ) -> tuple[MemberRecord, ...]:
+        """These are the members now, whatever joins and leaves say; returns the records to store.
+
+        Of a governed group, whose admin log decides.  ``now_ms``: when somebody left, for us.
+        """
+        changed = []
+        for record in [*self._records.values()]:
+            who = record.participant_id
+            left_ms = None if who in members else record.left_ms or now_ms
+            if (record.left_ms, record.is_admin) != (left_ms, who in admins):
+                changed.append(self._put(replace(record, left_ms=left_ms, is_admin=who in admins)))
+        return tuple(changed)
 
     # --- internals ------------------------------------------------------------------------------
 

@@ -195,6 +195,10 @@ class SdsChannel:
         """Whether it is in the log, or waits for its place there."""
         return self._parts.knows(message_id)
 
+    def said_by(self, who: ParticipantId) -> tuple[Position, ...]:
+        """The places of all their messages in the log; reads all of it."""
+        return tuple(each.position for each in self._parts.log.entries() if each.sender_id == who)
+
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
 

@@ -133,6 +133,10 @@ class RetrieveQuoted(Struct, frozen=True, kw_only=True):
     message_id: MessageId
     before: Position
 
+    @property
+    def message_ids(self) -> tuple[MessageId, ...]:
+        return (self.message_id,)
+
 
 class ShowSetAside(Struct, frozen=True, kw_only=True):
     """The user wants to see what this author sends today, however much it is.

@@ -7,12 +7,15 @@ receiving, however long the messages took.  No one can have recorded such a mess
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final
 
 from engine.core.clock_evidence import Echo
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId, UnixMs
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.log import head_of
 from engine.core.sds.vocabulary import Holdings
+from engine.session.transitions import EchoHeard
 
 FRESH_MS: Final = 10 * 60_000
 MAX_RECENT: Final = 64
@@ -57,6 +60,27 @@ class ClockEchoes:
                 offset_ms = behind_ms if behind_ms > 0 else min(ahead_ms, 0)
                 return Echo(participant_id=speaker, offset_ms=offset_ms)
         return None
+
+    def hear(
+        self,
+        received: MessageReceived,
+        signed_ms: UnixMs,
+        *,
+        known_ms: int,
+        clock_offset_ms: int,
+        now_ms: UnixMs,
+    ) -> tuple[EchoHeard, ...]:
+        """``known_ms``: since when, by our clock, we know its sender."""
+        message = received.message
+        echo = self.heard(
+            message.sender_id,
+            signed_ms,
+            named=chain((e.message_id for e in message.causal_history), received.held_aside),
+            holdings=received.holdings or {},
+            clock_offset_ms=clock_offset_ms,
+            now_ms=now_ms,
+        )
+        return () if echo is None else (EchoHeard(echo=echo, known_ms=known_ms),)
 
     @staticmethod
     def _covers(holdings: Holdings, message_id: MessageId, author: AuthorSequence) -> bool:

@@ -16,9 +16,11 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from engine.codec.tuples import tuple_bytes
-from engine.core.content import INSTANCE_ID_BYTES, Body, Created
+from engine.core.admin_log.acts import Create
+from engine.core.content import INSTANCE_ID_BYTES, AdminEntry, Body, Created
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
+from engine.core.governed import Admission, PutEntry
 from engine.core.ids import (
     ContentTopic,
     InstanceId,
@@ -47,6 +49,7 @@ from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileR
 from engine.core.sds.config import FloodLimits, SdsConfig
 from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import ChannelState
+from engine.crypto.admin_entry import sign_entry
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
 from engine.crypto.links import encode_invite
@@ -84,7 +87,7 @@ class GroupFactory:
         return UnixMs(self.now_ms() + self.clock_offset_ms())
 
     def content_topic(self, group: GroupRecord) -> ContentTopic:
-        return content_topic_of(group.epoch_keys[0])
+        return content_topic_of(group.topic_secret)
 
     def new_group(self, name: str) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
         """Create a group: its record, the writes, and the first messages."""
@@ -99,6 +102,44 @@ class GroupFactory:
         )
         writes, _ = self._beginning(group, ())
         return group, writes, (Created(name=name),)
+
+    def new_governed_group(
+        self, name: str
+    ) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
+        """Create a group whose members are in its admin log, and whose keys change."""
+        group, _, _ = self.new_group(name)
+        entry = sign_entry(
+            self.identity,
+            Create(name=name),
+            group_id=group_id_of(group.conversation_id),
+            lamport_timestamp=1,
+            sent_ms=group.created_ms,
+            heads=(),
+        )
+        group = replace(group, first_entry=entry.entry.entry_id)
+        writes, _ = self._beginning(group, ())
+        kept = PutEntry(conversation_id=group.conversation_id, data=entry.data)
+        return group, (*writes, kept), (AdminEntry(entry.data), Created(name=name))
+
+    def admitted_group(
+        self, admission: Admission
+    ) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
+        """A governed group that somebody let us into: record, writes, first messages."""
+        conversation_id = conversation_id_of(admission.group_id)
+        group = GroupRecord(
+            conversation_id=conversation_id,
+            name=admission.group_name,
+            epoch_keys=admission.epoch_keys,
+            admin_public_key=admission.admin_public_key,
+            created_ms=self._clock_ms(),
+            service_nodes=admission.service_nodes,
+            first_entry=admission.first_entry,
+        )
+        entries = [
+            PutEntry(conversation_id=conversation_id, data=data) for data in admission.entries
+        ]
+        writes, join = self._beginning(group, entries)
+        return group, writes, (join,)
 
     def joined_group(
         self, invite: Invite
@@ -173,7 +214,9 @@ class GroupFactory:
         small = len(members) <= SMALL_GROUP
         config = SdsConfig.for_small_group() if small else SdsConfig()
         held_since = self._clock_ms() - config.review_holders_ms
+        is_governed = group.first_entry is not None
         seed = SavedGroup(
+            governed=self.store.governed(conversation_id) if is_governed else None,
             group=group,
             identity=self.identity,
             members=members,

@@ -4,13 +4,18 @@ Members are admitted by signed statements, in a message's content or beside it. 
 before their author's statement are parked.  This module knows nothing of SDS.
 
 A new name is ordinary content, signed and logged, so every member receives it in the end.  The
-latest one by time counts, in whatever order they arrive.  We send our own name when the group has
+latest one by time counts, in whatever order they arrive.  In a governed group the admin log decides
+who is a member (``follow``), and statements only say who that is: those of people whom the log does
+not know yet are kept for a while.  We send our own name when the group has
 another one, also after a crash kept us from it, and at most once in ``RENAME_EVERY_MS``.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Final
 
 from engine.codec.join import decode_join
+from engine.core.admin_log.acts import Role
 from engine.core.content import Body, Join, Leave, Profile
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
@@ -21,16 +26,21 @@ from engine.core.ports import PutMember
 from engine.core.records import MemberRecord
 from engine.crypto.identity import participant_id_of
 from engine.crypto.join import verify_join
+from engine.session.group.governance import Governance
 from engine.session.group.parking import Parking
 from engine.session.group.saved import SavedGroup
 from engine.session.group.wire import Verified
 from engine.session.transitions import MembersNoted, TransitionBuilder
 
 RENAME_EVERY_MS = 60_000
+MAX_UNKNOWN: Final = 64
+"""Statements kept of people whom the admin log does not know."""
 
 
 class GroupPeople:
-    def __init__(self, seed: SavedGroup, counters: Counters) -> None:
+    def __init__(
+        self, seed: SavedGroup, counters: Counters, governance: Governance | None = None
+    ) -> None:
         conversation_id = seed.group.conversation_id
         group_id = group_id_of(conversation_id)
         self.membership = Membership(
@@ -38,6 +48,8 @@ class GroupPeople:
             verify_join=lambda join: verify_join(join, group_id=group_id),
             records=seed.members,
         )
+        self._governance = governance
+        self._unknown: OrderedDict[ParticipantId, bytes] = OrderedDict()
         self._own_id = seed.identity.participant_id
         self._own_name = seed.own_name
         self._counters = counters
@@ -95,6 +107,9 @@ class GroupPeople:
             return None
         join = decode_join(statement)
         who = participant_id_of(join.public_key)
+        if self._governance is not None and not self._governance.is_known(who):
+            self._keep_unknown(who, statement)
+            return None
         known = self.membership.record(who)
         member = self.membership.join(who, join, now_ms=clock_ms)
         if member is None:
@@ -103,7 +118,33 @@ class GroupPeople:
             self._statements.discard(known.join_statement)
         self._statements.add(statement)
         self._note(member, builder)
+        self.follow(builder, clock_ms=clock_ms)
         return self._parking.take(who)
+
+    def _keep_unknown(self, who: ParticipantId, statement: bytes) -> None:
+        self._unknown[who] = statement
+        if len(self._unknown) > MAX_UNKNOWN:
+            self._unknown.popitem(last=False)
+            self._counters.add("group.unknown_full")
+
+    def known_now(self) -> tuple[bytes, ...]:
+        """Statements of people whom the admin log has come to know, to be admitted."""
+        governance = self._governance
+        if governance is None:
+            return ()
+        people = [who for who in self._unknown if governance.is_known(who)]
+        return tuple(self._unknown.pop(who) for who in people)
+
+    def follow(self, builder: TransitionBuilder, *, clock_ms: UnixMs) -> bool:
+        """Take over who is a member from the admin log; whether that changed anything."""
+        if self._governance is None:
+            return False
+        roles = self._governance.state.roles
+        admins = {who for who, role in roles.items() if role >= Role.ADMIN}
+        changed = self.membership.follow(roles, admins, now_ms=clock_ms)
+        for member in changed:
+            self._note(member, builder)
+        return bool(changed)
 
     def park(self, verified: Verified) -> None:
         """Keep a stranger's message until their statement arrives.  Raises RemoteProtocolError."""
@@ -123,6 +164,8 @@ class GroupPeople:
     ) -> bool:
         """Apply a leave or a new name; True if the set of members changed."""
         match body:
+            case Leave() if self._governance is not None:
+                return False  # An entry says so.
             case Leave():
                 member = self.membership.leave(who, sent_ms)
             case Profile():

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
-from engine.core.content import Content, Reaction, Unsupported
+from engine.core.content import Content, Governing, Reaction, Unsupported
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import (
@@ -154,6 +154,8 @@ class GroupProjector:
         if event.is_own:
             state = DeliveryState.SENT if event.came_back else DeliveryState.SAVED
             builder.writes.append(delivery_write(self._conversation_id, message.message_id, state))
+        if isinstance(content.body, Governing):
+            return content
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=event.is_own, now_ms=now_ms)
             return content
@@ -226,6 +228,8 @@ class GroupProjector:
     ) -> None:
         message = event.message
         content = decode_content(message.content or b"")
+        if isinstance(content.body, Governing):
+            return
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=False, now_ms=now_ms)
             self._shown_waiting.add(message.message_id)

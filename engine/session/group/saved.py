@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from engine.core.governed import GovernedState
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence
 from engine.core.sds.vocabulary import ChannelState
 from engine.crypto.identity import Identity
@@ -17,5 +18,7 @@ class SavedGroup(Struct, frozen=True, kw_only=True):
     own_sequence: OwnSequence
     own_name: Callable[[], str]
     """Our current name; the group learns it."""
+    governed: GovernedState | None = None
+    """Of a governed group."""
     let_go: str = ""
     """What ``WholeFiles`` saved."""

@@ -11,24 +11,20 @@ Transport and storage are left to others: the asyncio runner and the simulator d
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from hashlib import sha256
-from itertools import chain
 from typing import assert_never
 
 from msgspec.structs import replace
 
-from engine.codec.content import encode_content, encode_ephemeral
+from engine.codec.content import encode_ephemeral
 from engine.codec.message_id import hash64, message_id_in
-from engine.codec.tuples import tuple_bytes
-from engine.core.content import INSTANCE_ID_BYTES, NONCE_BYTES, Body, Content, Typing
+from engine.core.admin_log.acts import Act
+from engine.core.content import Body, Typing
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.ids import (
-    AuthorSequence,
     ChannelId,
     ContentTopic,
-    InstanceId,
     MessageId,
     ParticipantId,
     UnixMs,
@@ -36,8 +32,8 @@ from engine.core.ids import (
 )
 from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
-from engine.core.ports import ApplyChannel, SaveOwnSequence
-from engine.core.records import GroupRecord, KeptAside, MemberRecord, OwnSequence
+from engine.core.ports import ApplyChannel
+from engine.core.records import GroupRecord, KeptAside, MemberRecord
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.floods import SetAsideOf
@@ -75,6 +71,8 @@ from engine.events import GapView
 from engine.session.clock import SessionClock
 from engine.session.group.author_binding import bound_author
 from engine.session.group.clock_echoes import ClockEchoes
+from engine.session.group.governed import GovernedPart, governance_of
+from engine.session.group.own_messages import OwnMessages
 from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
 from engine.session.group.saved import SavedGroup
@@ -85,6 +83,7 @@ from engine.session.inputs import (
     ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
+    Govern,
     HoldsFiles,
     MessageArrived,
     RetrieveKeptBack,
@@ -93,14 +92,13 @@ from engine.session.inputs import (
     SetLabel,
     TypeNow,
 )
-from engine.session.rows import retargeted
 from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
-    EchoHeard,
     GapNoted,
     HeldAside,
     LoadForRepair,
     LoadSetAside,
+    LoadToShow,
     PairLoaded,
     Publish,
     RawLoaded,
@@ -109,13 +107,12 @@ from engine.session.transitions import (
     SetAsideLoaded,
     TransitionBuilder,
     TypingNoted,
+    WrittenLoaded,
 )
 from engine.session.typing_board import TypingBoard
 
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
-
-_NEW_INSTANCE_DOMAIN = "causerie/2/instance-after"
 
 
 class GroupSession:
@@ -137,21 +134,19 @@ class GroupSession:
         self._identity = seed.identity
         self._entropy = entropy
         self._counters = counters
-        self._own_sequence = seed.own_sequence
         self._clock = SessionClock(clock_offset_ms)
         self._echoes = ClockEchoes()
         self._wire = GroupWire(seed.group, seed.identity, entropy.random_bytes)
-        self._people = GroupPeople(seed, counters)
+        governance = governance_of(seed)
+        self._people = GroupPeople(seed, counters, governance)
         self._files = WholeFiles(
             seed.group.conversation_id, self.has_logged, self.membership.member_ids, seed.let_go
         )
         self._typing = TypingBoard()
         self._heard: dict[ParticipantId, UnixMs] = {}
         own_id = seed.identity.participant_id
-        self._said_again = {
-            one.message_id: one.by for one in seed.state.replaced if one.sender_id == own_id
-        }
-        """Our messages dated by a wrong clock, and those that replace them."""
+        said_again = [(r.message_id, r.by) for r in seed.state.replaced if r.sender_id == own_id]
+        self._own = OwnMessages(seed.group.conversation_id, seed.own_sequence, said_again, entropy)
         self._projector = GroupProjector(
             seed.group.conversation_id,
             own_id=seed.identity.participant_id,
@@ -177,11 +172,19 @@ class GroupSession:
             counters=counters,
         )
         self._aside = ShowingAside(self._channel)
+        self._governed = (
+            None
+            if governance is None
+            else GovernedPart(
+                governance, self._people, self._channel.said_by, seed=seed, counters=counters
+            )
+        )
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
         """Never raises for bytes from outside; LocalProtocolError for what a group cannot do."""
         builder = TransitionBuilder()
         self._handle(input_, builder, now_ms=now_ms)
+        self._settle(builder, now_ms=now_ms)
         return builder.finish()
 
     def _handle(  # noqa: C901, PLR0912 - a table of inputs
@@ -195,6 +198,8 @@ class GroupSession:
                 self._receive(partial(self._wire.open, envelope), builder, now_ms=now_ms)
             case Say():
                 builder.message_id = self._say(input_.body, builder, now_ms=now_ms)
+            case Govern():
+                builder.message_id = self._govern(input_.act, builder, now_ms=now_ms)
             case TypeNow():
                 if self._typing.may_say(active=input_.active, now_ms=now_ms):
                     typing = encode_ephemeral(Typing(active=input_.active))
@@ -212,12 +217,8 @@ class GroupSession:
                 kept_back = self._projector.gaps.kept_back()
                 wanted = RetrieveLostRequested(message_ids=kept_back, of_members=False)
                 self._feed(wanted, builder, now_ms=now_ms)
-            case RetrieveLostRequested():
-                self._projector.gaps.asked_again(input_.message_ids, now_ms)
-                builder.notes.append(GapNoted())
-                self._feed(input_, builder, now_ms=now_ms)
-            case RetrieveQuoted():
-                self._projector.gaps.asked_again((input_.message_id,), now_ms)
+            case RetrieveLostRequested(message_ids=ids) | RetrieveQuoted(message_ids=ids):
+                self._projector.gaps.asked_again(ids, now_ms)
                 builder.notes.append(GapNoted())
                 self._feed(input_, builder, now_ms=now_ms)
             case ShowSetAside():
@@ -228,6 +229,9 @@ class GroupSession:
                 self._aside.place(input_, take, builder, now_ms=now_ms)
             case RawLoaded():
                 self._raw_loaded(input_, builder, now_ms=now_ms)
+            case WrittenLoaded():
+                if self._governed is not None:
+                    self._governed.take_written(input_, builder)
             case ClockSet():
                 self._clock.offset_ms = input_.offset_ms
                 self._feed(input_, builder, now_ms=now_ms)
@@ -237,6 +241,21 @@ class GroupSession:
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
             case _:
                 assert_never(input_)
+
+    def _settle(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Do what follows from what the admin log says now."""
+        if self._governed is None:
+            return
+        clock_ms = self._clock.at(now_ms)
+        statements = self._governed.settle(builder, now_ms=now_ms, clock_ms=clock_ms)
+        if statements is None:
+            return
+        self._members_changed(builder, now_ms=now_ms)
+        for statement in statements:
+            try:
+                self._admit(statement, builder, now_ms=now_ms)
+            except RemoteProtocolError as error:
+                self._refuse(error, builder, now_ms=now_ms)
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -248,19 +267,10 @@ class GroupSession:
         now_ms: UnixMs,
         replaces: MessageId | None = None,
     ) -> MessageId:
-        author = AuthorSequence(
-            instance_id=self._own_sequence.instance_id, sequence=self._own_sequence.sequence + 1
-        )
-        content = encode_content(
-            Content(
-                author=author,
-                previous_id=self._own_sequence.previous_id or None,
-                nonce=self._entropy.random_bytes(NONCE_BYTES),
-                sent_ms=self._people.sent_ms(body, self._clock.at(now_ms)),
-                body=body,
-                replaces=replaces,
-            )
-        )
+        if self._governed is not None:
+            self._governed.require_member()
+        sent_ms = self._people.sent_ms(body, self._clock.at(now_ms))
+        content, author = self._own.next_content(body, sent_ms, replaces)
         bound = bound_author(self._identity.participant_id, author)
         transition = self._step(SendContent(content, bound, replaces), builder, now_ms=now_ms)
         own = next(
@@ -268,21 +278,17 @@ class GroupSession:
             for event in transition.events
             if isinstance(event, MessageDelivered) and event.is_own
         )
-        self._own_sequence = OwnSequence(
-            stay=self._own_sequence.stay,
-            instance_id=author.instance_id,
-            sequence=author.sequence,
-            previous_id=own,
-        )
+        builder.writes.append(self._own.said(own, author, replaces))
         self._echoes.said(own, bound, now_ms)
         self._typing.may_say(active=False, now_ms=now_ms)
-        builder.writes.append(
-            SaveOwnSequence(
-                conversation_id=self._group.conversation_id, own_sequence=self._own_sequence
-            )
-        )
         self._translate(transition, builder, now_ms=now_ms)
         return own
+
+    def _govern(self, act: Act, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
+        if self._governed is None:
+            raise LocalProtocolError("a group that anyone with the link is in has no admin log")
+        entry = self._governed.entry(act, clock_ms=self._clock.at(now_ms))
+        return self._say(entry, builder, now_ms=now_ms)
 
     # --- network, Stores and time -------------------------------------------------------------
 
@@ -332,15 +338,27 @@ class GroupSession:
             self._say(name, builder, now_ms=now_ms)
 
     def _raw_loaded(self, loaded: RawLoaded, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        message_id = loaded.load.message_id
-        if isinstance(loaded.load, LoadForRepair):
+        load = loaded.load
+        if isinstance(load, LoadToShow):
+            self._show_again(load, loaded.raw, builder, now_ms=now_ms)
+            return
+        message_id = load.message_id
+        if isinstance(load, LoadForRepair):
             repair = self.repair(loaded.raw, now_ms=now_ms)
             builder.sends.append(replace(repair, repairs=message_id))
         elif self._channel.has_logged(message_id):
             # Sent when our clock was ahead, and not replaced since.
-            body = retargeted(self._wire.body_of(loaded.raw), self._said_again)
-            again = self._say(body, builder, now_ms=now_ms, replaces=message_id)
-            self._said_again[message_id] = again
+            body = self._own.to_say_again(self._wire.body_of(loaded.raw))
+            self._say(body, builder, now_ms=now_ms, replaces=message_id)
+
+    def _show_again(
+        self, load: LoadToShow, raw: bytes, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        """A message that was void counts after all."""
+        message = self._wire.reopen(raw, None).message
+        is_own = message.sender_id == self._identity.participant_id
+        event = MessageDelivered(message, load.position, None, is_own, late=True, came_back=True)
+        self._projector.tell_delivered(event, None, builder, now_ms=now_ms)
 
     def _take_set_aside(
         self, kept: KeptAside, builder: TransitionBuilder, *, now_ms: UnixMs
@@ -350,15 +368,6 @@ class GroupSession:
             self._accept(verified, builder, now_ms=now_ms, wanted=True)
         except RemoteProtocolError as error:
             self._refuse(error, builder, now_ms=now_ms)
-
-    def _begin_instance(self, after: MessageId) -> None:
-        """Start a new instance: messages dated by our wrong clock used up the old one's numbers."""
-        old = self._own_sequence
-        digest = sha256(tuple_bytes(_NEW_INSTANCE_DOMAIN, old.instance_id, after)).digest()
-        instance_id = InstanceId(digest[:INSTANCE_ID_BYTES])
-        self._own_sequence = replace(
-            old, instance_id=instance_id, sequence=0, previous_id=MessageId("")
-        )
 
     def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
         """Wrap another member's signed part, as we hold it, in our own signature."""
@@ -391,6 +400,11 @@ class GroupSession:
     def membership(self) -> Membership:
         return self._people.membership
 
+    @property
+    def governed(self) -> GovernedPart | None:
+        """None for a group that anyone with the link is in."""
+        return self._governed
+
     def members(self) -> dict[ParticipantId, MemberRecord]:
         return self._people.everyone()
 
@@ -405,6 +419,7 @@ class GroupSession:
             self._people.tell_name_ms(),
             self._aside.next_deadline(),
             self._files.repeat_at_ms if self._channel.is_online else None,
+            None if self._governed is None else self._governed.next_deadline(),
         )
         return min((d for d in deadlines if d is not None), default=None)
 
@@ -475,7 +490,8 @@ class GroupSession:
         statement = self._people.joins(verified)
         if statement is not None:
             self._admit(statement, builder, now_ms=now_ms)
-        if self.membership.record(opened.sender_id) is None:
+        member = self.membership.record(opened.sender_id)
+        if member is None:
             self._people.park(verified)
             return
         if message.is_ephemeral:
@@ -507,31 +523,16 @@ class GroupSession:
         elif claim is not None:
             self._files.heard_own(claim)
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
-            self._hear_echo(received, opened.signed_ms, builder, now_ms=now_ms)
+            builder.notes += self._echoes.hear(
+                received,
+                opened.signed_ms,
+                known_ms=member.known_ms,
+                clock_offset_ms=self._clock.offset_ms,
+                now_ms=now_ms,
+            )
         self._translate(transition, builder, now_ms=now_ms, received=verified)
         if content is not None and not self._channel.has_logged(message.message_id):
             self._projector.note_arrival(verified)
-
-    def _hear_echo(
-        self,
-        received: MessageReceived,
-        signed_ms: UnixMs,
-        builder: TransitionBuilder,
-        *,
-        now_ms: UnixMs,
-    ) -> None:
-        message = received.message
-        echo = self._echoes.heard(
-            message.sender_id,
-            signed_ms,
-            named=chain((e.message_id for e in message.causal_history), received.held_aside),
-            holdings=received.holdings or {},
-            clock_offset_ms=self._clock.offset_ms,
-            now_ms=now_ms,
-        )
-        member = self.membership.record(message.sender_id)
-        if echo is not None and member is not None:
-            builder.notes.append(EchoHeard(echo=echo, known_ms=member.known_ms))
 
     def _admit(self, statement: bytes, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Admit the author of a self-signed join and accept their parked messages."""
@@ -568,7 +569,9 @@ class GroupSession:
             builder.sends.append(self._outgoing(send, now_ms=now_ms))
         for event in transition.events:
             if isinstance(event, OwnFromFuture):
-                self._begin_instance(event.message_ids[-1])
+                self._own.begin_instance(event.message_ids[-1])
+            if self._governed is not None and not self._governed.passes(event, builder, now_ms):
+                continue
             if not isinstance(event, MessageDelivered):
                 self._projector.tell(event, builder, now_ms=now_ms)
                 continue

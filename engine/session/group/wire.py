@@ -81,7 +81,7 @@ class GroupWire:
             epoch_keys=group.epoch_keys,
         )
         self._done_with: OrderedDict[bytes, None] = OrderedDict()
-        self.content_topic: ContentTopic = content_topic_of(group.epoch_keys[0])
+        self.content_topic: ContentTopic = content_topic_of(group.topic_secret)
 
     def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
         """The signed part to keep, broadcast and resend."""

@@ -64,6 +64,7 @@ from engine.session.inputs import (
     ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
+    Govern,
     HoldsFiles,
     MessageArrived,
     RetrieveKeptBack,
@@ -89,6 +90,7 @@ from engine.session.transitions import (
     SessionTransition,
     SetAsideLoaded,
     TransitionBuilder,
+    WrittenLoaded,
 )
 
 SAME_TEXTS: Final = 64
@@ -200,7 +202,7 @@ class OpenSession:
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case EnvelopeArrived() | RetrieveQuoted() | RawLoaded():
+            case EnvelopeArrived() | RetrieveQuoted() | RawLoaded() | WrittenLoaded() | Govern():
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")
             case _ if isinstance(input_, ContactInput | PairLoaded):
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")

@@ -60,6 +60,7 @@ from engine.session.inputs import (
     CopiesAccepted,
     DeclineContact,
     EnvelopeArrived,
+    Govern,
     HoldsFiles,
     MessageArrived,
     ProfileChanged,
@@ -93,6 +94,7 @@ from engine.session.transitions import (
     SetAsideLoaded,
     TransitionBuilder,
     TypingNoted,
+    WrittenLoaded,
 )
 from engine.session.typing_board import TypingBoard
 
@@ -221,7 +223,10 @@ class PairSession:
                 self._hold_files(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, StoreInput | RetrieveKeptBack):
                 pass  # Missing messages have no id here, so there is nothing to look up.
-            case EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded():
+            case (
+                EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded()
+                | WrittenLoaded() | Govern()
+            ):  # fmt: skip
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
             case _:
                 assert_never(input_)

@@ -153,3 +153,16 @@ def test_any_order_leaves_room_for_the_same_entries(
     assert len(expected.verdicts) <= size
     honest = [entry.entry_id for entry in entries if entry.author == OWNER]
     assert set(honest) <= expected.verdicts.keys()
+
+
+def test_people_whom_nobody_named_who_may_take_no_room_from_others() -> None:
+    """Else one member could write as many people: each would have a first entry."""
+    writing = begun()
+    crowd = [ParticipantId(f"X{number}") for number in range(SIZE)]
+    for who in crowd:
+        writing.by(CEM, Add(member=who))
+        writing.by(who, Rename(name="x"))
+    acts = [writing.by(ANNA, Rename(name="Hikes")) for _ in range(SIZE // 3)]
+    state = taken(writing.entries).state
+    assert {state.verdicts.get(one) for one in acts} == {Verdict.COUNTS}
+    assert not set(crowd) & state.ever

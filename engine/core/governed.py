@@ -1,0 +1,92 @@
+"""What a governed group keeps beside all that a group does: its admin log, its keys, prekeys.
+
+A governed group has an admin log (``engine.core.admin_log``) and keys that change; a group that
+anyone with the link is in has neither.  Private keys are raw bytes; the database is encrypted.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, TypeAlias
+
+from msgspec import Struct, field
+
+from engine.core.admin_log.acts import EntryId
+from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
+from engine.core.prekeys import OwnPrekey
+
+
+class GovernedState(Struct, frozen=True, kw_only=True):
+    """What a governed group keeps beside all that a group does."""
+
+    entries: tuple[bytes, ...] = ()
+    """Of its admin log, verified, as received, in the order in which they came."""
+    known_ms: Mapping[bytes, UnixMs] = field(default_factory=dict)
+    """By epoch key: since when we have it, by our clock."""
+    own_prekeys: tuple[OwnPrekey, ...] = ()
+    """Ascending by number."""
+    prekeys: tuple[bytes, ...] = ()
+    """The newest of each other member, verified, as received."""
+
+
+class Admission(Struct, frozen=True, kw_only=True):
+    """What a newcomer is given by whoever lets them in."""
+
+    group_id: bytes
+    group_name: str
+    first_entry: EntryId
+    entries: tuple[bytes, ...]
+    """The whole admin log, verified."""
+    epoch_keys: tuple[bytes, ...]
+    admin_public_key: bytes
+    """Of the group's creator."""
+    service_nodes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Admission({self.group_name!r}, {len(self.epoch_keys)} keys)"
+
+
+class PutEntry(Struct, frozen=True, kw_only=True):
+    """Keep a verified entry of a governed group's admin log, as received."""
+
+    conversation_id: ConversationId
+    data: bytes
+
+
+class AddEpochKey(Struct, frozen=True, kw_only=True):
+    """Another key of a governed group, the newest from now on; ignored if it is known."""
+
+    conversation_id: ConversationId
+    key: bytes
+    known_ms: UnixMs
+
+    def __repr__(self) -> str:
+        return f"AddEpochKey({self.conversation_id!r}, known_ms={self.known_ms})"
+
+
+class SaveOwnPrekeys(Struct, frozen=True, kw_only=True):
+    """All that are kept from now on; others are erased."""
+
+    conversation_id: ConversationId
+    prekeys: tuple[OwnPrekey, ...]
+
+
+class PutPrekey(Struct, frozen=True, kw_only=True):
+    """The newest prekey of a member, verified, as received."""
+
+    conversation_id: ConversationId
+    participant_id: ParticipantId
+    data: bytes
+
+
+class RemoveRow(Struct, frozen=True, kw_only=True):
+    """A logged message counts for nothing: no row, no delivery, nothing said of other messages."""
+
+    conversation_id: ConversationId
+    position: Position
+
+
+GovernedWrite: TypeAlias = PutEntry | AddEpochKey | SaveOwnPrekeys | PutPrekey | RemoveRow
+
+
+class GovernedStore(Protocol):
+    def governed(self, conversation_id: ConversationId, /) -> GovernedState:
+        """Empty for any other conversation than a governed group."""

@@ -1,0 +1,119 @@
+"""The admin log of a governed group on this device: who is a member, who may what, what is void.
+
+Entries travel as content, each in a message of its author.  What is in force is a function of their
+set (``engine.core.admin_log``), and so is everything here, whatever came first.  Messages are taken
+from everybody whom the log ever named, whether that counts or not: what some members have in their
+logs, others have to have, too, or their messages would wait for it for ever.  Whether such a
+message is *shown* is another matter (``engine.session.group.void_messages``).
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from engine.core.admin_log.acts import Act, EntryId, Role
+from engine.core.admin_log.log import AdminLog, AdminState
+from engine.core.content import AdminEntry
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.governed import PutEntry
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.invite import group_id_of
+from engine.crypto.admin_entry import read_entry, sign_entry, verify_entry
+from engine.crypto.identity import Identity
+from engine.session.transitions import TransitionBuilder
+
+AT_ONCE: Final = 200
+"""Entries that are judged within 4 ms; what comes to a larger log is judged together, soon."""
+SOON_MS: Final = 250
+
+
+class Governance:
+    def __init__(
+        self,
+        conversation_id: ConversationId,
+        first: EntryId,
+        entries: Iterable[bytes],
+        identity: Identity,
+    ) -> None:
+        """``entries``: verified when they came, in the order in which they did."""
+        self._conversation_id = conversation_id
+        self._group_id = group_id_of(conversation_id)
+        self._identity = identity
+        self.first = first
+        """Id of the entry that the group began with."""
+        self._log = AdminLog(first)
+        self._entries: list[bytes] = []
+        for data in entries:
+            self._add(data)
+        self._state = self._log.state
+        self._is_behind = False
+
+    def _add(self, data: bytes) -> None:
+        try:
+            self._log.add(read_entry(data, group_id=self._group_id))
+            self._entries.append(data)
+        except RemoteProtocolError:
+            return  # It has no room any more.
+
+    # --- what is in force -----------------------------------------------------------------------
+
+    @property
+    def state(self) -> AdminState:
+        """As of the last ``settle``."""
+        return self._state
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether entries came that ``state`` does not know of."""
+        return self._is_behind
+
+    @property
+    def is_large(self) -> bool:
+        return len(self._entries) > AT_ONCE
+
+    def settle(self) -> bool:
+        """Judge what came; whether that changed anything that is in force."""
+        if not self._is_behind:
+            return False
+        self._is_behind = False
+        before, self._state = self._state, self._log.state
+        return self._state != before
+
+    def role(self, who: ParticipantId) -> Role:
+        return self._state.roles.get(who, Role.NOBODY)
+
+    def is_known(self, who: ParticipantId) -> bool:
+        """Whether the log ever named them, so that messages of theirs are taken."""
+        return who in self._log.people
+
+    def entries(self) -> tuple[bytes, ...]:
+        """All that are here, as received."""
+        return tuple(self._entries)
+
+    # --- entries --------------------------------------------------------------------------------
+
+    def take(self, body: AdminEntry, sender_id: ParticipantId, builder: TransitionBuilder) -> None:
+        """Raises RemoteProtocolError, CryptoError."""
+        entry = verify_entry(body.data, group_id=self._group_id)
+        if entry.author != sender_id:
+            raise RemoteProtocolError("foreign_entry")
+        if self._log.has(entry.entry_id):
+            return
+        self._is_behind |= self._log.add(entry)
+        self._entries.append(body.data)
+        builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=body.data))
+
+    def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
+        """An entry of ours.  Raises LocalProtocolError for one that would not count."""
+        self.settle()
+        heads = self._log.heads
+        signed = sign_entry(
+            self._identity,
+            act,
+            group_id=self._group_id,
+            lamport_timestamp=self._log.lamport_of(heads) + 1,
+            sent_ms=clock_ms,
+            heads=heads,
+        )
+        if not self._log.would_count(signed.entry):
+            raise LocalProtocolError("an entry that would not count")
+        return AdminEntry(signed.data)
