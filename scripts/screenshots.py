@@ -99,6 +99,15 @@ async def about_messages(window: MainWindow) -> None:
 
 
 async def delivery_pictures(window: MainWindow) -> None:
+    own = [
+        message
+        for row in window.pane.timeline.scene.loaded.rows
+        if (message := message_in(row)) is not None and message.is_own
+    ]
+    window.inspector.show_message(own[-2].message_id)
+    await asyncio.sleep(0.6)
+    await picture(window, Appearance.LIGHT, "inspector-light.png")
+    window.inspector.close()
     window.pane.header.views.choose(1)
     await asyncio.sleep(1)
     await picture(window, Appearance.LIGHT, "delivery-light.png")
@@ -142,8 +151,20 @@ async def bench_pictures(cast: Cast, tide: ConversationId) -> None:
 
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
     window.looks.choose(appearance)
-    await asyncio.sleep(0.6)
+    await settled(window)
     keep(window, name)
+
+
+async def settled(widget: QWidget) -> None:
+    """Until nothing moves in it any more, however busy the machine is; a caret blinks for ever."""
+    before, same = widget.grab().toImage(), 0
+    for _ in range(30):
+        await asyncio.sleep(0.3)
+        now = widget.grab().toImage()
+        same = same + 1 if now == before else 0
+        before = now
+        if same == 3:  # noqa: PLR2004 - in a row
+            return
 
 
 def keep(widget: QWidget, name: str) -> None:
@@ -156,6 +177,8 @@ def keep(widget: QWidget, name: str) -> None:
 async def sheet_picture(window: MainWindow, open_it: Callable[[], None], name: str) -> None:
     open_it()
     await asyncio.sleep(0.6)
+    if window.flows.sheet is not None:
+        await settled(window.flows.sheet)
     sheet = window.flows.sheet
     if sheet is None:
         raise RuntimeError(f"no sheet for {name}")
