@@ -270,6 +270,7 @@ async def a_picture(alice: Person, bob: Person) -> None:
     await alice.press_until("Down", photo, "list item")
     await alice.press("Return")
     await reader.until_shown(alice.program, f"Photo from You, .*{TIME}", "dialog")
+    await reader.until_shown(alice.program, f"Photo from You, .*{TIME}", "graphic")
     await alice.listen_through()
     await alice.press("Escape")
     await reader.until_focus(photo, "list item")

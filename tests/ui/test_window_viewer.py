@@ -6,9 +6,10 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtGui import QAccessible, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
 
 from engine.core.ids import ConversationId, MessageId
 from engine.events import MessageKind, MessageView
@@ -54,6 +55,25 @@ def picture(width: int, height: int) -> QImage:
     image = QImage(width, height, QImage.Format.Format_RGB32)
     image.fill(Qt.GlobalColor.darkCyan)
     return image
+
+
+def test_to_a_screen_reader_it_is_a_picture_with_its_sender() -> None:
+    async def scenario() -> None:
+        async with looking(40, 60) as (it, viewer, rows):
+            for row in rows:
+                await until(lambda sought=row: shown_in(viewer) == sought.message_id)
+                spoken = QAccessible.queryAccessibleInterface(viewer.canvas)
+                assert spoken.role() == QAccessible.Role.Graphic
+                assert spoken.text(QAccessible.Text.Name).startswith("Photo from Maya")
+                assert spoken.rect().size() == viewer.canvas.size()
+                it.press(Key.Key_Right, on=viewer)
+            known_as = QAccessible.uniqueId(spoken)
+            viewer.reject()
+            await until(lambda: not isValid(viewer))
+            assert not isValid(spoken), "Qt deleted it with its canvas"
+            assert QAccessible.accessibleInterface(known_as) is None
+
+    play(scenario)
 
 
 def shown_in(viewer: PictureViewer) -> MessageId | None:
