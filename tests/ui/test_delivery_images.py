@@ -2,19 +2,19 @@
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QImage, QPainter, QRegion
 from PySide6.QtWidgets import QWidget
 
 from engine.core.ids import ConversationId
-from engine.delivery_views import DeliveryMark
+from engine.delivery_views import DeliveryMark, DeliveryMessage
 from tests.ui.driving import NOW
 from tests.ui.scripted_inspection import page_of, part_of
 from tests.ui.test_window_delivery import message
 from ui.delivery.graph import CausalGraphView
 from ui.delivery.graph_card import Legend
 from ui.delivery.loaded import LoadedMessages
-from ui.delivery.painting import axis_words
+from ui.delivery.painting import axis_words, draw_mark
 from ui.delivery.tiles_of_points import TILE
 from ui.theme import current_theme
 
@@ -107,6 +107,27 @@ def test_the_legend_is_whole_in_a_narrow_card() -> None:
     legend.resize(340, legend.height())
     legend.show()
     entries = [each for each in legend.findChildren(QWidget) if each.parent() is legend]
-    assert len(entries) == 7
+    assert len(entries) == 8
     assert all(legend.rect().contains(each.geometry()) for each in entries)
     assert len({each.y() for each in entries}) > 1
+
+
+def test_beads_differ_without_their_colours() -> None:
+    """Ours by how many hold it, and each mark from all others; in the graph and small above it."""
+    beads = [message(1, sender="Ines", held_by=number) for number in (0, 1, 2)]
+    beads += [message(1, mark=mark) for mark in DeliveryMark if mark is not DeliveryMark.HERE]
+    for radius in (7.5, 3.5):
+        drawn = [grey(each, radius) for each in beads]
+        for at, one in enumerate(drawn):
+            assert all(one != other for other in drawn[at + 1 :]), beads[at]
+
+
+def grey(bead: DeliveryMessage, radius: float) -> QImage:
+    """Only what is dark and what is light."""
+    image = QImage(32, 32, QImage.Format.Format_RGB32)
+    image.fill(current_theme().surface)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    draw_mark(painter, bead, QPointF(16, 16), radius, current_theme())
+    painter.end()
+    return image.convertToFormat(QImage.Format.Format_Mono, Qt.ImageConversionFlag.ThresholdDither)

@@ -320,3 +320,16 @@ def test_tiles_count_the_chosen_time() -> None:
             assert tiles.held.value.text() == "2 of 3"
 
     played(scenario)
+
+
+def test_the_legend_is_whole_at_every_width() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group):
+            legend = (await card_of(it)).legend
+            for width in (1280, 1320, 1370, 1420, 1100, 900, 420):
+                it.window.resize(width, 820)
+                await turn()
+                entries = [each for each in legend.findChildren(QWidget) if each.parent() is legend]
+                assert all(legend.rect().contains(each.geometry()) for each in entries), width
+
+    played(scenario)

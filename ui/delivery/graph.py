@@ -49,7 +49,7 @@ _NEAR: Final = 14
 """Pixels from a bead that still mean it."""
 _AHEAD: Final = 1.2
 """Columns that stay free at the right."""
-_MOST_NAMES: Final = 0.3
+_MOST_NAMES: Final = 0.42
 
 
 class CausalGraphView(QWidget):

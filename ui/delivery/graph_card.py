@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from engine.core.ids import MessageId, ParticipantId
@@ -36,16 +36,18 @@ _BESIDE_CARD: Final = 32
 
 
 class LegendBead(QWidget):
-    def __init__(self, mark: DeliveryMark) -> None:
+    def __init__(self, mark: DeliveryMark, *, is_partly_held: bool = False) -> None:
         super().__init__()
         self._message = DeliveryMessage(
             message_id=MessageId(""),
             mark=mark,
             sender_id=None,
             sender_name="",
-            is_own=False,
+            is_own=is_partly_held,
             lamport_timestamp=None,
             position=None,
+            held_by=int(is_partly_held),
+            of=2,
         )
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         theme_changed.connect(self.updateGeometry)
@@ -66,20 +68,21 @@ class Legend(QWidget):
         super().__init__()
         lines = WrappingRow(leading=True)
         self.setLayout(lines)
-        for mark, words in (
-            (DeliveryMark.HERE, tr("message")),
-            (DeliveryMark.LATE, tr("arrived late")),
-            (DeliveryMark.WAITING, tr("held aside")),
-            (DeliveryMark.MISSING, tr("missing")),
-            (DeliveryMark.LOST, tr("lost")),
-            (DeliveryMark.ONLY_HERE, tr("only here")),
-            (DeliveryMark.FAILED, tr("not sent")),
+        for bead, words in (
+            (LegendBead(DeliveryMark.HERE), tr("message")),
+            (LegendBead(DeliveryMark.HERE, is_partly_held=True), tr("not held by all yet")),
+            (LegendBead(DeliveryMark.LATE), tr("arrived late")),
+            (LegendBead(DeliveryMark.WAITING), tr("held aside")),
+            (LegendBead(DeliveryMark.MISSING), tr("missing")),
+            (LegendBead(DeliveryMark.LOST), tr("lost")),
+            (LegendBead(DeliveryMark.ONLY_HERE), tr("only here")),
+            (LegendBead(DeliveryMark.FAILED), tr("not sent")),
         ):
             entry = QWidget()
             row = QHBoxLayout(entry)
             row.setContentsMargins(0, 0, 7, 0)
             row.setSpacing(3)
-            row.addWidget(LegendBead(mark))
+            row.addWidget(bead)
             row.addWidget(Text(words, face="small", colour="ink2"))
             lines.addWidget(entry)
         self._lines = lines
@@ -87,6 +90,10 @@ class Legend(QWidget):
     def fit(self, width: int) -> None:
         """As high as its lines are at this width."""
         self.setFixedHeight(self._lines.heightForWidth(width))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit(self.width())
 
 
 class GraphCard(DeliveryCard):

@@ -27,6 +27,7 @@ from engine.core.ids import MessageId, ParticipantId
 from engine.delivery_views import DeliveryMark
 from ui.avatar import AvatarImages, draw_avatar
 from ui.delivery.holding import EMPTY, Cell, Column, Holder, Matrix, message_words, spoken_cell
+from ui.delivery.painting import draw_mark
 from ui.mirrored import draw_text, mirror_widget, mirrored_point
 from ui.regional import clock
 from ui.theme import Theme, current_theme, theme_changed
@@ -35,9 +36,12 @@ from ui.tips import set_tip
 from ui.translate import tr
 
 _CELL: Final = 18
+_BEAD: Final = 3.5
 _STEP: Final = 24
 _AVATAR: Final = 20
 _NAMES: Final = 106
+_MOST_NAMES: Final = 0.45
+"""Of the whole width."""
 _MOST_ROWS: Final = 12
 """More members scroll."""
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -89,7 +93,7 @@ class MatrixPainter:
         self.step = theme.metrics.scaled(_STEP)
         self.head = theme.type.micro.line_height + theme.metrics.scaled(12)
         self.foot = float(self.step)
-        self.names = self._names_width()
+        self.widest = self.names = self._names_width()
 
     def _names_width(self) -> float:
         theme = current_theme()
@@ -100,9 +104,13 @@ class MatrixPainter:
         least = theme.metrics.scaled(_AVATAR) + 8
         return min(max(widest + least, foot), theme.metrics.scaled(_NAMES) + least) + 8
 
+    def fit(self, width: float) -> None:
+        """Names leave room for columns where it is narrow."""
+        self.names = min(self.widest, width * _MOST_NAMES)
+
     def foot_words(self) -> str:
         """Of how many differs: of a message of ours by one more than of others'."""
-        return tr("Held by others")
+        return tr("Held by")
 
     def size(self) -> QSize:
         columns, rows = len(self.matrix.columns), len(self.matrix.holders)
@@ -187,7 +195,8 @@ class MatrixPainter:
                 draw_text(painter, QRectF(x + 3, box.top(), width + 2, line), _LEFT, words)
                 free, said = x + width + 8, words
             centre = QPointF(x + self.step / 2, box.top() + line + theme.metrics.scaled(6))
-            _paint_mark(painter, centre, column.message.mark)
+            if column.message.mark is not DeliveryMark.HERE:
+                draw_mark(painter, column.message, centre, theme.metrics.scaled(_BEAD), theme)
 
     def _paint_held(self, painter: QPainter, box: QRectF, column: Column) -> None:
         theme = current_theme()
@@ -281,6 +290,7 @@ class HoldersMatrix(QAbstractScrollArea):
     def _draw_anew(self, before: QSize) -> None:
         """``before``: the room that it wanted until now."""
         self._painter = MatrixPainter(self._matrix, self._images)
+        self._painter.fit(self.viewport().width())
         self._set_bars()
         if self.sizeHint() != before:  # Else the whole page would be laid out for nothing.
             self.updateGeometry()
@@ -386,15 +396,16 @@ class HoldersMatrix(QAbstractScrollArea):
         painter = self._painter
         bar = self.horizontalScrollBar().sizeHint().height()
         height = painter.head + rows * painter.step + painter.foot + bar
-        return QSize(int(painter.names + 8 * painter.step), int(height + 1))
+        return QSize(int(painter.widest + 8 * painter.step), int(height + 1))
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(int(self._painter.names + 3 * self._painter.step), self.sizeHint().height())
+        return QSize(int(6 * self._painter.step), self.sizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         bar = self.horizontalScrollBar()
         at_end = bar.value() >= bar.maximum()
         super().resizeEvent(event)
+        self._painter.fit(self.viewport().width())
         self._set_bars()
         if at_end:
             bar.setValue(bar.maximum())
@@ -465,25 +476,3 @@ def _paint_focus(painter: QPainter, cell: QRectF) -> None:
     painter.setPen(QPen(theme.focus, theme.focus_width))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRoundedRect(cell.adjusted(1, 1, -1, -1), 6, 6)
-
-
-def _paint_mark(painter: QPainter, centre: QPointF, mark: DeliveryMark) -> None:
-    """A bead as in the header's strip; none of a message that is simply here."""
-    theme = current_theme()
-    side = theme.metrics.scaled(3)
-    painter.setBrush(Qt.BrushStyle.NoBrush)
-    if mark in {DeliveryMark.MISSING, DeliveryMark.LOST}:
-        painter.setPen(_dashed(theme.warnDot))
-    elif mark is DeliveryMark.FAILED:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.danger)
-    elif mark is DeliveryMark.LATE:
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.late)
-    elif mark is DeliveryMark.ONLY_HERE:
-        painter.setPen(QPen(theme.accent, 1.5))
-    elif mark is DeliveryMark.WAITING:
-        painter.setPen(QPen(theme.late, 1.5))
-    else:
-        return
-    painter.drawEllipse(centre, side, side)

@@ -36,6 +36,8 @@ _EARLIEST_MS, _LATEST_MS = 1_000_000_000_000, 10_000_000_000_000
 """A Lamport timestamp between these is a time: of 2001 to 2286."""
 POINT: Final = 9
 """Pixels of the largest one."""
+_TOP, _WHOLE = 90 * 16, 360 * 16
+"""Angles, in sixteenths of a degree."""
 _REACH: Final = 40
 """Columns beside the visible ones whose edges are drawn, too."""
 
@@ -126,7 +128,7 @@ def _draw_lanes(
 ) -> None:
     inset = theme.metrics.scaled(22)
     words_left = theme.metrics.scaled(32)
-    metrics = QFontMetricsF(theme.type.label.font)
+    half = lane_height(theme) / 2
     for number, lane in enumerate(layout.lanes):
         y = lane_y(number, theme)
         painter.setPen(QPen(theme.line, 1.5))
@@ -138,9 +140,7 @@ def _draw_lanes(
         painter.setFont(theme.type.label.font)
         painter.setPen(theme.ink)
         room = sight.names - words_left - 8
-        words = metrics.elidedText(lane.name, Qt.TextElideMode.ElideRight, room)
-        place = QRectF(words_left, y - metrics.height() / 2, room, metrics.height())
-        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, words)
+        _draw_name(painter, QRectF(words_left, y - half, room, 2 * half), lane.name)
     if layout.has_absent:
         _draw_absent_lane(painter, layout, sight, theme)
 
@@ -160,10 +160,24 @@ def _draw_absent_lane(painter: QPainter, layout: GraphLayout, sight: Sight, them
     painter.setPen(theme.warn)
     left = theme.metrics.scaled(32)
     room = sight.names - left - 4
-    metrics = QFontMetricsF(theme.type.label.strong())
-    words = metrics.elidedText(tr("Not yet here"), Qt.TextElideMode.ElideRight, room)
-    place = QRectF(left, y - half, room, 2 * half)
-    painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, words)
+    _draw_name(painter, QRectF(left, y - half, room, 2 * half), tr("Not yet here"))
+
+
+def _draw_name(painter: QPainter, box: QRectF, name: str) -> None:
+    """On two lines if one has no room for it and there is a space between."""
+    metrics = QFontMetricsF(painter.font())
+    first, rest = name, ""
+    while " " in first and metrics.horizontalAdvance(first) > box.width():
+        first, _, last = first.rpartition(" ")
+        rest = f"{last} {rest}".rstrip()
+    if 2 * metrics.height() > box.height():
+        first, rest = name, ""
+    lines = [
+        metrics.elidedText(line, Qt.TextElideMode.ElideRight, box.width())
+        for line in (first, rest)
+        if line
+    ]
+    painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, "\n".join(lines))
 
 
 def _centre(layout: GraphLayout, sight: Sight, theme: Theme, at: int) -> QPointF:
@@ -291,7 +305,10 @@ def _draw_bead(  # noqa: PLR0913 - what is drawn, where, and how
 def draw_mark(
     painter: QPainter, message: DeliveryMessage, centre: QPointF, radius: float, theme: Theme
 ) -> None:
-    """A bead: filled is here; hollow is not here, or only here."""
+    """A bead: filled is here; hollow is not here, or only here.
+
+    Of ours it is filled as far as the others are known to hold it, like the second tick.
+    """
     mark, colour = message.mark, colour_of(message.mark, theme)
     sender = theme.ink2 if message.sender_id is None else theme.sender_colour(message.sender_id)
     if mark in {DeliveryMark.HERE, DeliveryMark.LATE, DeliveryMark.WAITING}:
@@ -299,10 +316,14 @@ def draw_mark(
             style = Qt.PenStyle.SolidLine if mark is DeliveryMark.LATE else Qt.PenStyle.DotLine
             painter.setPen(QPen(colour, 2, style))
             painter.setBrush(theme.surface)
-            painter.drawEllipse(centre, radius + 3, radius + 3)
+            ring = radius + min(3, radius * 0.7)
+            painter.drawEllipse(centre, ring, ring)
         painter.setPen(QPen(theme.surface, 1.5))
         painter.setBrush(sender)
-        painter.drawEllipse(centre, radius, radius)
+        if is_partly_held(message):
+            _draw_share(painter, centre, radius, (sender, theme.surface), message)
+        else:
+            painter.drawEllipse(centre, radius, radius)
         return
     dashed = mark is DeliveryMark.MISSING
     pen = QPen(colour, 2)
@@ -320,6 +341,35 @@ def draw_mark(
     elif mark is DeliveryMark.FAILED:
         painter.drawLine(centre + QPointF(0, -half), centre + QPointF(0, half * 0.2))
         painter.drawPoint(centre + QPointF(0, half))
+
+
+def is_partly_held(message: DeliveryMessage) -> bool:
+    """Ours, and on its way: not all others are known to hold it."""
+    return message.is_own and message.mark is DeliveryMark.HERE and message.held_by < message.of
+
+
+def _draw_share(
+    painter: QPainter,
+    centre: QPointF,
+    radius: float,
+    colours: tuple[QColor, QColor],
+    message: DeliveryMessage,
+) -> None:
+    """A piece of a hollow bead, from the top on; of one that nobody is known to hold a dot."""
+    colour, surface = colours
+    share = message.held_by / message.of
+    box = QRectF(centre.x() - radius, centre.y() - radius, 2 * radius, 2 * radius)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(surface)
+    painter.drawEllipse(centre, radius + 0.75, radius + 0.75)
+    painter.setPen(QPen(colour, 1.6))
+    painter.drawEllipse(centre, radius - 1, radius - 1)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(colour)
+    if share:
+        painter.drawPie(box.adjusted(1, 1, -1, -1), _TOP, round(-_WHOLE * share))
+    else:
+        painter.drawEllipse(centre, radius * 0.25, radius * 0.25)
 
 
 def _free(lane: Sequence[int]) -> Iterable[tuple[int, int | None, int | None]]:

@@ -2500,10 +2500,6 @@
         <translation>Détenus par tous</translation>
     </message>
     <message>
-        <source>Held by others</source>
-        <translation>Détenu par d’autres</translation>
-    </message>
-    <message>
         <source>Held by {held} of {of}</source>
         <translation>Détenu par {held} sur {of}</translation>
     </message>
@@ -6137,7 +6133,7 @@
     </message>
     <message>
         <source>Time until everyone holds it</source>
-        <translation>Temps jusqu’à ce que tous l’aient</translation>
+        <translation>Temps pour être chez tous</translation>
     </message>
     <message>
         <source>To do</source>
@@ -6213,7 +6209,7 @@
     </message>
     <message>
         <source>Typical time to a member</source>
-        <translation>Délai typique jusqu’à un membre</translation>
+        <translation>Délai typique par membre</translation>
     </message>
     <message>
         <source>Unblock</source>
@@ -7980,6 +7976,10 @@
         <translation>pas chez tous</translation>
     </message>
     <message>
+        <source>not held by all yet</source>
+        <translation>pas encore chez tous</translation>
+    </message>
+    <message>
         <source>not here</source>
         <translation>pas ici</translation>
     </message>
@@ -8037,7 +8037,7 @@
     </message>
     <message>
         <source>now in their place</source>
-        <translation>maintenant à leur place</translation>
+        <translation>à leur place</translation>
     </message>
     <message>
         <source>number {first}</source>
