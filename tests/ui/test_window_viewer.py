@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QAccessible, QImage, QWheelEvent
+from PySide6.QtGui import QAccessible, QAccessibleInterface, QImage, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
@@ -60,13 +60,10 @@ def picture(width: int, height: int) -> QImage:
 def test_to_a_screen_reader_it_is_a_picture_with_its_sender() -> None:
     async def scenario() -> None:
         async with looking(40, 60) as (it, viewer, rows):
-            for row in rows:
-                await until(lambda sought=row: shown_in(viewer) == sought.message_id)
-                spoken = QAccessible.queryAccessibleInterface(viewer.canvas)
-                assert spoken.role() == QAccessible.Role.Graphic
-                assert spoken.text(QAccessible.Text.Name).startswith("Photo from Maya")
-                assert spoken.rect().size() == viewer.canvas.size()
-                it.press(Key.Key_Right, on=viewer)
+            spoken = spoken_of(viewer)
+            it.press(Key.Key_Right, on=viewer)
+            await until(lambda: shown_in(viewer) == rows[1].message_id)
+            assert spoken_of(viewer) == spoken, "it is the same for the next picture"
             known_as = QAccessible.uniqueId(spoken)
             viewer.reject()
             await until(lambda: not isValid(viewer))
@@ -74,6 +71,14 @@ def test_to_a_screen_reader_it_is_a_picture_with_its_sender() -> None:
             assert QAccessible.accessibleInterface(known_as) is None
 
     play(scenario)
+
+
+def spoken_of(viewer: PictureViewer) -> QAccessibleInterface:
+    spoken = QAccessible.queryAccessibleInterface(viewer.canvas)
+    assert spoken.role() == QAccessible.Role.Graphic
+    assert spoken.text(QAccessible.Text.Name).startswith("Photo from Maya")
+    assert spoken.rect().size() == viewer.canvas.size()
+    return spoken
 
 
 def shown_in(viewer: PictureViewer) -> MessageId | None:
