@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QObject, Qt, QUrl
 from PySide6.QtWidgets import QWidget
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ui.list.panel import LeftPanel
     from ui.window.empty import EmptyPage
     from ui.window.main_window import MainWindow
+
+    LeadingPart: TypeAlias = EmptyPage | FirstStart | LeftPanel
 
 
 class Commands(QObject):
@@ -101,7 +103,7 @@ class Commands(QObject):
         window = self._window
         return window.first_page.is_shown and window.outside_links.show_again(contact=contact)
 
-    def follow(self, part: "EmptyPage | FirstStart | LeftPanel") -> None:
+    def follow(self, part: "LeadingPart") -> None:
         """A part of the window that leads to new conversations."""
         part.new_group_requested.connect(self.new_group)
         part.join_requested.connect(self.join)
