@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.linux_packages import APPLICATION_ID, DIST, LINUX, metainfo
+from scripts.sandboxes import APP_RUN, MANIFEST
 
 PICTURES_AT = "https://forge.example/owner/causerie/raw/main/docs/images"
 """So that the part with pictures is looked at, too; nothing is fetched."""
@@ -50,7 +51,8 @@ def validators(described: Path) -> tuple[Validator, ...]:
             ("desktop-file-validate", LINUX / f"{APPLICATION_ID}.desktop"), "", "desktop-file-utils"
         ),
         Validator(("man", "--warnings", "-l", LINUX / "causerie.1"), "", "man-db"),
-        Validator(("shellcheck", LINUX / "install.sh"), "", "shellcheck"),
+        Validator(("shellcheck", LINUX / "install.sh", APP_RUN), "", "shellcheck"),
+        Validator(("flatpak-builder", "--show-manifest", MANIFEST), "", "flatpak-builder"),
     )
 
 
