@@ -7,13 +7,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from random import SystemRandom
 
 import pytest
 
 from chat_app.__main__ import main
 from engine.core.contacts import ContactState
-from engine.core.entropy import Entropy
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.delivery.contract import (
     DELIVERY_EVENT,
@@ -32,6 +30,7 @@ from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from tests.patience import PATIENCE_S
+from tests.runtime.conftest import hurried_entropy
 
 KEY = bytes(range(32))
 NAMES = ("Ünüsüal-Näme-7319", "Zaphod-Quux-4482")
@@ -61,7 +60,7 @@ class Talker:
                 open_store=self._open,
                 make_transport=self._make_transport,
                 port_of=lambda _transport: None,
-                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                entropy=hurried_entropy(),
                 now_ms=_now_ms,
                 recorder=self.recorder,
             )

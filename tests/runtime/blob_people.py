@@ -114,8 +114,14 @@ class FilePerson(Person):
         return await self.engine.files.send(place, str(path), name=path.name, media_type=media_type)
 
     async def until_file(
-        self, message_id: MessageId, wanted: Callable[[FileView], bool]
+        self,
+        message_id: MessageId,
+        wanted: Callable[[FileView], bool],
+        *,
+        in_time: tuple[ConversationId, "FilePerson"] | None = None,
     ) -> FileView:
+        """``in_time``: it goes by for both in that conversation."""
+
         def found(event: EngineEvent) -> bool:
             return (
                 isinstance(event, MessageAdded | MessageChanged)
@@ -124,7 +130,8 @@ class FilePerson(Person):
                 and wanted(event.message.file)
             )
 
-        event = await self.until(found)
+        waiting = self.until_in_time(found, *in_time) if in_time else self.until(found)
+        event = await waiting
         assert isinstance(event, MessageAdded | MessageChanged)
         assert event.message.file is not None
         return event.message.file

@@ -3,35 +3,21 @@
 import asyncio
 from pathlib import Path
 
-from engine.core.ids import ConversationId
-from engine.core.sds.inputs import DeadlineReached
 from engine.events import MessageAdded
 from engine.network.memory import MemoryNetwork
 from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 
 
-class Clocked(Person):
-    """A person for whom time can pass, which makes everything that waits due."""
-
-    groups: tuple[ConversationId, ...] = ()
-
-    def pass_time(self, ms: int) -> None:
-        self.passed_ms += ms
-        for group in self.groups:
-            self.engine.runner(group).offer(DeadlineReached())
-
-
 async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
     tmp_path: Path,
 ) -> None:
     network = MemoryNetwork()
-    founder = Clocked("founder", tmp_path, network)
+    founder = Person("founder", tmp_path, network)
     await founder.start()
     stranger = await Person("stranger", tmp_path, network).start()
     try:
         group = await founder.engine.groups.create("Tea")
-        founder.groups = (group,)
         heard: list[bytes] = []
         stranger.transport.subscribe(
             founder.topic(group), lambda message, _hash: heard.append(message.payload)
@@ -43,7 +29,7 @@ async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
                 await asyncio.sleep(0.01)
         written = len(heard)
         for number in range(1, 4):
-            founder.pass_time(60_000 * 4**number)
+            founder.pass_time(group, 60_000 * 4**number)
             await founder.until_counted("runner.sent_to_nobody_again", 20 * number)
         assert len(heard) == written
         await stranger.engine.groups.join(await founder.engine.groups.make_invite_link(group))
@@ -52,7 +38,7 @@ async def test_nothing_is_sent_again_until_somebody_joins_who_then_gets_it_all(
         seen = 0
         async with asyncio.timeout(PATIENCE_S):
             while not texts >= wanted:
-                founder.pass_time(1_000)
+                founder.pass_time(group, 1_000)
                 await asyncio.sleep(0.02)
                 for event in stranger.told[seen:]:
                     if isinstance(event, MessageAdded) and event.message.text:

@@ -600,7 +600,7 @@ async def test_of_two_who_let_the_same_file_go_at_once_one_keeps_it(tmp_path: Pa
         for person in (bob, carol):
             await fetched(person, group, sent)
         await bob.until_file(sent, held_by(carol))
-        await carol.until_file(sent, held_by(bob))
+        await carol.until_file(sent, held_by(bob), in_time=(group, bob))
         assert carol.node is not None
         carol.node.add_peers(bob.addresses())
         await alice.engine.stop()

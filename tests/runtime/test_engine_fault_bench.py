@@ -53,8 +53,8 @@ async def test_with_30_percent_lost_everything_arrives_in_the_end(person: MakePe
     for number in range(COUNT):
         await alice.engine.timeline.send_text(pair, f"a{number}")
         await bob.engine.timeline.send_text(pair, f"b{number}")
-    await alice.until(all_delivered(COUNT))
-    await bob.until(all_delivered(COUNT))
+    await alice.until_in_time(all_delivered(COUNT), pair, bob)
+    await bob.until_in_time(all_delivered(COUNT), pair, alice)
     hers, his = await texts(alice, pair), await texts(bob, pair)
     assert hers == his
     assert len(hers) == 2 * COUNT

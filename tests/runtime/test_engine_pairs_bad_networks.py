@@ -125,7 +125,8 @@ async def test_loss_doubles_and_reordering_both_ways_change_nothing(tmp_path: Pa
         for number in range(60):
             await alice.engine.timeline.send_text(pair, f"a{number}")
             await bob.engine.timeline.send_text(pair, f"b{number}")
-        await asyncio.gather(alice.until(all_delivered(60)), bob.until(all_delivered(60)))
+        await alice.until_in_time(all_delivered(60), pair, bob)
+        await bob.until_in_time(all_delivered(60), pair, alice)
         hers, his = await texts(alice, pair), await texts(bob, pair)
         assert hers == his
         assert len(hers) == 120

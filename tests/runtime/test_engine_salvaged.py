@@ -108,7 +108,7 @@ async def test_what_the_damage_took_comes_back_from_members(tmp_path: Path) -> N
         while len(await texts(again, group)) < len(said) + 1 or await missing(again, group):
             new = tells_something_new(again)
             await again.engine.timeline.fetch_missing(group)
-            await again.until(new)
+            await again.until_in_time(new, group, alice)
     assert await texts(again, group) == [*before, "back again"]
     assert forks_told(alice, again) == []
     assert await alice.engine.timeline.forks(group) == ()

@@ -7,11 +7,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import SystemRandom
 from typing import TypeAlias
 
 from engine.core.contacts import ContactState
-from engine.core.entropy import Entropy
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
 from engine.core.waku_archive import (
@@ -46,7 +44,7 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.own_clock import boot_time_ms
 from tests.patience import PATIENCE_S
-from tests.runtime.conftest import BreakableStore
+from tests.runtime.conftest import BreakableStore, hurried_entropy
 
 KEY = bytes(range(32))
 QUICK = HistoryConfig(trailing_ms=500, retry_ms=200, back_off_ms=50)
@@ -198,7 +196,7 @@ class Person:
                 open_store=self._open,
                 make_transport=self._transport,
                 port_of=lambda _transport: None,
-                entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
+                entropy=hurried_entropy(),
                 now_ms=self.now_ms,
                 counted_ms=lambda: boot_time_ms() + self.passed_ms,
                 peers=self._peers,
