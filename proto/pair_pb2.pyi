@@ -6,8 +6,10 @@ content topic, or of the other's inbox before they have answered.  Each message 
 envelope.proto.
 """
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -26,9 +28,9 @@ class PairEnvelope(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     SEALED_FIELD_NUMBER: _builtins.int
     version: _builtins.int
-    """2"""
+    """2: signed; 3: Olm"""
     sealed: _builtins.bytes
-    """HPKE base mode: encapsulated key, then ciphertext of a padded PairPlaintext"""
+    """2: HPKE base mode, encapsulated key, then ciphertext of a padded PairPlaintext"""
     def __init__(
         self,
         *,
@@ -53,6 +55,7 @@ class PairPlaintext(_message.Message):
     SIGNATURE_FIELD_NUMBER: _builtins.int
     MVDS_PAYLOAD_FIELD_NUMBER: _builtins.int
     EPHEMERAL_FIELD_NUMBER: _builtins.int
+    KEYS_FIELD_NUMBER: _builtins.int
     sender_public_key: _builtins.bytes
     """Ed25519 identity, 32 bytes"""
     sender_encryption_key: _builtins.bytes
@@ -65,6 +68,8 @@ class PairPlaintext(_message.Message):
     """an MVDS payload, as it was signed"""
     ephemeral: _builtins.bytes
     """a causerie.content.Ephemeral, never stored"""
+    keys: _builtins.bytes
+    """a KeyBundle; a program that does not know Olm drops this message"""
     def __init__(
         self,
         *,
@@ -74,13 +79,54 @@ class PairPlaintext(_message.Message):
         signature: _builtins.bytes = ...,
         mvds_payload: _builtins.bytes = ...,
         ephemeral: _builtins.bytes = ...,
+        keys: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "mvds_payload", b"mvds_payload"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "keys", b"keys", "mvds_payload", b"mvds_payload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "mvds_payload", b"mvds_payload", "sender_encryption_key", b"sender_encryption_key", "sender_public_key", b"sender_public_key", "signature", b"signature", "signed_ms", b"signed_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "keys", b"keys", "mvds_payload", b"mvds_payload", "sender_encryption_key", b"sender_encryption_key", "sender_public_key", b"sender_public_key", "signature", b"signature", "signed_ms", b"signed_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["mvds_payload", "ephemeral"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["mvds_payload", "ephemeral", "keys"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
 Global___PairPlaintext: _TypeAlias = PairPlaintext  # noqa: Y015
+
+@_typing.final
+class KeyBundle(_message.Message):
+    """What the other needs to begin Olm sessions with the sender."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    IDENTITY_KEY_FIELD_NUMBER: _builtins.int
+    ONE_TIME_KEYS_FIELD_NUMBER: _builtins.int
+    FALLBACK_KEY_FIELD_NUMBER: _builtins.int
+    version: _builtins.int
+    """1"""
+    number: _builtins.int
+    """a later one has a higher one"""
+    identity_key: _builtins.bytes
+    """Curve25519 of the sender's Olm account, 32 bytes"""
+    fallback_key: _builtins.bytes
+    """32 bytes; may be used more than once"""
+    @_builtins.property
+    def one_time_keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """at most 10, 32 bytes each"""
+
+    def __init__(
+        self,
+        *,
+        version: _builtins.int = ...,
+        number: _builtins.int = ...,
+        identity_key: _builtins.bytes = ...,
+        one_time_keys: _abc.Iterable[_builtins.bytes] | None = ...,
+        fallback_key: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fallback_key", b"fallback_key", "identity_key", b"identity_key", "number", b"number", "one_time_keys", b"one_time_keys", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeyBundle: _TypeAlias = KeyBundle  # noqa: Y015

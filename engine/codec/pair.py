@@ -1,15 +1,17 @@
 """``proto/pair.proto`` as bytes: the envelope of a pair, and the plaintext under its seal.
 
-A plaintext is an MVDS payload or an ephemeral content, which bypasses MVDS; the signature covers
-which.  Every length is fixed or bounded here.  Both layers have only one form: the envelope is not
-authenticated, so otherwise anyone could make ever new copies of a message that a memory of payloads
-does not recognise.  ``engine.crypto.pair`` checks seals and signatures.
+A plaintext is an MVDS payload, an ephemeral content, which bypasses MVDS, or the sender's keys for
+Olm; the signature covers which.  Every length is fixed or bounded here.  Both layers have only one
+form: the envelope is not authenticated, so otherwise anyone could make ever new copies of a message
+that a memory of payloads does not recognise.  ``engine.crypto.pair`` checks seals and signatures.
+What goes by Olm is in the same envelope with another version (``engine.codec.olm``).
 """
 
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from engine.codec.canonical import one_form
 from engine.codec.content import MAX_EPHEMERAL_BYTES
@@ -20,6 +22,7 @@ from engine.core.waku import MAX_WAKU_MESSAGE_BYTES
 from proto import pair_pb2
 
 VERSION = 2
+OLM_VERSION = 3
 _KEY_BYTES = 32
 _SIGNATURE_BYTES = 64
 
@@ -38,7 +41,14 @@ class EphemeralPart:
     content: bytes = field(repr=False)
 
 
-PairBody: TypeAlias = MvdsPart | EphemeralPart
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysPart:
+    """An encoded KeyBundle, never empty."""
+
+    keys: bytes
+
+
+PairBody: TypeAlias = MvdsPart | EphemeralPart | KeysPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +60,30 @@ class PairPlaintext:
     body: PairBody
 
 
-def encode_pair_envelope(sealed: bytes) -> bytes:
-    return pair_pb2.PairEnvelope(version=VERSION, sealed=sealed).SerializeToString(
+class SealedPair(Struct, frozen=True):
+    """An envelope's content, as received."""
+
+    version: int
+    """VERSION or OLM_VERSION."""
+    sealed: bytes
+
+
+def encode_pair_envelope(sealed: bytes, version: int = VERSION) -> bytes:
+    return pair_pb2.PairEnvelope(version=version, sealed=sealed).SerializeToString(
         deterministic=True
     )
 
 
 def decode_pair_envelope(payload: bytes) -> bytes:
-    """The sealed bytes, as received.
+    """The sealed bytes of a signed one.  Raises as ``decode_any_pair_envelope``."""
+    envelope = decode_any_pair_envelope(payload)
+    if envelope.version != VERSION:
+        raise RemoteProtocolError("unsupported_version")
+    return envelope.sealed
+
+
+def decode_any_pair_envelope(payload: bytes) -> SealedPair:
+    """Either kind.
 
     Raises RemoteProtocolError ``oversized``, ``malformed``, ``unsupported_version`` or
     ``not_canonical``.
@@ -68,13 +94,13 @@ def decode_pair_envelope(payload: bytes) -> bytes:
         wire = pair_pb2.PairEnvelope.FromString(payload)
     except DecodeError as error:
         raise RemoteProtocolError("malformed", "pair envelope") from error
-    if wire.version != VERSION:
+    if wire.version not in {VERSION, OLM_VERSION}:
         raise RemoteProtocolError("unsupported_version")
     if not wire.sealed:
         raise RemoteProtocolError("malformed", "pair envelope")
     if one_form(wire) != payload:
         raise RemoteProtocolError("not_canonical", "pair envelope")
-    return wire.sealed
+    return SealedPair(wire.version, wire.sealed)
 
 
 def encode_pair_plaintext(plaintext: PairPlaintext) -> bytes:
@@ -86,8 +112,10 @@ def encode_pair_plaintext(plaintext: PairPlaintext) -> bytes:
     )
     if isinstance(plaintext.body, MvdsPart):
         wire.mvds_payload = plaintext.body.payload
-    else:
+    elif isinstance(plaintext.body, EphemeralPart):
         wire.ephemeral = plaintext.body.content
+    else:
+        wire.keys = plaintext.body.keys
     return wire.SerializeToString(deterministic=True)
 
 
@@ -116,10 +144,12 @@ def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
 
 
 def _decode_body(wire: pair_pb2.PairPlaintext) -> PairBody:
-    if not wire.mvds_payload and not wire.ephemeral:
+    if not wire.mvds_payload and not wire.ephemeral and not wire.keys:
         raise RemoteProtocolError("empty")
     if wire.mvds_payload:
         return MvdsPart(payload=wire.mvds_payload)
+    if wire.keys:
+        return KeysPart(keys=wire.keys)
     if len(wire.ephemeral) > MAX_EPHEMERAL_BYTES:
         raise RemoteProtocolError("ephemeral_oversized")
     return EphemeralPart(content=wire.ephemeral)

@@ -14,6 +14,7 @@ from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, St
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.inspection import InspectionStore
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
+from engine.core.ratchet import SaveRatchet
 from engine.core.records import (
     AnnotationRecord,
     ContactRecord,
@@ -54,10 +55,8 @@ class StoredQuote(Struct, frozen=True, kw_only=True):
     sender_id: ParticipantId
     is_own: bool
     text: str
-    """Of a text, or a file's caption or else its name; empty for other rows.
-
-    Cut off somewhere beyond ``rules.QUOTED_CHARACTERS``.
-    """
+    """Of a text, or a file's caption or else its name, cut off beyond ``rules.QUOTED_CHARACTERS``;
+    empty for other rows."""
     spans: tuple[SpanRecord, ...]
     retracted: bool
     hidden: bool
@@ -399,6 +398,7 @@ StoreWrite: TypeAlias = (
     | RemoveWaiting
     | PutLost
     | RemoveLost
+    | SaveRatchet
     | SavePicture
     | PutMember
     | GovernedWrite
@@ -490,7 +490,6 @@ class ProfileStore(GovernedStore, Protocol):
         """``log``: what ``read_log`` read of it already.
 
         ``held_since``: only the holders of messages in the log from this Lamport timestamp on.
-
         Raises StorageError for an unknown conversation, and for a pair.
         """
 

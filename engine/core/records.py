@@ -25,6 +25,7 @@ from engine.core.ids import (
     UnixMs,
 )
 from engine.core.invite import group_id_of
+from engine.core.ratchet import RatchetState
 
 
 class ProfileRecord(Struct, frozen=True, kw_only=True):
@@ -185,6 +186,8 @@ class PairState(Struct, frozen=True, kw_only=True):
     waiting: tuple[WaitingContent, ...] = ()
     lost: tuple[LostRange, ...] = ()
     """By instance and number."""
+    ratchet: RatchetState | None = None
+    """None: nothing was said by Olm, and no keys for it were made or heard."""
 
 
 class MemberRecord(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ one pair, one direction and one kind only; the recipient cannot seal it again fo
 The order of checks is: size, version, seal, padding, shape, claimed sender, keys, signature.  MVDS
 and content are parsed only afterwards.  There is no forward secrecy and no protection against
 replay here: MVDS delivers a message once, and receivers of ephemeral content check ``signed_ms``.
+So this seal carries what comes before Olm: requests, answers that decline, and the keys for Olm
+(``engine.session.pair.sealing``), and everything to a program that does not know Olm.
 """
 
 from functools import cached_property
@@ -26,6 +28,7 @@ from engine.codec.padding import pad, unpad
 from engine.codec.pair import (
     VERSION,
     EphemeralPart,
+    KeysPart,
     MvdsPart,
     PairBody,
     PairPlaintext,
@@ -45,6 +48,7 @@ from engine.crypto.keys import require_encryption_key, require_public_key
 
 __all__ = [
     "EphemeralPart",
+    "KeysPart",
     "MvdsPart",
     "OpenedPair",
     "PairBody",
@@ -63,19 +67,24 @@ _INBOX_DOMAIN = "causerie/1/inbox"
 _SAFETY_DOMAIN = "causerie/1/safety-number"
 _MVDS_KIND = "mvds"
 _EPHEMERAL_KIND = "ephemeral"
+_KEYS_KIND = "keys"
 _TOPIC_NAME_BYTES = 16
 _SAFETY_GROUPS = 12
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 
 
 class OpenedPair(Struct, frozen=True, kw_only=True):
-    """Proved to be written by ``sender_public_key`` for us, at ``signed_ms`` by its clock."""
+    """Proved to be written by ``sender_public_key`` for us, at ``signed_ms`` by its clock.
+
+    To anybody if it was signed, to us alone ``by_olm``.
+    """
 
     sender_public_key: bytes
     sender_encryption_key: bytes
     """X25519, vouched for by the same signature."""
     signed_ms: UnixMs
     body: PairBody
+    by_olm: bool = False
 
     @property
     def sender_id(self) -> ParticipantId:
@@ -197,7 +206,7 @@ def _in_order(a: bytes, b: bytes) -> tuple[bytes, bytes]:
 def _check(body: PairBody, signed_ms: UnixMs) -> None:
     if not 0 <= signed_ms <= MAX_SAFE_INTEGER:
         raise LocalProtocolError("a time that no receiver accepts")
-    carried = body.payload if isinstance(body, MvdsPart) else body.content
+    _, carried = _kind_and_bytes(body)
     if not carried:
         raise LocalProtocolError("an empty body")
     if isinstance(body, EphemeralPart) and len(carried) > MAX_EPHEMERAL_BYTES:
@@ -240,10 +249,6 @@ def _signed_bytes(
     signed_ms: UnixMs,
     body: PairBody,
 ) -> bytes:
-    if isinstance(body, MvdsPart):
-        kind, carried = _MVDS_KIND, body.payload
-    else:
-        kind, carried = _EPHEMERAL_KIND, body.content
     return tuple_bytes(
         _PAIR_DOMAIN,
         sender_public_key,
@@ -251,9 +256,18 @@ def _signed_bytes(
         recipient_public_key,
         pair_group_id(sender_public_key, recipient_public_key),
         signed_ms,
-        kind,
-        carried,
+        *_kind_and_bytes(body),
     )
+
+
+def _kind_and_bytes(body: PairBody) -> tuple[str, bytes]:
+    match body:
+        case MvdsPart():
+            return _MVDS_KIND, body.payload
+        case EphemeralPart():
+            return _EPHEMERAL_KIND, body.content
+        case KeysPart():
+            return _KEYS_KIND, body.keys
 
 
 def _info_for(recipient_public_key: bytes) -> bytes:

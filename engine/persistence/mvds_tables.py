@@ -28,6 +28,44 @@ from engine.core.mvds.vocabulary import (
     RemoveRecord,
 )
 
+_OF_CONVERSATION: Final = (
+    "conversation_key INTEGER NOT NULL REFERENCES conversation ON DELETE CASCADE"
+)
+MVDS_TABLES: Final = (
+    # The table is clustered by the order in which records are due: those of the next epochs are
+    # neighbours on a few pages, however many others there are.
+    f"""
+    CREATE TABLE mvds_record (
+      {_OF_CONVERSATION}, send_epoch INTEGER NOT NULL, created_ms INTEGER NOT NULL,
+      peer_id TEXT NOT NULL, message_id BLOB NOT NULL, type TEXT NOT NULL,
+      send_count INTEGER NOT NULL, body_bytes INTEGER NOT NULL, waited_epochs INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, send_epoch, created_ms, peer_id, message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    """
+    CREATE UNIQUE INDEX mvds_record_of_message
+    ON mvds_record (conversation_key, message_id, peer_id)
+    """,
+    f"""
+    CREATE TABLE mvds_message (
+      message_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id BLOB NOT NULL,
+      group_id BLOB NOT NULL, timestamp INTEGER NOT NULL, body BLOB NOT NULL,
+      UNIQUE (conversation_key, message_id)
+    ) STRICT
+    """,
+    f"""
+    CREATE TABLE mvds_held (
+      {_OF_CONVERSATION}, message_id BLOB NOT NULL, PRIMARY KEY (conversation_key, message_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+    f"""
+    CREATE TABLE mvds_pending_ack (
+      ack_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, peer_id TEXT NOT NULL,
+      message_id BLOB NOT NULL, UNIQUE (conversation_key, message_id, peer_id)
+    ) STRICT
+    """,
+)
+
 # Columns in the order of Record's own fields.
 _RECORDS: Final = """
 SELECT peer_id, message_id, type, send_count, send_epoch, body_bytes, created_ms, waited_epochs

@@ -1,8 +1,8 @@
 """The rows of one-to-one conversations: the contact, and the state of their order.
 
 A pair is a row of ``conversation`` with one of ``contact`` beside it.  Its timeline, delivery,
-draft and mark are kept exactly as a group's; ``mvds_tables`` has its MVDS rows.  Runs inside the
-store's transaction.
+draft and mark are kept exactly as a group's; ``mvds_tables`` has its MVDS rows and
+``ratchet_tables`` its Olm sessions.  Runs inside the store's transaction.
 """
 
 import sqlite3
@@ -19,9 +19,11 @@ from engine.core.ports import (
     SavePairAuthor,
     SavePairClock,
 )
+from engine.core.ratchet import SaveRatchet
 from engine.core.records import ContactRecord, LostRange, PairState, WaitingContent
 from engine.persistence.mvds_tables import apply_mvds_write
 from engine.persistence.profile_tables import mute_end, put_conversation
+from engine.persistence.ratchet_tables import put_ratchet, read_ratchet
 from engine.persistence.rules import PairWrite, check_picture
 from engine.persistence.stored_ids import mark_of
 
@@ -136,6 +138,8 @@ def apply_pair_write(connection: sqlite3.Connection, conversation: int, write: P
                 "WHERE conversation_key = ? AND instance_id = ? AND first_sequence = ?",
                 (conversation, instance_id, first),
             )
+        case SaveRatchet(state=state):
+            put_ratchet(connection, conversation, state)
         case _:
             assert_never(write)
 
@@ -152,6 +156,7 @@ def read_pair_state(connection: sqlite3.Connection, conversation: int) -> PairSt
         authors={InstanceId(instance_id): sequence for instance_id, sequence in authors},
         waiting=_read_waiting(connection, conversation),
         lost=_read_lost(connection, conversation),
+        ratchet=read_ratchet(connection, conversation),
     )
 
 

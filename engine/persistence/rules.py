@@ -63,6 +63,7 @@ from engine.core.ports import (
     StoredMessage,
     StoredPage,
 )
+from engine.core.ratchet import SaveRatchet
 from engine.core.records import ContactRecord, GroupRecord, OpenChannelRecord
 from engine.core.sds.vocabulary import ChannelState
 
@@ -143,7 +144,14 @@ UserWrite: TypeAlias = (
 """Ignored for a missing conversation."""
 GroupWrite: TypeAlias = PutMember | ApplyChannel | GovernedWrite
 PairWrite: TypeAlias = (
-    ApplyMvds | SavePairClock | SavePairAuthor | PutWaiting | RemoveWaiting | PutLost | RemoveLost
+    ApplyMvds
+    | SavePairClock
+    | SavePairAuthor
+    | PutWaiting
+    | RemoveWaiting
+    | PutLost
+    | RemoveLost
+    | SaveRatchet
 )
 DataWrite: TypeAlias = (
     GroupWrite | PairWrite | PutMessage | PutAnnotation | PutDelivery | SaveOwnSequence
@@ -197,7 +205,7 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
             require_kind(kind, ConversationKind.GROUP)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():
             require_kind(kind, ConversationKind.PAIR)
-        case PutLost() | RemoveLost():
+        case PutLost() | RemoveLost() | SaveRatchet():
             require_kind(kind, ConversationKind.PAIR)
         case _:
             assert_never(write)

@@ -28,7 +28,9 @@ from engine.persistence.file_tables import (
     TRANSFER_TABLES,
 )
 from engine.persistence.governed_tables import GOVERNED_TABLES
+from engine.persistence.mvds_tables import MVDS_TABLES
 from engine.persistence.open_tables import OPEN_CHANNEL
+from engine.persistence.ratchet_tables import RATCHET_TABLES
 from engine.persistence.reaction_counts import REACTION_COUNT_TABLES, count_all
 from engine.persistence.saved_log import INDEX_TABLES
 from engine.persistence.search_tables import SEARCH_TABLES
@@ -38,7 +40,7 @@ from engine.persistence.timeline_tables import WAITED
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 14
+SCHEMA_VERSION: Final = 15
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -336,41 +338,6 @@ _PAIR_TABLES: Final = (
     """,
 )
 
-_MVDS_TABLES: Final = (
-    # The table is clustered by the order in which records are due: those of the next epochs are
-    # neighbours on a few pages, however many others there are.
-    f"""
-    CREATE TABLE mvds_record (
-      {_OF_CONVERSATION}, send_epoch INTEGER NOT NULL, created_ms INTEGER NOT NULL,
-      peer_id TEXT NOT NULL, message_id BLOB NOT NULL, type TEXT NOT NULL,
-      send_count INTEGER NOT NULL, body_bytes INTEGER NOT NULL, waited_epochs INTEGER NOT NULL,
-      PRIMARY KEY (conversation_key, send_epoch, created_ms, peer_id, message_id)
-    ) STRICT, WITHOUT ROWID
-    """,
-    """
-    CREATE UNIQUE INDEX mvds_record_of_message
-    ON mvds_record (conversation_key, message_id, peer_id)
-    """,
-    f"""
-    CREATE TABLE mvds_message (
-      message_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, message_id BLOB NOT NULL,
-      group_id BLOB NOT NULL, timestamp INTEGER NOT NULL, body BLOB NOT NULL,
-      UNIQUE (conversation_key, message_id)
-    ) STRICT
-    """,
-    f"""
-    CREATE TABLE mvds_held (
-      {_OF_CONVERSATION}, message_id BLOB NOT NULL, PRIMARY KEY (conversation_key, message_id)
-    ) STRICT, WITHOUT ROWID
-    """,
-    f"""
-    CREATE TABLE mvds_pending_ack (
-      ack_key INTEGER PRIMARY KEY, {_OF_CONVERSATION}, peer_id TEXT NOT NULL,
-      message_id BLOB NOT NULL, UNIQUE (conversation_key, message_id, peer_id)
-    ) STRICT
-    """,
-)
-
 _HISTORY_TABLES: Final = (
     """
     CREATE TABLE store (
@@ -408,7 +375,7 @@ def create_first_tables(connection: sqlite3.Connection) -> None:
         *_MESSAGE_TABLES,
         *_TIMELINE_TABLES,
         *_PAIR_TABLES,
-        *_MVDS_TABLES,
+        *MVDS_TABLES,
         *_HISTORY_TABLES,
     ):
         connection.execute(statement)
@@ -501,6 +468,10 @@ def add_governed_groups(connection: sqlite3.Connection) -> None:
     _make(connection, GOVERNED_TABLES, version=14)
 
 
+def add_ratchets(connection: sqlite3.Connection) -> None:
+    _make(connection, RATCHET_TABLES, version=15)
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -526,6 +497,7 @@ MIGRATIONS: Final = (
     Migration(add_shared_keys),
     Migration(note_what_waited),
     Migration(add_governed_groups),
+    Migration(add_ratchets),
 )
 
 

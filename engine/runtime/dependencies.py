@@ -58,6 +58,8 @@ class EngineDependencies(Struct, frozen=True, kw_only=True):
     """Daily quota of each member of a group."""
     mvds: MvdsConfig = PAIR_CONFIG
     """How one-to-one conversations are synchronised."""
+    pairs_by_olm: bool = True
+    """False: as a program does that does not know Olm; for tests and benchmarks."""
     recorder: Recorder | None = None
     """Set if the user records deliveries."""
     mentions_when_muted: Callable[[], bool] = lambda: True

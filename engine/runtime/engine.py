@@ -197,6 +197,7 @@ class Engine:
             flood=self._parts.flood,
             announces_presence=self._parts.announces_presence,
             mvds=self._parts.mvds,
+            pairs_by_olm=self._parts.pairs_by_olm,
             files=self._parts.files,
         )
         self._services = services = make_profile_services(

@@ -41,6 +41,7 @@ class ProfileStart(Struct, frozen=True, kw_only=True):
     flood: FloodLimits = field(default_factory=FloodLimits)
     announces_presence: Callable[[], bool] = lambda: True
     mvds: MvdsConfig = PAIR_CONFIG
+    pairs_by_olm: bool = True
     files: FilesSettings | None = None
 
 
@@ -120,6 +121,7 @@ def make_profile_services(
         config=begin.mvds,
         contacts=lambda: len(conversations.pairs()),
         announces=begin.announces_presence,
+        olm=begin.pairs_by_olm,
     )
     files = Files(
         context,

@@ -19,13 +19,20 @@ from engine.core.errors import ChatError, RemoteProtocolError
 from engine.core.ids import UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
-from engine.crypto.pair import MvdsPart, OpenedPair, open_from_anybody, pair_group_id
+from engine.crypto.pair import (
+    KeysPart,
+    MvdsPart,
+    OpenedPair,
+    open_from_anybody,
+    pair_group_id,
+)
 from engine.crypto.sealed import MAX_ENVELOPE_BYTES
 from engine.runtime.job_queue import JobInput
 from engine.runtime.people import People
 from engine.session.inputs import MessageArrived
 
-MAX_WAITING = 100
+MAX_WAITING = 200
+MAX_KEYS_KEPT = 50
 MAX_OPENED_PER_SECOND = 50
 """About half a millisecond each."""
 
@@ -44,6 +51,8 @@ class RequestInbox:
         self._identity = identity
         self._counters = counters
         self._queued: deque[tuple[WakuMessage, WakuHash]] = deque()
+        self._keys: dict[bytes, tuple[WakuMessage, WakuHash]] = {}
+        """Strangers' keys for Olm, until their request comes."""
         self._wake = asyncio.Event()
         self._has_room = asyncio.Event()
 
@@ -99,12 +108,21 @@ class RequestInbox:
     async def _take(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         """Handle one message.  Raises RemoteProtocolError if it is not a request."""
         opened = open_from_anybody(self._identity, message.payload)
-        known = self._people.known(opened.sender_public_key)
+        sender = opened.sender_public_key
+        known = self._people.known(sender)
         if known is not None:
             known.on_message(message, waku_hash)
             return
+        if isinstance(opened.body, KeysPart):
+            self._keys[sender] = (message, waku_hash)
+            if len(self._keys) > MAX_KEYS_KEPT:
+                del self._keys[next(iter(self._keys))]
+            return
         request = request_in(self._identity, opened)
         await self._people.asked_by(opened, request, message, waku_hash)
+        known, keys = self._people.known(sender), self._keys.pop(sender, None)
+        if known is not None and keys is not None:
+            known.on_message(*keys)
 
 
 def request_in(identity: Identity, opened: OpenedPair) -> ContactRequest:

@@ -14,6 +14,7 @@ LATE = {
     "engine.network.libp2p.socks",
     "engine.network.discovery.mdns",
     "engine.network.edge.edge_node",
+    "vodozemac",
     "zxingcpp",
     "jeepney",
     "plistlib",

@@ -6,6 +6,7 @@ Two whole programs talk over a node that keeps everything; afterwards what it ke
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from engine.crypto.identity import Identity
 from engine.crypto.pair import MvdsPart, PairSeal
 from engine.events import MessageKind
 from engine.persistence.profile_directory import open_profile_directory
+from engine.runtime.dependencies import EngineDependencies
 from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import StoreNode
 
@@ -116,8 +118,16 @@ async def sent_to(
     ],
 )
 async def test_a_program_sends_as_its_settings_say(
-    tmp_path: Path, network: str, offers: bool, generation: WireGeneration
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    network: str,
+    offers: bool,
+    generation: WireGeneration,
 ) -> None:
+    """Without Olm, of which nothing kept can be opened."""
+    monkeypatch.setattr(
+        "chat_app.compose.EngineDependencies", partial(EngineDependencies, pairs_by_olm=False)
+    )
     node = StoreNode(tmp_path, "node")
     async with AsyncExitStack() as stack:
         address = await node.start(shards=tuple(range(8)))

@@ -32,6 +32,7 @@ from engine.core.ports import (
     SavePairAuthor,
     SavePairClock,
 )
+from engine.core.ratchet import RatchetState, SaveRatchet
 from engine.core.records import LostRange, PairState, WaitingContent
 from engine.persistence.rules import PairWrite
 from engine.sim.mvds.store import MvdsStore
@@ -43,6 +44,7 @@ class MemoryPair:
         self._authors: dict[InstanceId, int] = {}
         self._waiting: dict[MessageId, WaitingContent] = {}
         self._lost: dict[tuple[InstanceId, int], LostRange] = {}
+        self._ratchet: RatchetState | None = None
         self._mvds = MemoryMvds()
 
     def apply(self, write: PairWrite) -> None:
@@ -62,6 +64,8 @@ class MemoryPair:
                 self._lost[lost.instance_id, lost.first] = lost
             case RemoveLost(instance_id=instance_id, first=first):
                 self._lost.pop((instance_id, first), None)
+            case SaveRatchet(state=state):
+                self._ratchet = state
             case _:
                 assert_never(write)
 
@@ -71,6 +75,7 @@ class MemoryPair:
             authors=dict(self._authors),
             waiting=tuple(self._waiting.values()),
             lost=tuple(self._lost[key] for key in sorted(self._lost)),
+            ratchet=self._ratchet,
         )
 
     def mvds_state(self, limit: int) -> MvdsState:

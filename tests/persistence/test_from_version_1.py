@@ -53,6 +53,7 @@ NEW = {
     "participant", "instance", "raw_block", "reaction", "version", "open_channel", "file",
     "transfer", "file_holder", "log_index", "log_pages", "log_buckets", "log_author", "log_late",
     "search_bucket", "search_due", "search_state", "reaction_count", "waited",
+    "pair_ratchet", "pair_session",
 }  # fmt: skip
 CHANGED = {"log_entry", "log_raw", "message", "holder", "delivery", "ordinal_block", "channel"}
 

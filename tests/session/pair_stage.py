@@ -19,7 +19,7 @@ from engine.core.sds.vocabulary import AskStore
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.links import parse_contact_link
-from engine.crypto.pair import open_from_anybody
+from engine.crypto.pair import KeysPart, open_from_anybody
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.request_inbox import request_in
 from engine.session.inputs import AcceptContact, AskToTalk, MessageArrived, Say
@@ -43,7 +43,9 @@ class PairPerson:
         *,
         reopen: Callable[[], ProfileStore] | None = None,
         config: MvdsConfig = PAIR_CONFIG,
+        olm: bool = True,
     ) -> None:
+        """``olm``: False for a program of before, which does not know it."""
         memory = SqliteProfileStore.in_memory()
         self.reopen = reopen or (lambda: memory)
         self.name = name
@@ -51,9 +53,12 @@ class PairPerson:
         self.online = True
         self.announces = True
         self.config = config
+        self.olm = olm
         self.random_bytes = seeded_bytes(3, name)
         self.identity = Identity.generate(self.random_bytes)
+        self.instance_id = InstanceId(sha256(name.encode()).digest()[:16])
         self.counters = Counters()
+        self.strangers_keys: tuple[WakuMessage, ...] = ()
         self.notes: list[Note] = []
         self.store = self.reopen()
         self.book = self._book()
@@ -64,7 +69,7 @@ class PairPerson:
         return PairFactory(
             store=self.store,
             identity=self.identity,
-            instance_id=InstanceId(sha256(self.name.encode()).digest()[:16]),
+            instance_id=self.instance_id,
             own=OwnProfile(name=self.name),
             entropy=Entropy(random_bytes=self.random_bytes, random_unit=Random(1).random),
             counters=self.counters,
@@ -72,6 +77,7 @@ class PairPerson:
             online=lambda: self.online,
             config=self.config,
             announces=lambda: self.announces,
+            olm=self.olm,
         )
 
     @property
@@ -159,7 +165,13 @@ class PairPerson:
         for message in messages:
             if self._session is None:
                 opened = open_from_anybody(self.identity, message.payload)
+                if isinstance(opened.body, KeysPart):
+                    self.strangers_keys = (message,)
+                    continue
                 self._begin(self.book.asking(opened, request_in(self.identity, opened)))
+                out += self.hear(message, *self.strangers_keys)
+                self.strangers_keys = ()
+                continue
             out += self.perform(
                 self.session.handle(MessageArrived(message, HASH), now_ms=self.now_ms)
             )
@@ -205,9 +217,9 @@ def live(one: PairPerson, other: PairPerson, seconds: int) -> None:
             exchange(person, peer, person.advance(by_ms=1_000))
 
 
-def friends() -> tuple[PairPerson, PairPerson]:
+def friends(*, olm: bool = True) -> tuple[PairPerson, PairPerson]:
     """Alice asked, Bob accepted, and both know."""
-    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    alice, bob = PairPerson("Alice", olm=olm), PairPerson("Bob", olm=olm)
     exchange(alice, bob, alice.ask(bob.link()))
     exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
     for person, peer in ((alice, bob), (bob, alice)):

@@ -59,7 +59,7 @@ def messages_in(receiver: PairPerson, sender: PairPerson, sent: WakuMessage) -> 
 
 
 def test_what_we_said_ourselves_does_not_become_theirs_when_they_send_it_back() -> None:
-    alice, bob = friends()
+    alice, bob = friends(olm=False)
     sent = alice.say("I said this")
     (message,) = messages_in(bob, alice, sent[0]).messages
     exchange(alice, bob, sent)
@@ -75,7 +75,7 @@ def test_what_we_said_ourselves_does_not_become_theirs_when_they_send_it_back() 
 
 
 def test_many_small_requests_are_answered_once_and_not_with_a_picture_each() -> None:
-    alice, bob = friends()
+    alice, bob = friends(olm=False)
     alice.book.own = OwnProfile(name="Alice", picture=PICTURE)
     like = bob.say("like this")[0]
     flood = forged(
@@ -95,7 +95,7 @@ def test_many_small_requests_are_answered_once_and_not_with_a_picture_each() -> 
 
 
 def test_a_request_after_the_answer_was_acknowledged_is_answered_again() -> None:
-    alice, bob = friends()
+    alice, bob = friends(olm=False)
     like = bob.say("like this")[0]
     for sequence in (1, 2):
         out = alice.hear(forged(bob, alice, like, (said(bob, request(alice), sequence),)))
@@ -120,7 +120,7 @@ def test_a_stranger_is_one_row_and_one_notification_however_often_they_ask() -> 
 
 
 def test_a_message_from_the_far_future_is_of_now() -> None:
-    alice, bob = friends()
+    alice, bob = friends(olm=False)
     like = bob.say("like this")[0]
     for sequence, sent_ms in ((1, 2**53 - 1), (2, NOW + YEAR_MS), (3, NOW - YEAR_MS)):
         text = said(bob, Text(text=f"{sequence}"), sequence, sent_ms=sent_ms)
@@ -130,7 +130,7 @@ def test_a_message_from_the_far_future_is_of_now() -> None:
 
 
 def test_a_receipt_that_comes_late_does_not_take_delivered_back() -> None:
-    alice, bob = friends()
+    alice, bob = friends(olm=False)
     transition = alice.session.handle(Say(Text(text="hi")), now_ms=alice.now_ms)
     (publish,) = (send for send in transition.sends if isinstance(send, Publish))
     exchange(alice, bob, alice.perform(transition))

@@ -23,7 +23,7 @@ def agreed(
     ours: tuple[Mode, WireGeneration], theirs: tuple[Mode, WireGeneration]
 ) -> tuple[PairPerson, PairPerson]:
     alice, bob = (
-        PairPerson(name, config=replace(PAIR_CONFIG, mode=mode, generation=generation))
+        PairPerson(name, config=replace(PAIR_CONFIG, mode=mode, generation=generation), olm=False)
         for name, (mode, generation) in (("Alice", ours), ("Bob", theirs))
     )
     exchange(alice, bob, alice.ask(bob.link()))

@@ -3,33 +3,41 @@
 Whoever sends repeats what is not acknowledged, as MVDS does, and seals every copy afresh.
 """
 
-from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.codec.olm import PRE_KEY, decode_olm_envelope
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
-from engine.core.ids import UnixMs
+from engine.core.ids import InstanceId, UnixMs
+from engine.core.ratchet import KeyBundle, RatchetState
 from engine.crypto.identity import Identity
-from engine.crypto.olm import StaticProof
+from engine.crypto.pair_proof import StaticProof
 from engine.session.pair.ratchet import (
     FAILURES,
     MAX_SESSIONS,
     ONE_TIME_KEYS,
     RENEW_EVERY_MS,
+    Opened,
     PairRatchet,
-    RatchetState,
+    new_state,
 )
+from tests.session.olm_keys import key_used
 
 ANN, BOB = (
     Identity(signing_key=bytes([number]) * 32, encryption_key=bytes([number + 9]) * 32)
     for number in (1, 2)
 )
 KEY = bytes(range(32))
+STAY = InstanceId(bytes(16))
 START = UnixMs(1_790_000_000_000)
+
+
+def fresh(before: RatchetState | None = None) -> RatchetState:
+    number = START if before is None else before.ours.number + 1
+    return new_state(stay=STAY, pickle_key=KEY, number=number, before=before)
 
 
 class Device:
@@ -41,25 +49,32 @@ class Device:
             peer_public_key=theirs.public_key,
             peer_encryption_key=theirs.encryption_public_key,
         )
-        self.ratchet = PairRatchet(self._proof, pickle_key=KEY)
+        self.ratchet = PairRatchet(self._proof, fresh())
         self.committed: RatchetState = self.ratchet.state
         self.unacknowledged = set(range(count))
         self.delivered: list[int] = []
         self.reasons: list[str] = []
+
+    def seal(self, payload: bytes, now_ms: UnixMs = START) -> bytes:
+        return self.ratchet.seal(payload, now_ms=now_ms, clock_ms=now_ms)
+
+    def open(self, sealed: bytes, now_ms: UnixMs = START) -> Opened:
+        return self.ratchet.open(sealed, now_ms=now_ms, clock_ms=now_ms)
+
+    def take(self, other: "Device") -> bool:
+        return self.ratchet.take_bundle(other.ratchet.state.ours)
 
     def commit(self) -> None:
         self.committed = self.ratchet.state
 
     def die(self) -> None:
         """Whatever was not committed is gone; the next start reads the rest."""
-        self.ratchet = PairRatchet(self._proof, pickle_key=KEY, state=self.committed)
+        self.ratchet = PairRatchet(self._proof, self.committed)
 
     def go_back_to(self, state: RatchetState) -> None:
         """A profile from a backup: it begins anew, as its keys may have been used since."""
-        self.committed = state
+        self.committed = fresh(state)
         self.die()
-        self.ratchet.renew()
-        self.commit()
 
 
 class Pair:
@@ -68,12 +83,12 @@ class Pair:
         self.now_ms = START
         self.devices = (Device(ANN, BOB, count), Device(BOB, ANN, count))
         self._loss, self._deaths = loss, deaths
-        self.under_way: list[tuple[int, int, bytes]] = []
+        self.under_way: list[tuple[int, int, bytes | KeyBundle]] = []
         """When it arrives, where, and what."""
         self.sent: list[bytes] = []
         ann, bob = self.devices
-        bob.ratchet.take_bundle(ann.ratchet.new_bundle())
-        ann.ratchet.take_bundle(bob.ratchet.new_bundle())
+        bob.take(ann)
+        ann.take(bob)
         for device in self.devices:
             device.commit()
 
@@ -86,22 +101,30 @@ class Pair:
     def send(self, number: int, payload: bytes) -> None:
         """Sealed, committed, sent: it may die in between."""
         device = self.devices[number]
-        sealed = device.ratchet.seal(payload, now_ms=self.now_ms)
+        sealed = device.seal(payload, self.now_ms)
         if self._dies(device):
             return
         device.commit()
         if self._dies(device):
             return
         self.sent.append(sealed)
+        if device.ratchet.has_to_tell and self.random.random() > self._loss:
+            ours = device.ratchet.state.ours
+            self.under_way.append((self.now_ms + self.random.randrange(8_000), 1 - number, ours))
         while self.random.random() > self._loss:
             self.under_way.append((self.now_ms + self.random.randrange(8_000), 1 - number, sealed))
             if self.random.random() > 0.2:
                 break
 
-    def arrive(self, number: int, sealed: bytes) -> None:
+    def arrive(self, number: int, sealed: bytes | KeyBundle) -> None:
         device = self.devices[number]
+        if isinstance(sealed, KeyBundle):
+            device.ratchet.take_bundle(sealed)
+            if not self._dies(device):
+                device.commit()
+            return
         try:
-            opened = device.ratchet.open(sealed, now_ms=self.now_ms)
+            opened = device.open(sealed, self.now_ms)
         except RemoteProtocolError as error:
             device.reasons.append(error.reason)
             device.commit()
@@ -126,7 +149,8 @@ class Pair:
         for number, device in enumerate(self.devices):
             for message in sorted(device.unacknowledged)[:20]:
                 self.send(number, f"say {message}".encode())
-        due = sorted(each for each in self.under_way if each[0] <= self.now_ms)
+        due = [each for each in self.under_way if each[0] <= self.now_ms]
+        due.sort(key=lambda each: each[:2])
         self.under_way = [each for each in self.under_way if each[0] > self.now_ms]
         for _, number, sealed in due:
             self.arrive(number, sealed)
@@ -139,46 +163,6 @@ class Pair:
         for device in self.devices:
             assert device.unacknowledged == set()
             assert sorted(device.delivered) == list(range(count))
-
-
-def key_used(sealed: bytes) -> tuple[bytes, int]:
-    """Ratchet key and place in its chain: which message key of Olm encrypted it."""
-    envelope = decode_olm_envelope(sealed)
-    fields = dict(_fields(envelope.ciphertext[1:-8]))
-    if envelope.kind == PRE_KEY:
-        inner = dict(_fields(envelope.ciphertext[1:]))[4]
-        assert isinstance(inner, bytes)
-        fields = dict(_fields(inner[1:-8]))
-    ratchet_key, place = fields[1], fields[2]
-    assert isinstance(ratchet_key, bytes)
-    assert isinstance(place, int)
-    return ratchet_key, place
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a protocol buffer, as far as it is one."""
-    at = 0
-
-    def varint() -> int:
-        nonlocal at
-        value = shift = 0
-        while at < len(data):
-            byte = data[at]
-            at += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        return value
-
-    while at < len(data):
-        tag = varint()
-        if tag & 7 == 0:
-            yield tag >> 3, varint()
-        else:
-            length = varint()
-            yield tag >> 3, data[at : at + length]
-            at += length
 
 
 @given(seed=st.integers(0, 2**32))
@@ -220,28 +204,29 @@ def test_two_sessions_begun_at_once_become_the_one_with_the_smaller_id() -> None
     pair = Pair(1, seed=1, loss=0, deaths=0)
     ann, bob = pair.devices
     crossed = (
-        ann.ratchet.seal(b"from Ann", now_ms=START),
-        bob.ratchet.seal(b"from Bob", now_ms=START),
+        ann.seal(b"from Ann"),
+        bob.seal(b"from Bob"),
     )
-    assert bob.ratchet.open(crossed[0], now_ms=START).payload == b"from Ann"
-    assert ann.ratchet.open(crossed[1], now_ms=START).payload == b"from Bob"
+    assert bob.open(crossed[0]).payload == b"from Ann"
+    assert ann.open(crossed[1]).payload == b"from Bob"
+    again = ann.seal(b"again"), bob.seal(b"and again")
+    assert bob.open(again[0]).payload == b"again"
+    assert ann.open(again[1]).payload == b"and again"
     ids = [[kept.session_id for kept in each.ratchet.state.sessions] for each in pair.devices]
     assert ids[0] == ids[1] == sorted(ids[0])
     assert len(ids[0]) == 2
-    again = ann.ratchet.seal(b"again", now_ms=START)
-    assert bob.ratchet.open(again, now_ms=START).payload == b"again"
 
 
 def test_a_copy_is_dropped_before_it_is_decrypted_also_after_a_restart() -> None:
     pair = Pair(1, seed=2, loss=0, deaths=0)
     ann, bob = pair.devices
-    sealed = ann.ratchet.seal(b"once", now_ms=START)
-    bob.ratchet.open(sealed, now_ms=START)
+    sealed = ann.seal(b"once")
+    bob.open(sealed)
     bob.commit()
     bob.die()
     for _ in range(FAILURES):
         with pytest.raises(CryptoError) as error:
-            bob.ratchet.open(sealed, now_ms=START)
+            bob.open(sealed)
         assert error.value.reason == "repeated"
     assert not bob.ratchet.wants_hello
 
@@ -251,11 +236,11 @@ def lost_bob(pair: Pair) -> list[bytes]:
     ann, bob = pair.devices
     before = bob.committed
     for _ in range(2):
-        bob.ratchet.open(ann.ratchet.seal(b"a", now_ms=START), now_ms=START)
-        ann.ratchet.open(bob.ratchet.seal(b"b", now_ms=START), now_ms=START)
+        bob.open(ann.seal(b"a"))
+        ann.open(bob.seal(b"b"))
     bob.committed = before
     bob.die()
-    return [ann.ratchet.seal(b"c", now_ms=START) for _ in range(FAILURES + 1)]
+    return [ann.seal(b"c") for _ in range(FAILURES + 1)]
 
 
 def test_only_what_the_other_proved_leads_to_a_new_session_and_once_a_minute() -> None:
@@ -265,52 +250,52 @@ def test_only_what_the_other_proved_leads_to_a_new_session_and_once_a_minute() -
     forged = [each[:-1] + bytes([each[-1] ^ 1]) for each in failing]
     for sealed in forged * 3:
         with pytest.raises(CryptoError) as error:
-            bob.ratchet.open(sealed, now_ms=START)
+            bob.open(sealed)
         assert error.value.reason == "bad_proof"
     assert bob.ratchet.state.failures == 0
     for number, sealed in enumerate(failing[:FAILURES], start=1):
         with pytest.raises(CryptoError) as error:
-            bob.ratchet.open(sealed, now_ms=START)
+            bob.open(sealed)
         assert error.value.reason == "not_decrypted"
         assert bob.ratchet.wants_hello is (number == FAILURES)
-    hello = bob.ratchet.seal(b"", now_ms=START)
+    hello = bob.seal(b"")
     assert not bob.ratchet.wants_hello
     for later_ms, wants in ((RENEW_EVERY_MS - 1, False), (RENEW_EVERY_MS, True)):
         for _ in range(FAILURES):
             with pytest.raises(CryptoError):
-                bob.ratchet.open(failing[-1], now_ms=UnixMs(START + later_ms))
+                bob.open(failing[-1], UnixMs(START + later_ms))
         assert bob.ratchet.wants_hello is wants
     ann = pair.devices[0]
-    assert ann.ratchet.open(hello, now_ms=START).payload is None
-    assert bob.ratchet.open(ann.ratchet.seal(b"d", now_ms=START), now_ms=START).payload == b"d"
+    assert ann.open(hello).payload is None
+    assert bob.open(ann.seal(b"d")).payload == b"d"
 
 
 def test_a_recorded_beginning_does_not_take_the_place_of_the_session_it_began() -> None:
     """Older than the remembered copies, and begun with the fallback key, which still works."""
     pair = Pair(1, seed=4, loss=0, deaths=0)
     ann, bob = pair.devices
-    for _ in range(ONE_TIME_KEYS):
-        ann.ratchet.renew()
-        ann.ratchet.seal(b"", now_ms=START)
-    ann.ratchet.renew()
-    recorded = ann.ratchet.seal(b"first", now_ms=START)
-    bob.ratchet.open(recorded, now_ms=START)
+    for _ in range(ONE_TIME_KEYS + 1):
+        ann.go_back_to(ann.committed)
+        bob.take(ann)
+    recorded = ann.seal(b"first")
+    bob.open(recorded)
     for _ in range(300):
-        ann.ratchet.open(bob.ratchet.seal(b"b", now_ms=START), now_ms=START)
-        bob.ratchet.open(ann.ratchet.seal(b"a", now_ms=START), now_ms=START)
+        ann.open(bob.seal(b"b"))
+        bob.open(ann.seal(b"a"))
     with pytest.raises(CryptoError) as error:
-        bob.ratchet.open(recorded, now_ms=START)
+        bob.open(recorded)
     assert error.value.reason == "not_decrypted"
-    sealed = bob.ratchet.seal(b"still here", now_ms=START)
-    assert ann.ratchet.open(sealed, now_ms=START).payload == b"still here"
+    sealed = bob.seal(b"still here")
+    assert ann.open(sealed).payload == b"still here"
 
 
 def test_sessions_and_remembered_copies_are_bounded() -> None:
     pair = Pair(1, seed=5, loss=0, deaths=0)
     ann, bob = pair.devices
-    for number in range(20):
-        ann.ratchet.renew()
-        bob.ratchet.open(ann.ratchet.seal(b"%d" % number, now_ms=START), now_ms=START)
+    for _ in range(20):
+        ann.committed = replace(ann.ratchet.state, must_renew=True)
+        ann.die()
+        bob.open(ann.seal(b""))
     for device in pair.devices:
         generations = [kept.generation for kept in device.ratchet.state.sessions]
         assert generations == [20, 19, 18, 17, 16][:MAX_SESSIONS]
@@ -321,11 +306,11 @@ def test_without_the_others_keys_nothing_can_be_said() -> None:
         ANN, peer_public_key=BOB.public_key, peer_encryption_key=BOB.encryption_public_key
     )
     with pytest.raises(LocalProtocolError):
-        PairRatchet(proof, pickle_key=KEY).seal(b"x", now_ms=START)
+        PairRatchet(proof, fresh()).seal(b"x", now_ms=START, clock_ms=START)
 
 
 @given(data=st.binary(max_size=200))
 def test_nothing_that_comes_raises_anything_else(data: bytes) -> None:
     ratchet = Device(BOB, ANN, 0).ratchet
     with pytest.raises(RemoteProtocolError):
-        ratchet.open(data, now_ms=START)
+        ratchet.open(data, now_ms=START, clock_ms=START)

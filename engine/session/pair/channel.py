@@ -48,7 +48,8 @@ from engine.core.mvds.vocabulary import (
     RecordsLoaded,
     ResendRequested,
 )
-from engine.core.ports import ApplyMvds, SaveOwnSequence
+from engine.core.ports import ApplyMvds, SaveOwnSequence, SaveValue
+from engine.core.ratchet import SaveRatchet
 from engine.core.records import ContactRecord, OwnSequence, PairState, WaitingContent
 from engine.crypto.identity import Identity
 from engine.delivery.steps import MvdsStep
@@ -56,6 +57,7 @@ from engine.session.clock import SessionClock
 from engine.session.group.clock_echoes import ClockEchoes
 from engine.session.pair.order import PairOrder, Placed, Shown
 from engine.session.pair.projector import PairProjector
+from engine.session.pair.sealing import RatchetSeed
 from engine.session.pair.wire import PairWire, SendPolicy
 from engine.session.rows import UNKNOWN_WAY, Way
 from engine.session.transitions import (
@@ -67,6 +69,8 @@ from engine.session.transitions import (
 )
 
 MS_PER_SECOND = 1_000
+KEY_NUMBER = "pair.key_number"
+"""The profile's key for the number of its newest keys for Olm, with whomever."""
 MOST_BEFORE_AGREEING = 64
 """Limit on messages kept for a peer before both agree to talk, counted since the program started.
 Anyone with our contact link can be such a peer."""
@@ -80,12 +84,25 @@ def _is_admitted(message: MvdsMessage, admits: Callable[[Body], bool]) -> bool:
         return False
 
 
+def _is_statement(body: Body) -> bool:
+    return isinstance(body, ContactRequest | ContactAnswer)
+
+
+def _statements_of(payload: Payload) -> Payload:
+    """Raises RemoteProtocolError if there are none."""
+    messages = tuple(m for m in payload.messages if _is_admitted(m, _is_statement))
+    if not messages:
+        raise RemoteProtocolError("below_olm")
+    return Payload(messages=messages)
+
+
 class SavedChannel(Struct, frozen=True, kw_only=True):
     """The saved state from which a pair's channel continues."""
 
     mvds: MvdsState
     order: PairState
     own_sequence: OwnSequence
+    ratchet: RatchetSeed
     statement: MvdsId | None = None
     """Our latest request or answer."""
 
@@ -126,6 +143,8 @@ class PairChannel:
             identity,
             peer_public_key=contact.public_key,
             peer_encryption_key=contact.encryption_key,
+            seed=seed.ratchet,
+            random_bytes=entropy.random_bytes,
             clock=clock,
         )
         self.projector = PairProjector(
@@ -238,16 +257,21 @@ class PairChannel:
         *,
         signed_ms: UnixMs,
         admits: Callable[[Body], bool] | None,
+        below_olm: bool = False,
         way: Way = UNKNOWN_WAY,
         now_ms: UnixMs,
     ) -> tuple[list[Placed], bool]:
         """Take one MVDS payload.  Raises RemoteProtocolError and then changes nothing.
+
+        ``below_olm``: it is signed, of a peer that speaks Olm; then only statements count.
 
         ``admits`` is None once both agree to talk.  Before that it selects the bodies that are
         taken in.  The rest stays unacknowledged, so the peer does not count it as delivered and
         sends it again later.  The second result is True if anything was left out.
         """
         payload, generation = decode_payload(encoded)
+        if below_olm:
+            payload = _statements_of(payload)
         self._hear_echo(payload, signed_ms, builder, now_ms=now_ms)
         refused = 0
         if admits is None:
@@ -319,6 +343,19 @@ class PairChannel:
                 asked_ids=loaded.load.ids,
             )
             self._handle(answer, builder, now_ms=now_ms)
+
+    def settle(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """The end of a step: what the seals have to send, and their state for the disk."""
+        extra = self.wire.settle(self._manner(), online=self._online, now_ms=now_ms)
+        builder.sends[:0] = extra
+        sealing = self.wire.sealing
+        before, unsaved = sealing.saved, sealing.unsaved()
+        if unsaved is not None:
+            save = SaveRatchet(conversation_id=self._conversation_id, state=unsaved)
+            builder.writes.append(save)
+            if before is None or unsaved.ours is not before.ours:
+                newest = SaveValue(key=KEY_NUMBER, value=str(sealing.numbers.newest))
+                builder.writes.append(newest)
 
     def next_deadline(self) -> UnixMs | None:
         deadlines = (self.node.next_deadline(), self.order.next_deadline())

@@ -6,7 +6,7 @@ again gets a new instance.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from engine.codec.tuples import tuple_bytes
@@ -25,11 +25,12 @@ from engine.core.ids import (
 from engine.core.invite import conversation_id_of
 from engine.core.mvds.config import MvdsConfig
 from engine.core.ports import ProfileStore, PutContact, SaveValue, StoreWrite
+from engine.core.ratchet import KeyNumbers
 from engine.core.records import ContactRecord, MemberRecord, OwnSequence
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.links import encode_contact_link
 from engine.crypto.pair import OpenedPair, PairSeal, inbox_topic_of, pair_group_id
-from engine.session.pair.channel import SavedChannel
+from engine.session.pair.channel import KEY_NUMBER, SavedChannel
 from engine.session.pair.saved import (
     KeptAgreement,
     OwnProfile,
@@ -40,6 +41,7 @@ from engine.session.pair.saved import (
     declined_key,
     files_held_key,
 )
+from engine.session.pair.sealing import RatchetSeed
 from engine.session.pair.session import PairSession
 
 DAY_MS = 24 * 3_600_000
@@ -67,6 +69,9 @@ class PairFactory:
     """How many contacts there are now."""
     announces: Callable[[], bool] = lambda: True
     """Whether contacts are told that we are online."""
+    olm: bool = True
+    """False: as a program does that does not know Olm, to compare with."""
+    _numbers: KeyNumbers | None = field(default=None, init=False)
 
     def _clock_ms(self) -> UnixMs:
         return UnixMs(self.now_ms() + self.clock_offset_ms())
@@ -161,13 +166,20 @@ class PairFactory:
         before_block = store.value(before_block_key(contact))
         files_held = store.value(files_held_key(contact)) or ""
         kept = KeptAgreement.of_text(store.value(agreement_key(contact)) or "")
+        own_sequence, order = self._own_sequence(contact), store.pair_state(conversation_id)
         seed = SavedPair(
             contact=contact,
             identity=self.identity,
             channel=SavedChannel(
                 mvds=store.mvds_state(conversation_id, limit=self.config.load_records),
-                order=store.pair_state(conversation_id),
-                own_sequence=self._own_sequence(contact),
+                order=order,
+                own_sequence=own_sequence,
+                ratchet=RatchetSeed(
+                    stay=own_sequence.stay,
+                    saved=order.ratchet,
+                    numbers=self._key_numbers(),
+                    used=self.olm,
+                ),
                 statement=kept.statement,
             ),
             kept=kept,
@@ -187,6 +199,11 @@ class PairFactory:
             contacts=self.contacts,
             announces=self.announces,
         )
+
+    def _key_numbers(self) -> KeyNumbers:
+        if self._numbers is None:
+            self._numbers = KeyNumbers(int(self.store.value(KEY_NUMBER) or 0))
+        return self._numbers
 
     def _own_sequence(self, contact: ContactRecord) -> OwnSequence:
         named = tuple_bytes(

@@ -49,7 +49,7 @@ from engine.core.sds.inputs import (
     ShowSetAside,
 )
 from engine.core.waku import WakuMessage
-from engine.crypto.pair import MvdsPart, OpenedPair
+from engine.crypto.pair import EphemeralPart, MvdsPart, OpenedPair
 from engine.delivery.steps import Arrived, Refused
 from engine.events import GapView
 from engine.session.clock import SessionClock
@@ -162,7 +162,11 @@ class PairSession:
         Raises LocalProtocolError for commands that the state forbids, and for inputs of groups.
         """
         builder = TransitionBuilder()
+        since_ms = self._channel.wire.sealing.since_ms
         self._handle(input_, builder, now_ms=now_ms)
+        self._channel.settle(builder, now_ms=now_ms)
+        if self._channel.wire.sealing.since_ms != since_ms:
+            builder.notes.append(MembersNoted())
         return builder.finish()
 
     def _handle(  # noqa: C901, PLR0912, PLR0915 - a table of inputs
@@ -173,13 +177,13 @@ class PairSession:
                 message, waku_hash = input_.message, input_.waku_hash
                 arrived = Arrived(now_ms, waku_hash, len(message.payload), input_.stored)
                 builder.steps.append(arrived)
-                open_ = partial(self._open_new, message, waku_hash)
+                open_ = partial(self._open_new, message, waku_hash, now_ms=now_ms)
                 way = Way(STORE if input_.stored else LIVE)
                 self._receive(open_, builder, way=way, now_ms=now_ms)
             case EnvelopeArrived(envelope=PairEnvelope() as envelope):
                 builder.steps.append(Arrived(now_ms, envelope.waku_hash, envelope.payload_bytes))
                 wire = self._channel.wire
-                open_ = partial(wire.open, envelope)
+                open_ = partial(wire.open, envelope, now_ms=now_ms)
                 self._receive(open_, builder, way=Way(LIVE), now_ms=now_ms)
             case Say():
                 self._say(input_.body, builder, now_ms=now_ms)
@@ -300,20 +304,24 @@ class PairSession:
             self._counters.add(f"pair.{error.reason}")
             return None
 
-    def _open_new(self, message: WakuMessage, waku_hash: WakuHash) -> OpenedPair:
+    def _open_new(
+        self, message: WakuMessage, waku_hash: WakuHash, *, now_ms: UnixMs
+    ) -> OpenedPair | None:
         wire = self._channel.wire
-        return wire.open(wire.precheck(message, waku_hash))
+        return wire.open(wire.precheck(message, waku_hash), now_ms=now_ms)
 
     def _receive(
         self,
-        open_: Callable[[], OpenedPair],
+        open_: Callable[[], OpenedPair | None],
         builder: TransitionBuilder,
         *,
         way: Way,
         now_ms: UnixMs,
     ) -> None:
         try:
-            self._take(open_(), builder, way=way, now_ms=now_ms)
+            opened = open_()
+            if opened is not None:
+                self._take(opened, builder, way=way, now_ms=now_ms)
         except RemoteProtocolError as error:
             self._counters.add(f"pair.{error.reason}")
             builder.steps.append(Refused(now_ms, error.reason))
@@ -382,6 +390,11 @@ class PairSession:
     def other_is_here(self) -> bool:
         return self._presence.is_here
 
+    @property
+    def forward_secret_since(self) -> UnixMs | None:
+        """Since when both speak Olm; None: not yet."""
+        return self._channel.wire.sealing.since_ms
+
     def next_deadline(self) -> UnixMs | None:
         deadlines = (
             self._channel.next_deadline(),
@@ -448,6 +461,7 @@ class PairSession:
                 builder,
                 signed_ms=opened.signed_ms,
                 admits=None if self._contact.is_accepted else admits,
+                below_olm=not opened.by_olm and self.forward_secret_since is not None,
                 way=way,
                 now_ms=now_ms,
             )
@@ -458,6 +472,8 @@ class PairSession:
             if -EPHEMERAL_MAX_AHEAD_MS <= age_ms <= EPHEMERAL_MAX_AGE_MS:
                 self._heard(builder, now_ms=now_ms)
             return
+        if not isinstance(opened.body, EphemeralPart):
+            raise RemoteProtocolError("empty")
         check_is_fresh(opened.signed_ms, self._clock.at(now_ms))
         said = decode_pair_ephemeral(opened.body.content)
         if not self._contact.is_accepted:

@@ -54,13 +54,18 @@ from engine.codec.epochs import (
 from engine.codec.gossipsub import MAX_RPC_BYTES, decode_rpc
 from engine.codec.holdings import decode_claim
 from engine.codec.join import decode_join, signed_join
+from engine.codec.key_bundle import decode_key_bundle
 from engine.codec.key_header import MAX_HEADER_BYTES, decode_key_header
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
 from engine.codec.mvds import decode_payload
-from engine.codec.olm import decode_olm_envelope
+from engine.codec.olm import decode_olm_envelope, decode_olm_plaintext
 from engine.codec.open_content import decode_open_content
 from engine.codec.padding import unpad
-from engine.codec.pair import decode_pair_envelope, decode_pair_plaintext
+from engine.codec.pair import (
+    decode_any_pair_envelope,
+    decode_pair_envelope,
+    decode_pair_plaintext,
+)
 from engine.codec.release_manifest import parse_release, take_apart
 from engine.codec.sds import decode_message
 from engine.codec.waku import decode_waku_message
@@ -513,7 +518,10 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("content", decode_content, "codec.content", 150 * KIB),
     _plain("ephemeral", decode_ephemeral, "codec.content", 150 * KIB),
     _plain("pair envelope", decode_pair_envelope, "codec.pair", 150 * KIB),
+    _plain("any pair envelope", decode_any_pair_envelope, "codec.pair", 150 * KIB),
     _plain("olm envelope", decode_olm_envelope, "codec.olm", 150 * KIB),
+    _plain("olm plaintext", decode_olm_plaintext, "codec.olm", 150 * KIB),
+    _plain("key bundle", decode_key_bundle, "codec.key_bundle"),
     _plain("pair plaintext", decode_pair_plaintext, "codec.pair", 150 * KIB),
     _plain("pair content", decode_pair_content, "codec.content", 150 * KIB),
     _plain("pair ephemeral", decode_pair_ephemeral, "codec.content", 150 * KIB),
