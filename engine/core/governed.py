@@ -20,7 +20,7 @@ class GovernedState(Struct, frozen=True, kw_only=True):
     entries: tuple[bytes, ...] = ()
     """Of its admin log, verified, as received, in the order in which they came."""
     known_ms: Mapping[bytes, UnixMs] = field(default_factory=dict)
-    """By epoch key: since when we have it, by our clock."""
+    """By epoch key, in the order in which they came: since when we have it, by our clock."""
     own_prekeys: tuple[OwnPrekey, ...] = ()
     """Ascending by number."""
     prekeys: tuple[bytes, ...] = ()

@@ -199,15 +199,22 @@ class SealedGroup:
     # --- out ------------------------------------------------------------------------------------
 
     def sign(
-        self, identity: Identity, sds_bytes: bytes, claim: Claim | None, signed_ms: UnixMs
+        self,
+        identity: Identity,
+        sds_bytes: bytes,
+        claim: Claim | None,
+        signed_ms: UnixMs,
+        *,
+        epoch_id: bytes | None = None,
     ) -> bytes:
-        """A signed part, to be kept and, once sealed, broadcast.
+        """A signed part, to be kept and, once sealed, broadcast.  ``epoch_id``: None = the newest.
 
         Raises LocalProtocolError if it is too large or the SDS ``sender_id`` is not ours.
         """
         if sds_sender_of(sds_bytes) != identity.participant_id:
             raise LocalProtocolError("an SDS message that bears somebody else's sender_id")
-        part = self._signed(identity, _MESSAGE_DOMAIN, sds_bytes, claim, signed_ms)
+        epoch = None if epoch_id is None else self._epoch(epoch_id)
+        part = self._signed(identity, _MESSAGE_DOMAIN, sds_bytes, claim, signed_ms, epoch=epoch)
         if len(part) > MAX_SIGNED_PART_BYTES:
             raise LocalProtocolError(f"a signed part of {len(part)} bytes is too large")
         return part

@@ -95,7 +95,7 @@ def read(connection: sqlite3.Connection, key: int) -> GovernedState:
         "SELECT data FROM admin_entry WHERE conversation_key = ? ORDER BY entry_key", (key,)
     )
     known = connection.execute(
-        "SELECT epoch_key, known_ms FROM epoch WHERE conversation_key = ?", (key,)
+        "SELECT epoch_key, known_ms FROM epoch WHERE conversation_key = ? ORDER BY place", (key,)
     )
     own = connection.execute(
         "SELECT number, private_key, made_ms FROM own_prekey WHERE conversation_key = ? "

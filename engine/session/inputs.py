@@ -28,12 +28,12 @@ from engine.core.sds.inputs import (
 )
 from engine.core.waku import WakuMessage
 from engine.session.group.opening import OpenedEnvelope
-from engine.session.group.wire import GroupEnvelope
+from engine.session.group.wire import GroupEnvelope, LockedEnvelope
 from engine.session.open.wire import OpenEnvelope
 from engine.session.pair.wire import PairEnvelope
 from engine.session.transitions import Loaded
 
-Prechecked: TypeAlias = GroupEnvelope | OpenEnvelope | PairEnvelope
+Prechecked: TypeAlias = GroupEnvelope | LockedEnvelope | OpenEnvelope | PairEnvelope
 """The result of ``Session.precheck``: the envelope as far as it was opened."""
 
 

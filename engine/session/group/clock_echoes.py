@@ -65,7 +65,6 @@ class ClockEchoes:
         self,
         received: MessageReceived,
         signed_ms: UnixMs,
-        *,
         known_ms: int,
         clock_offset_ms: int,
         now_ms: UnixMs,

@@ -16,7 +16,7 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from engine.codec.tuples import tuple_bytes
-from engine.core.admin_log.acts import Create
+from engine.core.admin_log.acts import Create, MakeEpoch
 from engine.core.content import INSTANCE_ID_BYTES, AdminEntry, Body, Created
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
@@ -53,7 +53,7 @@ from engine.crypto.admin_entry import sign_entry
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
 from engine.crypto.links import encode_invite
-from engine.crypto.sealed import content_topic_of
+from engine.crypto.sealed import content_topic_of, epoch_commitment
 from engine.session.group.saved import SavedGroup
 from engine.session.group.session import GroupSession
 from engine.session.group.whole_files import let_go_key
@@ -108,18 +108,35 @@ class GroupFactory:
     ) -> tuple[GroupRecord, Sequence[StoreWrite], Sequence[Body]]:
         """Create a group whose members are in its admin log, and whose keys change."""
         group, _, _ = self.new_group(name)
+        group_id = group_id_of(group.conversation_id)
         entry = sign_entry(
             self.identity,
             Create(name=name),
-            group_id=group_id_of(group.conversation_id),
+            group_id=group_id,
             lamport_timestamp=1,
             sent_ms=group.created_ms,
             heads=(),
         )
-        group = replace(group, first_entry=entry.entry.entry_id)
-        writes, _ = self._beginning(group, ())
-        kept = PutEntry(conversation_id=group.conversation_id, data=entry.data)
-        return group, (*writes, kept), (AdminEntry(entry.data), Created(name=name))
+        first = entry.entry.entry_id
+        (key,) = group.epoch_keys
+        epoch = sign_entry(
+            self.identity,
+            MakeEpoch(
+                commitment=epoch_commitment(group_id, key), recipients=frozenset((self.own_id,))
+            ),
+            group_id=group_id,
+            lamport_timestamp=2,
+            sent_ms=group.created_ms,
+            heads=(first,),
+        )
+        group = replace(group, first_entry=first)
+        entries = [
+            PutEntry(conversation_id=group.conversation_id, data=each.data)
+            for each in (entry, epoch)
+        ]
+        writes, _ = self._beginning(group, entries)
+        opening = AdminEntry(entry.data), AdminEntry(epoch.data), Created(name=name)
+        return group, writes, opening
 
     def admitted_group(
         self, admission: Admission
@@ -214,9 +231,12 @@ class GroupFactory:
         small = len(members) <= SMALL_GROUP
         config = SdsConfig.for_small_group() if small else SdsConfig()
         held_since = self._clock_ms() - config.review_holders_ms
-        is_governed = group.first_entry is not None
+        governed = None
+        if group.first_entry is not None:
+            governed = self.store.governed(conversation_id)
+            group = replace(group, epoch_keys=tuple(governed.known_ms))
         seed = SavedGroup(
-            governed=self.store.governed(conversation_id) if is_governed else None,
+            governed=governed,
             group=group,
             identity=self.identity,
             members=members,

@@ -4,29 +4,36 @@
 anyone with the link is in there is none of this.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import assert_never
+from typing import Final
 
 from engine.codec.content import decode_content
-from engine.core.admin_log.acts import Act, EntryId, Role
+from engine.core.admin_log.acts import Act, EntryId
 from engine.core.content import (
     AdminEntry,
     Governing,
-    KeysWanted,
-    KeyWraps,
-    PrekeyTold,
 )
 from engine.core.counters import Counters
-from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.entropy import Entropy
+from engine.core.errors import RemoteProtocolError
 from engine.core.governed import Admission
-from engine.core.ids import ParticipantId, Position, UnixMs
+from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.sds.vocabulary import Event, MessageDelivered, MessageShownWaiting
+from engine.session.group.epoch_keys import EpochKeys, Saying
 from engine.session.group.governance import SOON_MS, Governance
+from engine.session.group.parking import Parking
 from engine.session.group.people import GroupPeople
 from engine.session.group.saved import SavedGroup
 from engine.session.group.void_messages import VoidMessages
-from engine.session.transitions import LoadToShow, TransitionBuilder, WrittenLoaded
+from engine.session.inputs import MessageArrived
+from engine.session.transitions import LoadForRepair, LoadToShow, TransitionBuilder, WrittenLoaded
+
+MAX_TOLD: Final = 32
+TELL_FIRST_MS: Final = 15_000
+TELL_MOST_MS: Final = 3_600_000
+_NOBODY: Final = ParticipantId("")
 
 
 def governance_of(seed: SavedGroup) -> Governance | None:
@@ -38,16 +45,18 @@ def governance_of(seed: SavedGroup) -> Governance | None:
 
 
 class GovernedPart:
-    """``said_by``: the places of somebody's messages in the log."""
+    """``said_by``: the places of somebody's messages in the log; ``add_key``: to the wire."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - everything that is injected
         self,
         governance: Governance,
         people: GroupPeople,
         said_by: Callable[[ParticipantId], Iterable[Position]],
         *,
         seed: SavedGroup,
+        entropy: Entropy,
         counters: Counters,
+        add_key: Callable[[bytes], None],
     ) -> None:
         self._governance = governance
         self._people = people
@@ -57,49 +66,73 @@ class GovernedPart:
         self._void = VoidMessages(seed.group.conversation_id, said_by, governance.state)
         self._settle_at_ms: UnixMs | None = None
         self._is_reading = False
+        self._seen = governance.state
+        self.keys = EpochKeys(
+            seed,
+            governance,
+            people.encryption_key_of,
+            on_key=self._take_key,
+            entropy=entropy,
+            counters=counters,
+        )
+        self._add_key = add_key
+        self._locked: Parking[MessageArrived] = Parking()
+        self._has_new_key = False
+        self._entropy = entropy
+        self._told: deque[MessageId] = deque(maxlen=MAX_TOLD)
+        """The newest messages that entries and wraps came in."""
+        self._tell_at_ms: UnixMs | None = None
+        self._tell_every_ms = TELL_FIRST_MS
 
     @property
     def governance(self) -> Governance:
         return self._governance
 
-    def next_deadline(self) -> UnixMs | None:
-        return self._settle_at_ms
+    def next_deadline(self, offset_ms: int) -> UnixMs | None:
+        """``offset_ms``: how far our clock is ahead of the time that timers go by."""
+        due = self.keys.next_deadline(offset_ms), self._settle_at_ms, self._tell_at_ms
+        return min((each for each in due if each is not None), default=None)
 
     # --- what was said --------------------------------------------------------------------------
 
-    def passes(self, event: Event, builder: TransitionBuilder, now_ms: UnixMs) -> bool:
+    def passes(
+        self, event: Event, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs
+    ) -> bool:
         """Take what keeps the group going; False if the message counts for nothing else."""
         if not isinstance(event, MessageDelivered | MessageShownWaiting):
             return True
         content = decode_content(event.message.content or b"")
         if isinstance(event, MessageDelivered) and isinstance(content.body, Governing):
-            self._said(event.message.sender_id, content.body, builder, now_ms=now_ms)
+            self._told.append(event.message.message_id)
+            try:
+                self._take(
+                    event.message.sender_id, content.body, builder, now_ms=now_ms, clock_ms=clock_ms
+                )
+            except RemoteProtocolError as error:
+                self._counters.add(f"group.{error.reason}")
         if not self._void.is_void(event.message, content):
             return True
         self._counters.add("group.void")
         return False
 
-    def _said(
-        self, who: ParticipantId, body: Governing, builder: TransitionBuilder, *, now_ms: UnixMs
+    def _take(
+        self,
+        who: ParticipantId,
+        body: Governing,
+        builder: TransitionBuilder,
+        *,
+        now_ms: UnixMs,
+        clock_ms: UnixMs,
     ) -> None:
-        """What it changes is done by ``settle``."""
-        try:
-            self._take(who, body, builder)
-        except RemoteProtocolError as error:
-            self._counters.add(f"group.{error.reason}")
+        """What an entry changes is done by ``settle``."""
+        if not isinstance(body, AdminEntry):
+            self.keys.take(who, body, builder, now_ms=now_ms, clock_ms=clock_ms)
+            return
+        self._governance.take(body, who, builder)
         if self._governance.is_behind:
             wait_ms = SOON_MS if self._governance.is_large and who != self._own_id else 0
             due_ms = UnixMs(now_ms + wait_ms)
             self._settle_at_ms = min(due_ms, self._settle_at_ms or due_ms)
-
-    def _take(self, who: ParticipantId, body: Governing, builder: TransitionBuilder) -> None:
-        match body:
-            case AdminEntry():
-                self._governance.take(body, who, builder)
-            case PrekeyTold() | KeyWraps() | KeysWanted():
-                return
-            case _:
-                assert_never(body)
 
     def settle(
         self, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs
@@ -109,15 +142,70 @@ class GovernedPart:
         Returns join statements to admit now, or None if nothing is different.
         """
         is_due = self._settle_at_ms is not None and self._settle_at_ms <= now_ms
-        changed = is_due and self._governance.settle()
         if is_due:
+            self._governance.settle()
             self._settle_at_ms = None
+        changed = self._governance.state is not self._seen
         if changed:
+            self._seen = self._governance.state
+            self._tell_every_ms = TELL_FIRST_MS
+            self.keys.follow(builder, now_ms=now_ms, clock_ms=clock_ms)
             self._people.follow(builder, clock_ms=clock_ms)
             authors = {*self._people.everyone(), *self._governance.state.last_messages}
             self._void.follow(self._governance.state, authors)
         self._go_on(builder)
         return self._people.known_now() if changed else None
+
+    # --- messages of epochs whose keys come later -----------------------------------------------
+
+    def lock(self, arrived: MessageArrived, *, now_ms: UnixMs) -> None:
+        """Keep a message for when its key comes; who has it sends it again, if it is lost here."""
+        size = len(arrived.message.payload)
+        name = MessageId(arrived.waku_hash.hex())
+        dropped = self._locked.park(name, _NOBODY, size, arrived)
+        self._counters.add("group.locked")
+        if dropped:
+            self._counters.add("group.locked_full", dropped)
+        if self._tell_at_ms is None:
+            wait_ms = self._tell_every_ms * (1 + self._entropy.random_unit()) / 2
+            self._tell_at_ms = UnixMs(now_ms + int(wait_ms))
+
+    def advance(
+        self,
+        builder: TransitionBuilder,
+        now_ms: UnixMs,
+        clock_ms: UnixMs,
+        *,
+        is_history_complete: bool,
+    ) -> list[Saying]:
+        """Do what is due; returns what is to be said now."""
+        self._tell(builder, now_ms=now_ms)
+        return self.keys.advance(
+            builder, now_ms=now_ms, clock_ms=clock_ms, is_history_complete=is_history_complete
+        )
+
+    def _tell(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Somebody writes in an epoch that we have not heard of, and may not have heard of ours.
+
+        Two parts of a group that made one each, apart, would never meet: neither can read what the
+        other says.  What led to ours is sealed in epochs that the others have, so it is sent again.
+        """
+        if self._tell_at_ms is None or self._tell_at_ms > now_ms:
+            return
+        self._tell_at_ms = None
+        self._tell_every_ms = min(2 * self._tell_every_ms, TELL_MOST_MS)
+        builder.sends += [LoadForRepair(message_id=each) for each in self._told]
+
+    def _take_key(self, key: bytes) -> None:
+        self._add_key(key)
+        self._has_new_key = True
+
+    def unlocked(self) -> list[MessageArrived]:
+        """Messages to try again: a key came since they were locked."""
+        if not self._has_new_key:
+            return []
+        self._has_new_key = False
+        return self._locked.take(_NOBODY)
 
     # --- void messages --------------------------------------------------------------------------
 
@@ -141,7 +229,7 @@ class GovernedPart:
 
     # --- newcomers ------------------------------------------------------------------------------
 
-    def admission(self) -> Admission:
+    def admission(self, who: ParticipantId) -> Admission:
         """What somebody whom the log admits has to be given."""
         group = self._group
         return Admission(
@@ -149,17 +237,36 @@ class GovernedPart:
             group_name=self._governance.state.name,
             first_entry=self._governance.first,
             entries=self._governance.entries(),
-            epoch_keys=group.epoch_keys,
+            epoch_keys=self.keys.keys_for(who),
             admin_public_key=group.admin_public_key,
             service_nodes=group.service_nodes,
         )
 
     # --- what we may say ------------------------------------------------------------------------
 
-    def require_member(self) -> None:
-        """Raises LocalProtocolError for somebody who was removed."""
-        if self._governance.role(self._own_id) is Role.NOBODY:
-            raise LocalProtocolError("not a member of the group")
-
     def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
         return self._governance.entry(act, clock_ms=clock_ms)
+
+
+def governed_part(  # noqa: PLR0913 - everything that is injected
+    governance: Governance | None,
+    seed: SavedGroup,
+    people: GroupPeople,
+    said_by: Callable[[ParticipantId], Iterable[Position]],
+    add_key: Callable[[bytes], None],
+    *,
+    entropy: Entropy,
+    counters: Counters,
+) -> GovernedPart | None:
+    """None for a group that anyone with the link is in."""
+    if governance is None:
+        return None
+    return GovernedPart(
+        governance,
+        people,
+        said_by,
+        seed=seed,
+        entropy=entropy,
+        counters=counters,
+        add_key=add_key,
+    )

@@ -50,7 +50,7 @@ class GroupPeople:
         )
         self._governance = governance
         self._unknown: OrderedDict[ParticipantId, bytes] = OrderedDict()
-        self._own_id = seed.identity.participant_id
+        self.own_id = seed.identity.participant_id
         self._own_name = seed.own_name
         self._counters = counters
         self._parking: Parking[Verified] = Parking()
@@ -62,12 +62,17 @@ class GroupPeople:
     # --- members ------------------------------------------------------------------------------
 
     def others(self) -> frozenset[ParticipantId]:
-        return self.membership.member_ids() - {self._own_id}
+        return self.membership.member_ids() - {self.own_id}
 
     def name_of(self, who: ParticipantId) -> str:
         """The person's name, or "" if unknown."""
         record = self.membership.record(who)
         return record.name if record else ""
+
+    def encryption_key_of(self, who: ParticipantId) -> bytes:
+        """That of their join statement; b"" if none is here."""
+        record = self.membership.record(who)
+        return record.encryption_key if record else b""
 
     def everyone(self) -> dict[ParticipantId, MemberRecord]:
         """Everyone who ever joined, by id; those who left have ``left_ms``."""
@@ -184,7 +189,7 @@ class GroupPeople:
 
     def tell_name_ms(self) -> UnixMs | None:
         """When to send our current name; None if the group knows it."""
-        own = self.membership.record(self._own_id)
+        own = self.membership.record(self.own_id)
         if own is None or own.left_ms is not None or own.name == self._own_name():
             return None
         return UnixMs(own.named_ms + RENAME_EVERY_MS if own.named_ms else own.joined_ms)
@@ -197,7 +202,7 @@ class GroupPeople:
 
     def sent_ms(self, body: Body, clock_ms: UnixMs) -> UnixMs:
         """The time to sign ``body`` with.  Names and leaves always follow our earlier ones."""
-        own = self.membership.record(self._own_id)
+        own = self.membership.record(self.own_id)
         if own is None or not isinstance(body, Profile | Leave):
             return clock_ms
         return UnixMs(max(clock_ms, own.named_ms + 1, own.joined_ms + 1))

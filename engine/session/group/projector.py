@@ -188,6 +188,14 @@ class GroupProjector:
             builder.notes.append(TypingNoted())
         return content
 
+    def show_again(
+        self, message: Message, position: Position, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        """A logged message that was void counts after all."""
+        is_own = message.sender_id == self._own_id
+        event = MessageDelivered(message, position, None, is_own, late=True, came_back=True)
+        self.tell_delivered(event, None, builder, now_ms=now_ms)
+
     def note_arrival(self, came: Verified) -> None:
         """Remember how a message came that has no place yet."""
         self._arrivals.note(came.message.message_id, _way_of(came))

@@ -9,7 +9,7 @@ anyone to resend.  Every copy is sealed afresh.
 Transport and storage are left to others: the asyncio runner and the simulator drive the same class.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import assert_never
 
@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from engine.codec.content import encode_ephemeral
 from engine.codec.message_id import hash64, message_id_in
-from engine.core.admin_log.acts import Act
+from engine.core.admin_log.acts import Act, Remove
+from engine.core.admin_log.epochs import EPOCH_ID_BYTES
 from engine.core.content import Body, Typing
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
@@ -45,7 +46,6 @@ from engine.core.sds.inputs import (
     DeadlineReached,
     Input,
     MembersChanged,
-    MessageReceived,
     RetrieveLostRequested,
     RetrieveQuoted,
     SendContent,
@@ -53,16 +53,11 @@ from engine.core.sds.inputs import (
     ShowSetAside,
 )
 from engine.core.sds.vocabulary import (
-    AskStore,
-    Broadcast,
-    BroadcastRepair,
     Buffers,
     Claim,
     Message,
     MessageDelivered,
     OwnFromFuture,
-    Send,
-    SendPurpose,
     Transition,
 )
 from engine.core.waku import WakuMessage
@@ -71,13 +66,21 @@ from engine.events import GapView
 from engine.session.clock import SessionClock
 from engine.session.group.author_binding import bound_author
 from engine.session.group.clock_echoes import ClockEchoes
-from engine.session.group.governed import GovernedPart, governance_of
+from engine.session.group.epoch_keys import Saying
+from engine.session.group.governed import governance_of, governed_part
+from engine.session.group.outbox import GroupOutbox
 from engine.session.group.own_messages import OwnMessages
 from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
 from engine.session.group.saved import SavedGroup
 from engine.session.group.whole_files import WholeFiles
-from engine.session.group.wire import GroupEnvelope, GroupWire, Verified, check_is_fresh
+from engine.session.group.wire import (
+    GroupEnvelope,
+    GroupWire,
+    LockedEnvelope,
+    Verified,
+    received_of,
+)
 from engine.session.inputs import (
     ChannelInput,
     ContactInput,
@@ -86,6 +89,7 @@ from engine.session.inputs import (
     Govern,
     HoldsFiles,
     MessageArrived,
+    Prechecked,
     RetrieveKeptBack,
     Say,
     SessionInput,
@@ -98,11 +102,11 @@ from engine.session.transitions import (
     HeldAside,
     LoadForRepair,
     LoadSetAside,
+    LoadToSayAgain,
     LoadToShow,
     PairLoaded,
     Publish,
     RawLoaded,
-    SessionSend,
     SessionTransition,
     SetAsideLoaded,
     TransitionBuilder,
@@ -111,6 +115,7 @@ from engine.session.transitions import (
 )
 from engine.session.typing_board import TypingBoard
 
+UNKNOWN_EPOCH = "unknown_epoch"
 CHANNEL_ID = ChannelId("0")
 """The specification's id for a group without channels."""
 
@@ -172,13 +177,12 @@ class GroupSession:
             counters=counters,
         )
         self._aside = ShowingAside(self._channel)
-        self._governed = (
-            None
-            if governance is None
-            else GovernedPart(
-                governance, self._people, self._channel.said_by, seed=seed, counters=counters
-            )
-        )
+        self.governed = governed_part(
+            governance, seed, self._people, self._channel.said_by, self._wire.add_key,
+            entropy=entropy, counters=counters,
+        )  # fmt: skip
+        """None for a group that anyone with the link is in."""
+        self._outbox = GroupOutbox(self._wire, self._people, self._clock, counters, self.governed)
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
         """Never raises for bytes from outside; LocalProtocolError for what a group cannot do."""
@@ -187,12 +191,14 @@ class GroupSession:
         self._settle(builder, now_ms=now_ms)
         return builder.finish()
 
-    def _handle(  # noqa: C901, PLR0912 - a table of inputs
+    def _handle(  # noqa: C901, PLR0912, PLR0915 - a table of inputs
         self, input_: SessionInput, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
         match input_:
             case MessageArrived():
                 self._message_arrived(input_, builder, now_ms=now_ms)
+            case EnvelopeArrived(envelope=LockedEnvelope(message=message, waku_hash=waku_hash)):
+                self._message_arrived(MessageArrived(message, waku_hash), builder, now_ms=now_ms)
             case EnvelopeArrived(envelope=GroupEnvelope() as envelope):
                 builder.steps.append(Arrived(now_ms, envelope.waku_hash, envelope.payload_bytes))
                 self._receive(partial(self._wire.open, envelope), builder, now_ms=now_ms)
@@ -214,8 +220,8 @@ class GroupSession:
                     copy = CopyAccepted(message_id, input_.peers, input_.waku_hash)
                     self._feed(copy, builder, now_ms=now_ms)
             case RetrieveKeptBack():
-                kept_back = self._projector.gaps.kept_back()
-                wanted = RetrieveLostRequested(message_ids=kept_back, of_members=False)
+                ids = self._projector.gaps.kept_back()
+                wanted = RetrieveLostRequested(message_ids=ids, of_members=False)
                 self._feed(wanted, builder, now_ms=now_ms)
             case RetrieveLostRequested(message_ids=ids) | RetrieveQuoted(message_ids=ids):
                 self._projector.gaps.asked_again(ids, now_ms)
@@ -229,25 +235,29 @@ class GroupSession:
                 self._aside.place(input_, take, builder, now_ms=now_ms)
             case RawLoaded():
                 self._raw_loaded(input_, builder, now_ms=now_ms)
-            case WrittenLoaded():
-                if self._governed is not None:
-                    self._governed.take_written(input_, builder)
+            case WrittenLoaded() if self.governed is not None:
+                self.governed.take_written(input_, builder)
             case ClockSet():
                 self._clock.offset_ms = input_.offset_ms
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case _ if isinstance(input_, ContactInput | SetLabel | EnvelopeArrived | PairLoaded):
+            case _ if isinstance(
+                input_, ContactInput | SetLabel | EnvelopeArrived | PairLoaded | WrittenLoaded
+            ):
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
             case _:
                 assert_never(input_)
 
     def _settle(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Do what follows from what the admin log says now."""
-        if self._governed is None:
+        if self.governed is None:
             return
         clock_ms = self._clock.at(now_ms)
-        statements = self._governed.settle(builder, now_ms=now_ms, clock_ms=clock_ms)
+        statements = self.governed.settle(builder, now_ms=now_ms, clock_ms=clock_ms)
+        for arrived in self.governed.unlocked():
+            self._message_arrived(arrived, builder, now_ms=now_ms)
+        self._wire.sending = self.governed.keys.sending() or self._wire.sending
         if statements is None:
             return
         self._members_changed(builder, now_ms=now_ms)
@@ -256,6 +266,16 @@ class GroupSession:
                 self._admit(statement, builder, now_ms=now_ms)
             except RemoteProtocolError as error:
                 self._refuse(error, builder, now_ms=now_ms)
+
+    def _say_all(
+        self, sayings: Iterable[Saying], builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        """What keeps a governed group going, each in its epoch."""
+        for saying in sayings:
+            self._wire.sending = saying.commitment[:EPOCH_ID_BYTES]
+            self._say_now(saying.body, builder, now_ms=now_ms)
+        if self.governed is not None:
+            self._wire.sending = self.governed.keys.sending() or self._wire.sending
 
     # --- commands -----------------------------------------------------------------------------
 
@@ -267,8 +287,17 @@ class GroupSession:
         now_ms: UnixMs,
         replaces: MessageId | None = None,
     ) -> MessageId:
-        if self._governed is not None:
-            self._governed.require_member()
+        self._prepare(builder, now_ms=now_ms)
+        return self._say_now(body, builder, now_ms=now_ms, replaces=replaces)
+
+    def _say_now(
+        self,
+        body: Body,
+        builder: TransitionBuilder,
+        *,
+        now_ms: UnixMs,
+        replaces: MessageId | None = None,
+    ) -> MessageId:
         sent_ms = self._people.sent_ms(body, self._clock.at(now_ms))
         content, author = self._own.next_content(body, sent_ms, replaces)
         bound = bound_author(self._identity.participant_id, author)
@@ -285,17 +314,29 @@ class GroupSession:
         return own
 
     def _govern(self, act: Act, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
-        if self._governed is None:
+        if self.governed is None:
             raise LocalProtocolError("a group that anyone with the link is in has no admin log")
-        entry = self._governed.entry(act, clock_ms=self._clock.at(now_ms))
-        return self._say(entry, builder, now_ms=now_ms)
+        entry = self.governed.entry(act, clock_ms=self._clock.at(now_ms))
+        said = self._say(entry, builder, now_ms=now_ms)
+        self._settle(builder, now_ms=now_ms)
+        if isinstance(act, Remove) and act.member != self._identity.participant_id:
+            self._prepare(builder, now_ms=now_ms)
+        return said
+
+    def _prepare(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """See to it that there is an epoch to write in."""
+        if self.governed is not None:
+            first = self.governed.keys.prepare(builder, clock_ms=self._clock.at(now_ms))
+            self._say_all(first, builder, now_ms=now_ms)
 
     # --- network, Stores and time -------------------------------------------------------------
 
-    def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> GroupEnvelope | None:
+    def precheck(self, message: WakuMessage, waku_hash: WakuHash) -> Prechecked | None:
         try:
             return self._wire.precheck(message, waku_hash)
         except RemoteProtocolError as error:
+            if self.governed is not None and error.reason == UNKNOWN_EPOCH:
+                return LockedEnvelope(message=message, waku_hash=waku_hash)
             self._counters.add(f"group.{error.reason}")
             return None
 
@@ -306,23 +347,29 @@ class GroupSession:
         if arrived.if_wanted is not None and not self._channel.wants(arrived.if_wanted):
             return
         builder.steps.append(Arrived(now_ms, waku_hash, len(message.payload), stored))
-        if arrived.opened is None:
-            open_ = partial(self._wire.open_new, message, waku_hash, stored=stored)
-        else:
-            open_ = partial(self._wire.take_opened, arrived.opened, waku_hash, stored=stored)
-        self._receive(open_, builder, now_ms=now_ms)
+        open_ = partial(self._wire.open_any, message, waku_hash, arrived.opened, stored=stored)
+        self._receive(open_, builder, now_ms=now_ms, arrived=arrived)
 
     def _receive(
-        self, open_: Callable[[], Verified], builder: TransitionBuilder, *, now_ms: UnixMs
+        self,
+        open_: Callable[[], Verified],
+        builder: TransitionBuilder,
+        *,
+        now_ms: UnixMs,
+        arrived: MessageArrived | None = None,
+        wanted: bool = False,
     ) -> None:
         try:
             verified = open_()
             for statement in verified.opened.statements:
                 self._admit(statement, builder, now_ms=now_ms)
-            self._accept(verified, builder, now_ms=now_ms)
+            self._accept(verified, builder, now_ms=now_ms, wanted=wanted)
             if verified.content is None or self._channel.keeps(verified.message.message_id):
                 self._wire.done_with(verified)
         except RemoteProtocolError as error:
+            if self.governed is not None and arrived and error.reason == UNKNOWN_EPOCH:
+                self.governed.lock(arrived, now_ms=now_ms)
+                return
             self._refuse(error, builder, now_ms=now_ms)
 
     def _advance(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
@@ -333,52 +380,39 @@ class GroupSession:
             self._feed(ClaimChanged(), builder, now_ms=now_ms)
         self._feed(DeadlineReached(), builder, now_ms=now_ms)
         self._aside.go_on(builder, now_ms=now_ms)
+        if self.governed is not None:
+            sayings = self.governed.advance(
+                builder, now_ms, self._clock.at(now_ms), is_history_complete=self.gap() is None
+            )
+            self._say_all(sayings, builder, now_ms=now_ms)
         name = self._people.name_to_tell(self._clock.at(now_ms))
         if name is not None:
             self._say(name, builder, now_ms=now_ms)
 
     def _raw_loaded(self, loaded: RawLoaded, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        load = loaded.load
-        if isinstance(load, LoadToShow):
-            self._show_again(load, loaded.raw, builder, now_ms=now_ms)
-            return
-        message_id = load.message_id
-        if isinstance(load, LoadForRepair):
-            repair = self.repair(loaded.raw, now_ms=now_ms)
-            builder.sends.append(replace(repair, repairs=message_id))
-        elif self._channel.has_logged(message_id):
-            # Sent when our clock was ahead, and not replaced since.
-            body = self._own.to_say_again(self._wire.body_of(loaded.raw))
-            self._say(body, builder, now_ms=now_ms, replaces=message_id)
-
-    def _show_again(
-        self, load: LoadToShow, raw: bytes, builder: TransitionBuilder, *, now_ms: UnixMs
-    ) -> None:
-        """A message that was void counts after all."""
-        message = self._wire.reopen(raw, None).message
-        is_own = message.sender_id == self._identity.participant_id
-        event = MessageDelivered(message, load.position, None, is_own, late=True, came_back=True)
-        self._projector.tell_delivered(event, None, builder, now_ms=now_ms)
+        match loaded.load:
+            case LoadToShow(position=position):
+                message = self._wire.reopen(loaded.raw, None).message
+                self._projector.show_again(message, position, builder, now_ms=now_ms)
+            case LoadForRepair(message_id=message_id):
+                repair = self._outbox.repair(loaded.raw, now_ms=now_ms)
+                builder.sends.append(replace(repair, repairs=message_id))
+            case LoadToSayAgain(message_id=message_id) if self._channel.has_logged(message_id):
+                # Sent when our clock was ahead, and not replaced since.
+                body = self._own.to_say_again(self._wire.body_of(loaded.raw))
+                self._say(body, builder, now_ms=now_ms, replaces=message_id)
+            case _:
+                pass
 
     def _take_set_aside(
         self, kept: KeptAside, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
-        try:
-            verified = self._wire.reopen(kept.raw, kept.retrieval_hint)
-            self._accept(verified, builder, now_ms=now_ms, wanted=True)
-        except RemoteProtocolError as error:
-            self._refuse(error, builder, now_ms=now_ms)
+        reopen = partial(self._wire.reopen, kept.raw, kept.retrieval_hint)
+        self._receive(reopen, builder, now_ms=now_ms, wanted=True)
 
     def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
-        """Wrap another member's signed part, as we hold it, in our own signature."""
-        clock_ms = self._clock.at(now_ms)
-        signed, author = self._wire.wrap_repair(raw, clock_ms=clock_ms)
-        return self._wire.publish(
-            signed,
-            SendPurpose.RETRANSMISSION,
-            statements=self._people.statements(self._identity.participant_id, author),
-            clock_ms=clock_ms,
-        )
+        """Another member's signed part, as we hold it, wrapped in our own signature."""
+        return self._outbox.repair(raw, now_ms=now_ms)
 
     # --- queries ------------------------------------------------------------------------------
 
@@ -394,16 +428,14 @@ class GroupSession:
 
     @property
     def record(self) -> GroupRecord:
+        keys = self._wire.epoch_keys
+        if len(keys) != len(self._group.epoch_keys):
+            self._group = replace(self._group, epoch_keys=keys)
         return self._group
 
     @property
     def membership(self) -> Membership:
         return self._people.membership
-
-    @property
-    def governed(self) -> GovernedPart | None:
-        """None for a group that anyone with the link is in."""
-        return self._governed
 
     def members(self) -> dict[ParticipantId, MemberRecord]:
         return self._people.everyone()
@@ -419,7 +451,7 @@ class GroupSession:
             self._people.tell_name_ms(),
             self._aside.next_deadline(),
             self._files.repeat_at_ms if self._channel.is_online else None,
-            None if self._governed is None else self._governed.next_deadline(),
+            None if self.governed is None else self.governed.next_deadline(self._clock.offset_ms),
         )
         return min((d for d in deadlines if d is not None), default=None)
 
@@ -494,26 +526,11 @@ class GroupSession:
         if member is None:
             self._people.park(verified)
             return
-        if message.is_ephemeral:
-            check_is_fresh(opened.signed_ms, self._clock.at(now_ms))
         repaired_by = opened.repaired_by
         if repaired_by is not None and not self.membership.is_member(repaired_by):
             repaired_by = None
         content, claim = verified.content, opened.claim
-        received = MessageReceived(
-            message=message,
-            raw=opened.raw,
-            author=bound_author(message.sender_id, content.author) if content else None,
-            holdings=claim.holdings if claim else None,
-            repaired_by=repaired_by,
-            retrieval_hint=verified.waku_hash,
-            stored=verified.stored,
-            held_aside=claim.held_aside if claim else (),
-            previous_id=content.previous_id if content else None,
-            replaces=content.replaces if content else None,
-            id_checked=True,
-            wanted=wanted,
-        )
+        received = received_of(verified, repaired_by, self._clock.at(now_ms), wanted=wanted)
         transition = self._step(received, builder, now_ms=now_ms)
         is_others = message.sender_id != self._identity.participant_id
         if is_others and not verified.stored and repaired_by is None:
@@ -524,11 +541,7 @@ class GroupSession:
             self._files.heard_own(claim)
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             builder.notes += self._echoes.hear(
-                received,
-                opened.signed_ms,
-                known_ms=member.known_ms,
-                clock_offset_ms=self._clock.offset_ms,
-                now_ms=now_ms,
+                received, opened.signed_ms, member.known_ms, self._clock.offset_ms, now_ms
             )
         self._translate(transition, builder, now_ms=now_ms, received=verified)
         if content is not None and not self._channel.has_logged(message.message_id):
@@ -566,11 +579,15 @@ class GroupSession:
             )
         self._projector.gaps.hear_writes(transition.writes)
         for send in transition.sends:
-            builder.sends.append(self._outgoing(send, now_ms=now_ms))
+            outgoing = self._outbox.outgoing(send, now_ms=now_ms)
+            if outgoing is not None:
+                builder.sends.append(outgoing)
         for event in transition.events:
             if isinstance(event, OwnFromFuture):
                 self._own.begin_instance(event.message_ids[-1])
-            if self._governed is not None and not self._governed.passes(event, builder, now_ms):
+            if self.governed is not None and not self.governed.passes(
+                event, builder, now_ms=now_ms, clock_ms=self._clock.at(now_ms)
+            ):
                 continue
             if not isinstance(event, MessageDelivered):
                 self._projector.tell(event, builder, now_ms=now_ms)
@@ -579,21 +596,3 @@ class GroupSession:
             said = self._projector.tell_delivered(event, came, builder, now_ms=now_ms)
             if self._people.said(event.message.sender_id, said.body, said.sent_ms, builder):
                 self._members_changed(builder, now_ms=now_ms)
-
-    def _outgoing(self, send: Send, *, now_ms: UnixMs) -> SessionSend:
-        match send:
-            case BroadcastRepair():
-                return LoadForRepair(message_id=send.message_id)
-            case Broadcast():
-                tracked = send.purpose in {SendPurpose.CONTENT, SendPurpose.RETRANSMISSION}
-                return self._wire.publish(
-                    send.raw,
-                    send.purpose,
-                    statements=self._people.statements(self._identity.participant_id),
-                    clock_ms=self._clock.at(now_ms),
-                    message_id=send.message_id if tracked else None,
-                )
-            case AskStore():
-                return send
-            case _:
-                assert_never(send)

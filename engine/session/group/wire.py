@@ -17,10 +17,12 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.invite import group_id_of
 from engine.core.records import GroupRecord, SpanRecord
+from engine.core.sds.inputs import MessageReceived
 from engine.core.sds.vocabulary import Claim, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import CheckedEnvelope, Opened, SealedGroup, content_topic_of
+from engine.session.group.author_binding import bound_author
 from engine.session.group.opening import (
     OpenedEnvelope,
     checked_content,
@@ -44,6 +46,13 @@ class GroupEnvelope(Struct, frozen=True, kw_only=True):
     envelope_hash: bytes
     waku_hash: WakuHash
     payload_bytes: int
+
+
+class LockedEnvelope(Struct, frozen=True, kw_only=True):
+    """A Waku message of an epoch whose key is not here yet, or that nobody made."""
+
+    message: WakuMessage
+    waku_hash: WakuHash
 
 
 class Verified(Struct, frozen=True, kw_only=True):
@@ -80,12 +89,29 @@ class GroupWire:
             group_id=group_id_of(group.conversation_id),
             epoch_keys=group.epoch_keys,
         )
+        self.sending: bytes | None = None
+        """Id of the epoch to sign in; None: the newest."""
         self._done_with: OrderedDict[bytes, None] = OrderedDict()
         self.content_topic: ContentTopic = content_topic_of(group.topic_secret)
 
     def sign(self, message: Message, claim: Claim | None, clock_ms: UnixMs) -> bytes:
         """The signed part to keep, broadcast and resend."""
-        return self._sealed.sign(self._identity, encode_message(message), claim, signed_ms=clock_ms)
+        return self._sealed.sign(
+            self._identity,
+            encode_message(message),
+            claim,
+            signed_ms=clock_ms,
+            epoch_id=self.sending,
+        )
+
+    def add_key(self, key: bytes) -> None:
+        """Of another epoch, the newest from now on."""
+        keys = (*self._sealed.epoch_keys, key)
+        self._sealed = SealedGroup(group_id=self._sealed.group_id, epoch_keys=keys)
+
+    @property
+    def epoch_keys(self) -> tuple[bytes, ...]:
+        return self._sealed.epoch_keys
 
     def wrap_repair(self, raw: bytes, *, clock_ms: UnixMs) -> tuple[bytes, ParticipantId]:
         """Our signature around another member's signed part, and that member's id."""
@@ -146,6 +172,19 @@ class GroupWire:
     def open_new(self, waku: WakuMessage, waku_hash: WakuHash, *, stored: bool = False) -> Verified:
         """Like ``open``, for a message that was not prechecked."""
         return self.open(self.precheck(waku, waku_hash), stored=stored)
+
+    def open_any(
+        self,
+        waku: WakuMessage,
+        waku_hash: WakuHash,
+        opened: OpenedEnvelope | None,
+        *,
+        stored: bool,
+    ) -> Verified:
+        """``opened``: what ``open_page`` found in it, if it did."""
+        if opened is None:
+            return self.open_new(waku, waku_hash, stored=stored)
+        return self.take_opened(opened, waku_hash, stored=stored)
 
     def open(self, checked: GroupEnvelope, *, stored: bool = False) -> Verified:
         """Raises RemoteProtocolError, with the reason, for anything that fails a check.
@@ -210,6 +249,32 @@ class GroupWire:
         self._done_with[verified.envelope_hash] = None
         if len(self._done_with) > MAX_REMEMBERED:
             self._done_with.popitem(last=False)
+
+
+def received_of(
+    verified: Verified, repaired_by: ParticipantId | None, clock_ms: UnixMs, *, wanted: bool
+) -> MessageReceived:
+    """The same for SDS; ``repaired_by``: the member who sent it again.
+
+    Raises RemoteProtocolError for an ephemeral message that is replayed later.
+    """
+    if verified.message.is_ephemeral:
+        check_is_fresh(verified.opened.signed_ms, clock_ms)
+    message, content, claim = verified.message, verified.content, verified.opened.claim
+    return MessageReceived(
+        message=message,
+        raw=verified.opened.raw,
+        author=bound_author(message.sender_id, content.author) if content else None,
+        holdings=claim.holdings if claim else None,
+        repaired_by=repaired_by,
+        retrieval_hint=verified.waku_hash,
+        stored=verified.stored,
+        held_aside=claim.held_aside if claim else (),
+        previous_id=content.previous_id if content else None,
+        replaces=content.replaces if content else None,
+        id_checked=True,
+        wanted=wanted,
+    )
 
 
 def check_is_fresh(signed_ms: UnixMs, clock_ms: UnixMs) -> None:

@@ -1,0 +1,408 @@
+"""The keys of a governed group on this device: which one to write in, made, wrapped, asked for.
+
+What to do is decided by ``engine.core.epochs`` from what the admin log says; here it is done.  What
+has to be said first comes back as ``Saying``s, each with the epoch to say it in: an entry and its
+wraps are sealed in an epoch that the members have already.  Times are our own clock's.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
+
+from engine.codec.admin_entry import id_bytes_of
+from engine.codec.epochs import decode_wraps
+from engine.core.admin_log.acts import MakeEpoch
+from engine.core.admin_log.epochs import EPOCH_ID_BYTES, Epoch
+from engine.core.content import (
+    MAX_KEYS_WANTED,
+    Governing,
+    KeysWanted,
+    KeyWraps,
+    PrekeyTold,
+)
+from engine.core.counters import Counters
+from engine.core.entropy import Entropy
+from engine.core.epochs import (
+    GiveThenSend,
+    MakeThenSend,
+    MayNot,
+    SendIn,
+    fresh_due_ms,
+    keys_to_ask_for,
+    may_wrap_for,
+    step_to_send,
+)
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.governed import AddEpochKey, PutPrekey, SaveOwnPrekeys
+from engine.core.ids import ParticipantId, UnixMs
+from engine.core.invite import EPOCH_KEY_BYTES, group_id_of
+from engine.core.prekeys import (
+    PREKEY_EVERY_MS,
+    TheirPrekey,
+    is_prekey_due,
+    newer,
+    prekeys_to_forget,
+)
+from engine.crypto.epochs import (
+    EpochKey,
+    WrapOpener,
+    make_prekey,
+    sign_prekey,
+    verify_prekey,
+    wrap_epoch_key,
+)
+from engine.crypto.sealed import epoch_commitment
+from engine.session.group.governance import Governance
+from engine.session.group.saved import SavedGroup
+from engine.session.transitions import TransitionBuilder
+
+ASK_FIRST_MS: Final = 20_000
+"""A wrap may be on its way."""
+ASK_MOST_MS: Final = 3_600_000
+ANSWER_WITHIN_MS: Final = 5_000
+"""Of several who could answer, the first one does."""
+MAX_ANSWERS: Final = 64
+"""Keys to be wrapped again that are remembered at one time."""
+MAX_CHUNKS: Final = 16
+"""Wraps kept that came before the entry they belong to."""
+
+
+class Saying(NamedTuple):
+    """To be said in the epoch of this commitment."""
+
+    commitment: bytes
+    body: Governing
+
+
+class EpochKeys:
+    """``encryption_key_of``: the X25519 key of somebody's join statement, b"" if none is here."""
+
+    def __init__(  # noqa: PLR0913 - everything that is injected
+        self,
+        seed: SavedGroup,
+        governance: Governance,
+        encryption_key_of: Callable[[ParticipantId], bytes],
+        *,
+        on_key: Callable[[bytes], None],
+        entropy: Entropy,
+        counters: Counters,
+    ) -> None:
+        self._on_key = on_key
+        state = seed.governed
+        if state is None:
+            raise LocalProtocolError("not a governed group")
+        self._conversation_id = seed.group.conversation_id
+        self._group_id = group_id_of(seed.group.conversation_id)
+        self._identity = seed.identity
+        self._own_id = seed.identity.participant_id
+        self._governance = governance
+        self._encryption_key_of = encryption_key_of
+        self._entropy = entropy
+        self._counters = counters
+        self._keys: dict[bytes, bytes] = {}
+        self._known_ms: dict[bytes, UnixMs] = {}
+        for key in seed.group.epoch_keys:
+            self._keep(key, state.known_ms.get(key, seed.group.created_ms))
+        self._prekeys = state.own_prekeys
+        self._theirs: dict[ParticipantId, TheirPrekey] = {}
+        for data in state.prekeys:
+            prekey = verify_prekey(data, group_id=self._group_id)
+            self._theirs[prekey.author] = prekey
+        self._opener = self._make_opener()
+        self._chunks: deque[bytes] = deque(maxlen=MAX_CHUNKS)
+        self._answers: dict[tuple[ParticipantId, bytes], UnixMs] = {}
+        self._ask_at_ms: UnixMs | None = None
+        self._ask_every_ms = ASK_FIRST_MS
+        self._fresh_after: tuple[bytes, UnixMs] | None = None
+
+    def _keep(self, key: bytes, known_ms: UnixMs) -> bytes:
+        commitment = epoch_commitment(self._group_id, key)
+        self._keys[commitment] = key
+        self._known_ms[commitment] = known_ms
+        return commitment
+
+    def _make_opener(self) -> WrapOpener:
+        private = [one.private_key for one in self._prekeys]
+        return WrapOpener(
+            self._own_id, (*private, self._identity.encryption_key), group_id=self._group_id
+        )
+
+    # --- which epoch ----------------------------------------------------------------------------
+
+    @property
+    def _epochs(self) -> tuple[Epoch, ...]:
+        return self._governance.state.epochs
+
+    @property
+    def _members(self) -> frozenset[ParticipantId]:
+        return frozenset(self._governance.state.roles)
+
+    def _step(self) -> SendIn | GiveThenSend | MakeThenSend | MayNot:
+        return step_to_send(
+            self._epochs, members=self._members, own_id=self._own_id, held=self._keys.keys()
+        )
+
+    def sending(self) -> bytes | None:
+        """Id of the epoch to write in; None if something has to be said first (``prepare``)."""
+        step = self._step()
+        return step.epoch.commitment[:EPOCH_ID_BYTES] if isinstance(step, SendIn) else None
+
+    def is_good(self, epoch_id: bytes) -> bool:
+        """Whether nobody who was removed, as far as we know, was given its key."""
+        return any(
+            epoch.is_good and epoch.commitment.startswith(epoch_id) for epoch in self._epochs
+        )
+
+    def _carrier(self) -> bytes:
+        """What all members have: it need not be kept from those who were removed."""
+        ours = [one for one in self._epochs if one.commitment in self._keys]
+        for epoch in ours:
+            if epoch.given >= self._members:
+                return epoch.commitment
+        return (
+            max(ours, key=lambda one: len(one.given & self._members)).commitment
+            if ours
+            else (next(reversed(self._keys)))
+        )
+
+    def keys_for(self, who: ParticipantId) -> tuple[bytes, ...]:
+        """The keys that the log gives to somebody and that are here, oldest first."""
+        given = [one.commitment for one in reversed(self._epochs) if who in one.given]
+        return tuple(self._keys[each] for each in given if each in self._keys)
+
+    # --- what has to be said first --------------------------------------------------------------
+
+    def prepare(
+        self, builder: TransitionBuilder, *, clock_ms: UnixMs, fresh: bool = False
+    ) -> list[Saying]:
+        """So that ``sending`` names an epoch.  Raises LocalProtocolError if we are no member.
+
+        ``fresh``: make one even if there is one to write in.
+        """
+        sayings: list[Saying] = []
+        for _ in range(3):
+            step = self._step()
+            match step:
+                case MayNot():
+                    raise LocalProtocolError("not a member of the group")
+                case SendIn() if not fresh:
+                    return sayings
+                case GiveThenSend(epoch=epoch, to=to) if not fresh:
+                    sayings += self._give(epoch.commitment, to, builder, clock_ms=clock_ms)
+                case _:
+                    fresh = False
+                    key = self._entropy.random_bytes(EPOCH_KEY_BYTES)
+                    carrier = self._carrier()
+                    commitment = self._adopt(key, builder, clock_ms=clock_ms)
+                    sayings += self._give(
+                        commitment, self._members, builder, clock_ms=clock_ms, carrier=carrier
+                    )
+        raise LocalProtocolError("no epoch to write in")
+
+    def _give(
+        self,
+        commitment: bytes,
+        to: Iterable[ParticipantId],
+        builder: TransitionBuilder,
+        *,
+        clock_ms: UnixMs,
+        carrier: bytes | None = None,
+    ) -> list[Saying]:
+        recipients = frozenset(to)
+        if carrier is None:
+            carrier = self._carrier()
+        entry = self._governance.entry(
+            MakeEpoch(commitment=commitment, recipients=recipients), clock_ms=clock_ms
+        )
+        self._governance.take(entry, self._own_id, builder)
+        self._governance.settle()
+        return [
+            Saying(carrier, entry),
+            *(Saying(carrier, KeyWraps(chunk)) for chunk in self._wraps(commitment, recipients)),
+        ]
+
+    def _wraps(self, commitment: bytes, to: Iterable[ParticipantId]) -> tuple[bytes, ...]:
+        keys: dict[ParticipantId, bytes] = {}
+        for who in to:
+            theirs = self._theirs.get(who)
+            key = self._encryption_key_of(who) if theirs is None else theirs.key
+            if who != self._own_id and key:
+                keys[who] = key
+            elif who != self._own_id:
+                self._counters.add("group.no_key_of_member")
+        return wrap_epoch_key(self._keys[commitment], keys, group_id=self._group_id)
+
+    def _adopt(self, key: bytes, builder: TransitionBuilder, *, clock_ms: UnixMs) -> bytes:
+        builder.writes.append(
+            AddEpochKey(conversation_id=self._conversation_id, key=key, known_ms=clock_ms)
+        )
+        self._on_key(key)
+        return self._keep(key, clock_ms)
+
+    # --- what comes -----------------------------------------------------------------------------
+
+    def take(
+        self,
+        who: ParticipantId,
+        body: PrekeyTold | KeyWraps | KeysWanted,
+        builder: TransitionBuilder,
+        *,
+        now_ms: UnixMs,
+        clock_ms: UnixMs,
+    ) -> None:
+        """Raises RemoteProtocolError, CryptoError."""
+        match body:
+            case PrekeyTold(data=data):
+                self._take_prekey(who, data, builder)
+            case KeyWraps(data=data):
+                self._answered_by_others(data)
+                self._open(data, builder, clock_ms=clock_ms)
+            case KeysWanted(commitments=commitments):
+                self._take_question(who, commitments, now_ms=now_ms)
+
+    def _take_prekey(self, who: ParticipantId, data: bytes, builder: TransitionBuilder) -> None:
+        prekey = verify_prekey(data, group_id=self._group_id)
+        if prekey.author != who:
+            raise RemoteProtocolError("foreign_prekey")
+        if who == self._own_id or newer(self._theirs.get(who), prekey) is not prekey:
+            return
+        self._theirs[who] = prekey
+        put = PutPrekey(conversation_id=self._conversation_id, participant_id=who, data=data)
+        builder.writes.append(put)
+
+    def _open(self, chunk: bytes, builder: TransitionBuilder, *, clock_ms: UnixMs) -> None:
+        wanted = keys_to_ask_for(self._epochs, own_id=self._own_id, held=self._keys.keys())
+        found: EpochKey | None = self._opener.open(chunk, wanted=wanted)
+        if found is not None:
+            self._adopt(found.key, builder, clock_ms=clock_ms)
+        elif decode_wraps(chunk).commitment not in self._keys and chunk not in self._chunks:
+            self._chunks.append(chunk)
+
+    def follow(self, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs) -> None:
+        """The log says something else: wraps may be wanted that were not, and keys lacking."""
+        chunks = [*self._chunks]
+        self._chunks.clear()
+        for chunk in chunks:
+            try:
+                self._open(chunk, builder, clock_ms=clock_ms)
+            except RemoteProtocolError as error:
+                self._counters.add(f"group.{error.reason}")
+        if not self._lacking():
+            self._ask_at_ms, self._ask_every_ms = None, ASK_FIRST_MS
+        elif self._ask_at_ms is None:
+            self._ask_at_ms = UnixMs(now_ms + ASK_FIRST_MS)
+
+    # --- asking and answering -------------------------------------------------------------------
+
+    def _lacking(self) -> tuple[bytes, ...]:
+        if self._own_id not in self._members:
+            return ()
+        return keys_to_ask_for(self._epochs, own_id=self._own_id, held=self._keys.keys())
+
+    def _take_question(
+        self, who: ParticipantId, commitments: Iterable[bytes], *, now_ms: UnixMs
+    ) -> None:
+        by_commitment = {one.commitment: one for one in self._epochs}
+        for commitment in commitments:
+            epoch = by_commitment.get(commitment)
+            is_ours = who != self._own_id and commitment in self._keys
+            if epoch is None or not is_ours or (who, commitment) in self._answers:
+                continue
+            if not may_wrap_for(epoch, who, members=self._members):
+                self._counters.add("group.key_not_given")
+            elif len(self._answers) >= MAX_ANSWERS:
+                self._counters.add("group.too_many_questions")
+            else:
+                wait_ms = int(self._entropy.random_unit() * ANSWER_WITHIN_MS)
+                self._answers[who, commitment] = UnixMs(now_ms + wait_ms)
+
+    def _answered_by_others(self, chunk: bytes) -> None:
+        wraps = decode_wraps(chunk)
+        for who, commitment in [*self._answers]:
+            if commitment == wraps.commitment and wraps.find(id_bytes_of(who)) is not None:
+                del self._answers[who, commitment]
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def next_deadline(self, offset_ms: int) -> UnixMs | None:
+        due = [*self._answers.values()]
+        if self._ask_at_ms is not None:
+            due.append(self._ask_at_ms)
+        if self._own_id in self._members:
+            due.append(UnixMs(self._prekey_due_ms() - offset_ms))
+            fresh_ms = self._fresh_due_ms()
+            if fresh_ms is not None:
+                due.append(UnixMs(fresh_ms - offset_ms))
+        return min(due, default=None)
+
+    def _prekey_due_ms(self) -> int:
+        return self._prekeys[-1].made_ms + PREKEY_EVERY_MS if self._prekeys else 0
+
+    def _fresh_due_ms(self) -> UnixMs | None:
+        step = self._step()
+        if not isinstance(step, SendIn):
+            return None
+        commitment = step.epoch.commitment
+        if self._fresh_after is None or self._fresh_after[0] != commitment:
+            due_ms = fresh_due_ms(self._known_ms[commitment], self._entropy.random_unit())
+            self._fresh_after = commitment, due_ms
+        return self._fresh_after[1]
+
+    def advance(
+        self,
+        builder: TransitionBuilder,
+        *,
+        now_ms: UnixMs,
+        clock_ms: UnixMs,
+        is_history_complete: bool,
+    ) -> list[Saying]:
+        """What is to be said now, in the epoch that ``sending`` names unless that is fresh."""
+        if self._own_id not in self._members:
+            self._answers.clear()
+            return []
+        sayings: list[Saying] = []
+        fresh_ms = self._fresh_due_ms()
+        if fresh_ms is not None and fresh_ms <= clock_ms:
+            sayings += self.prepare(builder, clock_ms=clock_ms, fresh=True)
+        bodies: list[Governing] = []
+        if is_prekey_due(self._prekeys, now_ms=clock_ms):
+            bodies.append(self._make_prekey(clock_ms=clock_ms))
+        if bodies or self._forget(clock_ms=clock_ms, is_history_complete=is_history_complete):
+            self._opener = self._make_opener()
+            builder.writes.append(
+                SaveOwnPrekeys(conversation_id=self._conversation_id, prekeys=self._prekeys)
+            )
+        bodies += self._questions(now_ms=now_ms)
+        for (who, commitment), due_ms in [*self._answers.items()]:
+            if due_ms <= now_ms:
+                del self._answers[who, commitment]
+                bodies += map(KeyWraps, self._wraps(commitment, (who,)))
+        if bodies:
+            sayings += self.prepare(builder, clock_ms=clock_ms)
+            step = self._step()
+            if isinstance(step, SendIn):
+                sayings += [Saying(step.epoch.commitment, body) for body in bodies]
+        return sayings
+
+    def _make_prekey(self, *, clock_ms: UnixMs) -> PrekeyTold:
+        made = make_prekey(self._prekeys, now_ms=clock_ms, random_bytes=self._entropy.random_bytes)
+        self._prekeys = (*self._prekeys, made)
+        return PrekeyTold(sign_prekey(self._identity, made, group_id=self._group_id))
+
+    def _forget(self, *, clock_ms: UnixMs, is_history_complete: bool) -> bool:
+        gone = prekeys_to_forget(
+            self._prekeys, now_ms=clock_ms, is_history_complete=is_history_complete
+        )
+        self._prekeys = tuple(one for one in self._prekeys if one not in gone)
+        return bool(gone)
+
+    def _questions(self, *, now_ms: UnixMs) -> list[Governing]:
+        if self._ask_at_ms is None or self._ask_at_ms > now_ms:
+            return []
+        lacking = self._lacking()
+        if not lacking:
+            self._ask_at_ms = None
+            return []
+        self._ask_every_ms = min(2 * self._ask_every_ms, ASK_MOST_MS)
+        self._ask_at_ms = UnixMs(now_ms + self._ask_every_ms)
+        return [KeysWanted(lacking[:MAX_KEYS_WANTED])]

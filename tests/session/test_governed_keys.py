@@ -1,0 +1,133 @@
+"""Keys of a governed group through whole sessions: who reads what, whatever is lost or late."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from engine.codec.sds import decode_message
+from engine.core.admin_log.acts import Add, Rename
+from engine.core.content import Governing
+from engine.core.epochs import FRESH_AFTER_MS, FRESH_SPREAD_MS
+from engine.core.errors import RemoteProtocolError
+from engine.core.ids import UnixMs
+from engine.core.invite import group_id_of
+from engine.crypto.sealed import SealedGroup
+from engine.session.group.opening import checked_content
+from tests.session.governed_circle import NAMES, Circle
+
+
+@pytest.fixture
+def circle() -> Circle:
+    return Circle()
+
+
+def say_nothing(
+    group_id: bytes, keys: tuple[bytes, ...], payloads: Iterable[bytes], since_ms: int = 0
+) -> bool:
+    """Whether these keys open only what makes a fresh one known, and what was said before."""
+    sealed = SealedGroup(group_id=group_id, epoch_keys=keys)
+    for payload in payloads:
+        try:
+            opened = sealed.open(payload)
+        except RemoteProtocolError:
+            continue
+        content = checked_content(group_id, decode_message(opened.sds_bytes))
+        is_governing = content is not None and isinstance(content.body, Governing)
+        if not is_governing and opened.signed_ms >= since_ms:
+            return False
+    return True
+
+
+def test_the_removed_read_nothing_by_those_who_have_heard_of_it(circle: Circle) -> None:
+    """But what makes the fresh key known, which says nothing, and what was said before."""
+    circle.say("Anna", "before")
+    circle.live(30)
+    begin = len(circle.sent)
+    circle.remove("Cem", by="Olga")
+    for name in ("Olga", "Anna", "Ben"):
+        circle.say(name, f"secret of {name}")
+    circle.govern("Anna", Rename(name="Without Cem"))
+    circle.live(60)
+    record = circle["Cem"].session.record
+    group_id = group_id_of(record.conversation_id)
+    later = [payload for sender, payload in circle.sent[begin:] if sender != "Cem"]
+    assert say_nothing(group_id, record.epoch_keys, later, since_ms=circle.removed_ms)
+    ours = circle["Ben"].session.record.epoch_keys
+    assert not say_nothing(group_id, ours, later, since_ms=circle.removed_ms)
+    assert circle.shown("Cem") == ["before"]
+    assert circle.shown("Ben") == ["before", *(f"secret of {n}" for n in ("Olga", "Anna", "Ben"))]
+
+
+def test_two_removed_on_two_branches_read_nothing_with_the_keys_of_both(circle: Circle) -> None:
+    circle.apart = frozenset({"Anna", "Ben"})
+    circle.remove("Cem", by="Anna")
+    circle.say("Anna", "without Cem")
+    circle.govern("Olga", Rename(name="x"))
+    circle.remove("Ben", by="Olga")
+    circle.say("Olga", "without Ben")
+    circle.apart = frozenset()
+    circle.live(150)
+    begin = len(circle.sent)
+    circle.say("Olga", "without both")
+    circle.say("Anna", "without both")
+    pooled = circle["Cem"].session.record.epoch_keys + circle["Ben"].session.record.epoch_keys
+    group_id = group_id_of(circle["Cem"].session.record.conversation_id)
+    later = [payload for sender, payload in circle.sent[begin:] if sender in {"Olga", "Anna"}]
+    assert say_nothing(group_id, tuple(dict.fromkeys(pooled)), later)
+    assert circle.shown("Anna")[-2:] == circle.shown("Olga")[-2:] == ["without both"] * 2
+
+
+def test_who_lost_their_wrap_asks_and_is_given_it_again(circle: Circle) -> None:
+    circle["Ben"].restart(now_ms=circle.now)
+    known = set(circle["Ben"].session.record.epoch_keys)
+    circle.is_lost = lambda name, _payload: name == "Ben"
+    circle.remove("Cem", by="Olga")
+    circle.is_lost = lambda _name, _payload: False
+    circle.say("Anna", "in a key that Ben lacks")
+    assert circle.shown("Ben") == []
+    circle.live(200)
+    assert circle.shown("Ben") == ["in a key that Ben lacks"]
+    assert set(circle["Ben"].session.record.epoch_keys) > known
+
+
+def test_a_fresh_key_after_a_week_and_a_prekey_each_week(circle: Circle) -> None:
+    before = dict.fromkeys(NAMES, circle["Olga"].session.record.epoch_keys)
+    prekeys = {name: circle.prekeys(name) for name in NAMES}
+    assert all(len(own) == 1 for own in prekeys.values())
+    circle.now = UnixMs(circle.now + FRESH_AFTER_MS + FRESH_SPREAD_MS)
+    circle.live(60)
+    circle.say("Cem", "a week later")
+    for name in NAMES:
+        keys = circle[name].session.record.epoch_keys
+        assert len(keys) > len(before[name])
+        assert circle.shown(name) == ["a week later"]
+        assert len(circle.prekeys(name)) == 2
+    sending = {circle.part(name).keys.sending() for name in NAMES}
+    assert len(sending) == 1
+
+
+def test_keys_outlive_a_restart_and_history_opens_in_any_order(circle: Circle) -> None:
+    circle.is_lost = lambda name, _payload: name == "Ben"
+    begin = len(circle.sent)
+    circle.say("Anna", "one")
+    circle.remove("Cem", by="Olga")
+    circle.say("Anna", "two")
+    circle.is_lost = lambda _name, _payload: False
+    circle["Ben"].restart(now_ms=circle.now)
+    for _, payload in reversed(circle.sent[begin:]):
+        circle.replay("Ben", payload)
+    circle.live(60)
+    assert circle.shown("Ben") == ["one", "two"]
+    circle["Ben"].restart(now_ms=circle.now)
+    circle.say("Olga", "three")
+    assert circle.shown("Ben") == ["one", "two", "three"]
+
+
+def test_who_is_let_in_again_reads_on_but_not_what_was_said_meanwhile(circle: Circle) -> None:
+    circle.remove("Cem", by="Olga")
+    circle.say("Olga", "meanwhile")
+    circle.live(30)
+    circle.govern("Olga", Add(member=circle.id("Cem")))
+    circle.say("Olga", "welcome back")
+    given = circle.part("Olga").keys.keys_for(circle.id("Cem"))
+    assert circle["Olga"].session.record.epoch_keys[-1] not in given
