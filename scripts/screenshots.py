@@ -56,7 +56,7 @@ PEER = "/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
 async def first_pictures(cast: Cast) -> None:
     """What somebody sees who starts the program for the first time, up to the empty window."""
     engine = await cast.enter("Nora", is_new=True)
-    context = WindowContext(version=version(), now=cast.clock.now)
+    context = WindowContext(version=version(), now=cast.clock.now, restore=lambda: None)
     window = build_window(engine, UiSettings(), context)
     window.resize(*SIZE)
     window.show()

@@ -28,6 +28,7 @@ ALL_OF_IT_S: Final = 60.0
 """From the name to the last byte, through Tor, too."""
 _MOST_HEADERS: Final = 16 * 1024
 _OK: Final = 200
+_PORT: Final = 443
 _ADDRESS: Final = re.compile(
     r"https://(?P<host>[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?)(?::(?P<port>[1-9][0-9]{0,4}))?"
     r"(?P<path>/[A-Za-z0-9._~/+-]{0,500})"
@@ -41,6 +42,11 @@ class HttpsAddress(Struct, frozen=True, kw_only=True):
     path: str
 
     @property
+    def authority(self) -> str:
+        """RFC 9110, section 7.2: without the port that goes without saying."""
+        return self.host if self.port == _PORT else f"{self.host}:{self.port}"
+
+    @property
     def dialled(self) -> Multiaddr:
         """Raises AddressError if the host is none."""
         kind = "ip4" if _IP4.fullmatch(self.host) else "dns"
@@ -52,7 +58,7 @@ def parse_https(text: str) -> HttpsAddress:
     found = _ADDRESS.fullmatch(text)
     if found is None:
         raise ValueError("no https address of a file")
-    return HttpsAddress(host=found["host"], port=int(found["port"] or 443), path=found["path"])
+    return HttpsAddress(host=found["host"], port=int(found["port"] or _PORT), path=found["path"])
 
 
 class HttpsAnswer:
@@ -137,7 +143,7 @@ async def _ask(pipe: Pipe, address: HttpsAddress, most: int) -> Response:
     try:
         pipe.attach(answer)
         pipe.write(
-            f"GET {address.path} HTTP/1.1\r\nHost: {address.host}\r\nAccept: */*\r\n"
+            f"GET {address.path} HTTP/1.1\r\nHost: {address.authority}\r\nAccept: */*\r\n"
             "Accept-Encoding: identity\r\nConnection: close\r\n\r\n".encode("ascii")
         )
         return await answer.done

@@ -99,9 +99,10 @@ async def test_what_is_asked_tells_nothing_of_who_asks(server: WebServer) -> Non
     await server.fetched()
     (asked,) = server.asked
     assert asked == (
-        b"GET /releases/newest.txt HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: */*\r\n"
-        b"Accept-Encoding: identity\r\nConnection: close\r\n\r\n"
+        b"GET /releases/newest.txt HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: */*\r\n"
+        b"Accept-Encoding: identity\r\nConnection: close\r\n\r\n" % server.port
     )
+    assert parse_https("https://releases.example/x").authority == "releases.example"
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
