@@ -51,9 +51,8 @@ class SpanKind(StrEnum):
     """What a part of a text is (``engine.core.markup``); spans may lie within each other."""
 
     LINK = "link"
-    """``target``: what a click opens."""
+    """``target``: what a click opens; of a MENTION a participant id."""
     MENTION = "mention"
-    """``target`` is a participant id; the text there is "@" and their present name."""
     BOLD = "bold"
     ITALIC = "italic"
     STRIKE = "strike"
@@ -255,10 +254,9 @@ class FloodView(Struct, frozen=True, kw_only=True):
     participant_id: ParticipantId
     name: str
     waiting: int
-    """Messages set aside that can be shown, ``size`` bytes in total."""
+    """Messages set aside that can be shown, ``size`` bytes in total; ``dropped`` are not kept."""
     size: int
     dropped: int
-    """Messages that are known but not kept here."""
 
 
 class MemberView(Struct, frozen=True, kw_only=True):
@@ -288,6 +286,8 @@ class ContactView(Struct, frozen=True, kw_only=True):
     last_seen_ms: UnixMs | None
     is_online: bool
     """Heard within the last two minutes."""
+    forward_secret_ms: UnixMs | None = None
+    """Since when, by our clock; 0: not yet; None: not known until the session is loaded."""
 
 
 class AnnotationKind(StrEnum):

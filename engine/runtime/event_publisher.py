@@ -55,6 +55,7 @@ from engine.runtime.views import (
     shown_name,
 )
 from engine.session.contract import ConversationRecord, Session
+from engine.session.pair.session import PairSession
 from engine.session.rows import REACTION
 from engine.session.transitions import (
     AnnotationAdded,
@@ -233,8 +234,15 @@ class EventPublisher:
         own = self.members.get(self._context.own_id)
         if not isinstance(self.record, ContactRecord) or own is None:
             return None
-        is_online = session is not None and session.other_is_here
-        return contact_view(self.record, own_public_key=own.public_key, is_online=is_online)
+        since_ms = None
+        if isinstance(session, PairSession):
+            since_ms = session.forward_secret_since or UnixMs(0)
+        return contact_view(
+            self.record,
+            own_public_key=own.public_key,
+            is_online=session is not None and session.other_is_here,
+            forward_secret_ms=since_ms,
+        )
 
     def _open_channel_view(self) -> OpenChannelView | None:
         if not isinstance(self.record, OpenChannelRecord):

@@ -468,7 +468,13 @@ def open_channel_view(record: OpenChannelRecord, *, is_served: bool) -> OpenChan
     )
 
 
-def contact_view(record: ContactRecord, *, own_public_key: bytes, is_online: bool) -> ContactView:
+def contact_view(
+    record: ContactRecord,
+    *,
+    own_public_key: bytes,
+    is_online: bool,
+    forward_secret_ms: UnixMs | None,
+) -> ContactView:
     return ContactView(
         participant_id=record.participant_id,
         name=record.name,
@@ -479,6 +485,7 @@ def contact_view(record: ContactRecord, *, own_public_key: bytes, is_online: boo
         picture=record.picture,
         last_seen_ms=record.last_seen_ms,
         is_online=is_online,
+        forward_secret_ms=forward_secret_ms,
     )
 
 

@@ -72,7 +72,7 @@ class ScriptedPeople:
 
     # --- what a test does -------------------------------------------------------------------------
 
-    def add_person(
+    def add_person(  # noqa: PLR0913 - keyword-only: what is seen of somebody
         self,
         name: str,
         state: ContactState = ContactState.ACCEPTED,
@@ -80,6 +80,7 @@ class ScriptedPeople:
         online: bool = False,
         last_seen_ms: UnixMs | None = None,
         picture: bytes = b"",
+        forward_secret_ms: UnixMs | None = None,
     ) -> ConversationId:
         conversation_id = pair_id(name)
         contact = ContactView(
@@ -92,6 +93,7 @@ class ScriptedPeople:
             picture=picture,
             last_seen_ms=last_seen_ms,
             is_online=online,
+            forward_secret_ms=forward_secret_ms,
         )
         self.views[conversation_id] = ConversationView(
             conversation_id=conversation_id,

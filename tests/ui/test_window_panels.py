@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.core.contacts import ContactState
-from engine.core.ids import ConversationId, DeliveryState
+from engine.core.ids import ConversationId, DeliveryState, UnixMs
 from engine.events import DeliveryView, MessageChanged, MessageKind, MessageView
 from engine.file_views import FileView
 from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
@@ -156,6 +156,26 @@ def test_a_member_is_chosen_by_keys_and_compared_and_there_is_a_way_back() -> No
             await until(lambda: ("set_member_muted", (MAYA, True)) in engine.calls)
             panel.back_button.click()
             assert group_panel(it).isVisible()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize(
+    ("since_ms", "words"),
+    [
+        (UnixMs(1_795_000_000_000), "Forward secret since 18 November 2026"),
+        (UnixMs(0), "not forward secret yet: they have an earlier version"),
+    ],
+)
+def test_the_panel_says_how_far_what_two_write_is_protected(since_ms: UnixMs, words: str) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        pair = engine.add_person("Maya", forward_secret_ms=since_ms)
+        async with stage(engine, opening=pair) as it:
+            it.window.side.toggle()
+            panel = person_panel(it)
+            assert words in panel.seal.text()
+            assert panel.seal.isVisibleTo(panel)
 
     play(scenario)
 

@@ -21,7 +21,7 @@ from ui.people import face_of, is_blocked, person_line
 from ui.side.group import PanelHead, verified_mark
 from ui.side.panel import SidePanel, WhoRow
 from ui.side.shared import SharedFiles
-from ui.side.words import Activity, member_words
+from ui.side.words import Activity, member_words, seal_words
 from ui.translate import tr
 
 
@@ -97,6 +97,9 @@ class PersonPanel(SidePanel):
         self.proof = Text(face="caption", colour="ink2", wrap=True)
         self.body.addWidget(self.proof)
         self.compare = self.add_action("", "key", self._compare)
+        self.seal_title = self.add_section(tr("Your messages to each other"))
+        self.seal = Text(face="caption", colour="ink2", wrap=True)
+        self.body.addWidget(self.seal)
         self.add_section(tr("Groups in common"))
         self.no_groups = Text(tr("You share no group."), face="label", colour="ink2", wrap=True)
         self.body.addWidget(self.no_groups)
@@ -129,6 +132,7 @@ class PersonPanel(SidePanel):
         self.verified_pill.setVisible(somebody.is_verified)
         self.fingerprint.setText(somebody.fingerprint)
         self._say_proof(somebody)
+        self._say_seal(conversation)
         talks = (
             conversation is not None
             and conversation.contact is not None
@@ -160,6 +164,13 @@ class PersonPanel(SidePanel):
                 tr("Anyone can take any name. Compare it by another way, then mark it as verified.")
             )
             self.compare.rename(tr("Compare…"))
+
+    def _say_seal(self, conversation: ConversationView | None) -> None:
+        contact = None if conversation is None else conversation.contact
+        words = "" if contact is None else seal_words(contact)
+        self.seal_title.setVisible(bool(words))
+        self.seal.setVisible(bool(words))
+        self.seal.setText(words)
 
     def _show_groups(self, somebody: Somebody) -> None:
         ids = {group.conversation_id for group in somebody.groups}

@@ -13,7 +13,7 @@ from engine.core.contacts import ContactState
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ContactView, ConversationView, MemberView, MessageKind, MessageView
 from ui.people import seen_words
-from ui.times import spoken_time
+from ui.times import date_words, moment, spoken_time
 from ui.translate import tr
 
 _SAID = {MessageKind.TEXT, MessageKind.FILE}
@@ -72,3 +72,19 @@ def contacts_by_id(
     conversations: Iterable[ConversationView],
 ) -> Mapping[ParticipantId, ConversationView]:
     return {view.contact.participant_id: view for view in conversations if view.contact is not None}
+
+
+def seal_words(contact: ContactView) -> str:
+    """How far what the two write is protected from who gets hold of a device later."""
+    since_ms = contact.forward_secret_ms
+    if contact.state is not ContactState.ACCEPTED or since_ms is None:
+        return ""
+    if not since_ms:
+        return tr(
+            "Sealed for the two of you, but not forward secret yet: they have an earlier version "
+            "of Causerie, or were not heard since both of you have this one."
+        )
+    return tr(
+        "Forward secret since {date}: each message has a key of its own, which is forgotten. Who "
+        "gets hold of a device later cannot open what was recorded on the way."
+    ).format(date=date_words(moment(since_ms).date()))

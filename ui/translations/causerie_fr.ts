@@ -2352,6 +2352,10 @@
         <translation>Transférer</translation>
     </message>
     <message>
+        <source>Forward secret since {date}: each message has a key of its own, which is forgotten. Who gets hold of a device later cannot open what was recorded on the way.</source>
+        <translation>Confidentialité persistante depuis le {date}&#x202f;: chaque message a sa propre clé, oubliée ensuite. Qui s’empare plus tard d’un appareil ne peut pas ouvrir ce qui a été enregistré en chemin.</translation>
+    </message>
+    <message>
         <source>Forward to</source>
         <translation>Transférer à</translation>
     </message>
@@ -4626,6 +4630,10 @@
     <message>
         <source>Screen</source>
         <translation>Écran</translation>
+    </message>
+    <message>
+        <source>Sealed for the two of you, but not forward secret yet: they have an earlier version of Causerie, or were not heard since both of you have this one.</source>
+        <translation>Scellé pour vous deux, mais sans confidentialité persistante pour l’instant&#x202f;: cette personne a une version antérieure de Causerie, ou n’a pas donné signe de vie depuis que vous avez tous deux celle-ci.</translation>
     </message>
     <message>
         <source>Sealed; the settings say how much.</source>
@@ -6954,6 +6962,10 @@
     <message>
         <source>Your messages on this device are encrypted. Your passphrase opens them.</source>
         <translation>Vos messages sur cet appareil sont chiffrés. Votre phrase secrète les ouvre.</translation>
+    </message>
+    <message>
+        <source>Your messages to each other</source>
+        <translation>Vos messages entre vous</translation>
     </message>
     <message>
         <source>Your name there</source>
