@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Final
 
+from PySide6.QtCore import QCoreApplication, QEvent
+
 from benchmarks.report import percentile
 from benchmarks.scale_profile import STEP_MS
 from chat_app.compose import build_engine
@@ -94,7 +96,7 @@ async def flung(view: TimelineView, at: Position) -> list[float]:
     while len(frames_ms) < FRAMES and (view.scene.loaded.has_older or view.scene.placed[0].index):
         began = time.thread_time()
         view.canvas.scroll_by(STEP)
-        view.viewport().repaint()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.UpdateRequest)
         shown.clear()
         await asyncio.sleep(0)
         if view.scene.placed[0].index == 0 and view.navigation.loading:

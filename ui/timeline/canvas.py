@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from msgspec.structs import replace
-from PySide6.QtCore import QObject, QRectF, QTimer, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QObject, QRect, QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QPainter, QRegion
 from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from engine.core.ids import MessageId
@@ -21,6 +21,7 @@ from ui.theme import theme_changed
 from ui.timeline.boxes import LineBox
 from ui.timeline.floating import JumpButton, LateChip
 from ui.timeline.geometry import NARROW_WINDOW
+from ui.timeline.layout import Shift, shift_between
 from ui.timeline.paint import RowPainter, RowState
 from ui.timeline.rows import (
     DayRow,
@@ -36,6 +37,9 @@ from ui.timeline.scene import Scene
 
 SCROLL_UNITS = 64
 """Scrollbar units per row."""
+_OVERHANG = 4
+"""Pixels that a row may paint beyond its edges."""
+_DIRECTLY = Qt.FindChildOption.FindDirectChildrenOnly
 _BAND_MS = 1200
 _DAY_PILL_MS = 1500
 JUMP_SHARE = 0.3
@@ -97,14 +101,65 @@ class TimelineCanvas(QObject):
 
     def refresh(self) -> None:
         """Lay the rows out anew after any change, and paint."""
+        self._cover()
+        self._scene.place()
+        self.repaint()
+        self._place_around()
+
+    def follow(self) -> None:
+        """As ``refresh`` where rows only moved, or came: what is painted of them is moved, too."""
+        before = self._scene.placed
+        after = self._scene.place()
+        shift = shift_between(before, after)
+        if shift is None:
+            self.repaint()
+        else:
+            self._move_picture(shift)
+        self._place_around()
+
+    def _cover(self) -> None:
+        """In a narrow window the chip is a bar over the top."""
         covers = self._scene.geometry.narrow and self._counts.late > 0
         self._scene.layout.covered = self.late_chip.sizeHint().height() if covers else 0.0
-        self._scene.place()
+
+    def _place_around(self) -> None:
         self._sync_scrollbar()
         self.place_buttons()
         self._run_countdown()
-        self.repaint()
         self.rows_placed.emit()
+
+    def _move_picture(self, shift: Shift) -> None:
+        """Only what comes into view is painted, and what stands still at the top.
+
+        Qt moves nothing under a floating button, so the picture is moved between them.
+        """
+        viewport, down = self._area.viewport(), shift.down
+        whole, above = viewport.rect(), viewport.y()
+        moved = QRect(whole)
+        if down:
+            if self.late_chip.isVisible():
+                moved.setTop(self.late_chip.geometry().bottom() + 1 - above)
+            if self.jump_button.isVisible():
+                moved.setBottom(self.jump_button.geometry().top() - 1 - above)
+            viewport.scroll(0, down, moved)
+        head = max(self._head_height() + max(down, 0), int(shift.top) + _OVERHANG)
+        self._paint_between(0, max(head, moved.top()))
+        self._paint_between(min(int(shift.bottom) - _OVERHANG, moved.bottom() + 1), whole.bottom())
+        for child in viewport.findChildren(QWidget, options=_DIRECTLY):
+            if child.isVisible():
+                place = child.geometry()
+                self._paint_between(place.top() + min(down, 0), place.bottom() + max(down, 0))
+
+    def _head_height(self) -> int:
+        """Down to here the sender's picture and name, and the pill with the day, may stand."""
+        scene = self._scene
+        tallest = max(scene.geometry.avatar, scene.theme.metrics.scaled(40))
+        return int(scene.layout.covered + scene.theme.metrics.gap(8) + tallest) + 2 * _OVERHANG
+
+    def _paint_between(self, top: int, bottom: int) -> None:
+        if top <= bottom:
+            viewport = self._area.viewport()
+            viewport.update(0, top, viewport.width(), bottom - top + 1)
 
     def _picture_came(self) -> None:
         """A picture that cannot be decoded takes another shape."""
@@ -113,6 +168,13 @@ class TimelineCanvas(QObject):
 
     def repaint(self) -> None:
         self._area.viewport().update()
+
+    def repaint_rows(self, *keys: RowKey) -> None:
+        """Paint these rows only, as far as they are in view."""
+        for placed in self._scene.placed:
+            if row_key(placed.row) in keys:
+                top, bottom = int(placed.y) - _OVERHANG, int(placed.bottom) + _OVERHANG
+                self._paint_between(top, bottom)
 
     def place_buttons(self) -> None:
         """Put the floating buttons in their corners, with the present counts."""
@@ -152,7 +214,8 @@ class TimelineCanvas(QObject):
         was_at_beginning = down > 0 and self._beginning_is_in_view()
         self._scene.layout.scroll(down)
         self._day_pill_timer.start(_DAY_PILL_MS)
-        self.refresh()
+        self._cover()
+        self.follow()
         self.scrolled.emit()
         if was_at_beginning and not self._scene.layout.sticks:
             self.scrolled_past_beginning.emit()
@@ -252,8 +315,8 @@ class TimelineCanvas(QObject):
 
     # painting -----------------------------------------------------------------------------------
 
-    def paint(self, clip: QRectF) -> None:
-        """Paint what ``clip``, in the viewport's coordinates, touches."""
+    def paint(self, region: QRegion) -> None:
+        """Paint what ``region``, in the viewport's coordinates, touches."""
         scene = self._scene
         painter = QPainter(self._area.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -263,9 +326,10 @@ class TimelineCanvas(QObject):
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
         rows.background(scene.height, begin if scene.placed else scene.height)
         chosen = scene.selection.ranges(scene.loaded.messages)
-        kept = scene.kept_sender()
+        kept, across = scene.kept_sender(), self._area.viewport().width()
         for placed in scene.placed:
-            if placed.bottom >= clip.top() - 4 and placed.y <= clip.bottom() + 4:
+            top, height = int(placed.y) - _OVERHANG, int(placed.height) + 2 * _OVERHANG + 1
+            if region.intersects(QRect(0, top, across, height)):
                 message = message_of(placed.row)
                 key = row_key(placed.row)
                 state = self._row_state(key, has_sender=kept is None or kept.first != key)

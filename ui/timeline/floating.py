@@ -79,6 +79,8 @@ class LateChip(_Floating):
 
     def show_count(self, count: int, *, narrow: bool) -> None:
         """``narrow``: a bar over the whole width instead of a floating pill."""
+        if count == self._count == 0:
+            return
         self._count, self._narrow = count, narrow
         self.setText(late_words(count))
         self.setAccessibleName(late_words(count))
@@ -159,6 +161,8 @@ class JumpButton(_Floating):
         return self._unread
 
     def show_unread(self, unread: int) -> None:
+        if unread == self._unread and self.size() == self.sizeHint():
+            return
         self._unread = unread
         self.setAccessibleName(
             tr("To the newest message, %n unread", "To the newest message, %n unread", unread)

@@ -13,7 +13,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.core.ids import MessageId
-from ui.timeline.rows import Row, message_in, message_of
+from ui.timeline.rows import Row, message_in, message_of, row_key
 
 _CLOSE_ENOUGH = 0.49
 """Less than half a pixel from the end is the end."""
@@ -44,6 +44,38 @@ class PlacedRow(Struct, frozen=True):
     @property
     def bottom(self) -> float:
         return self.y + self.height
+
+
+class Shift(Struct, frozen=True):
+    """Rows that looked the same before: they moved ``down``, and fill ``top`` to ``bottom`` now."""
+
+    down: int
+    top: float
+    bottom: float
+
+
+def shift_between(before: Sequence[PlacedRow], after: Sequence[PlacedRow]) -> Shift | None:
+    """How a stretch of rows moved as one; None if there is none, or a row in it changed.
+
+    Rows are painted at whole pixels, so that is what their places are compared in.
+    """
+    if not before or not after:
+        return None
+    places = {row_key(placed.row): at for at, placed in enumerate(before)}
+    both = [(at, places[key]) for at, p in enumerate(after) if (key := row_key(p.row)) in places]
+    if not both:
+        return None
+    (first, then), (last, _) = both[0], both[-1]
+    if both != [(first + n, then + n) for n in range(last - first + 1)]:
+        return None
+    downs = set()
+    for new, old in ((after[at], before[was]) for at, was in both):
+        if new.row != old.row or new.height != old.height:
+            return None
+        downs.add(round(new.y) - round(old.y))
+    if len(downs) > 1:
+        return None
+    return Shift(downs.pop(), after[first].y, after[last].bottom)
 
 
 class ViewportLayout:

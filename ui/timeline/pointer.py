@@ -108,9 +108,7 @@ class Pointer:
         self._scene.selection.extend(Caret(caret.message_id, end))
 
     def leave(self) -> None:
-        if self._scene.hover is not None:
-            self._scene.hover = None
-            self._show_hover()
+        self._set_hover(None)
 
     def look_again(self) -> None:
         """The mouse may be over the viewport again, or over nothing."""
@@ -119,17 +117,17 @@ class Pointer:
         else:
             self.leave()
 
-    def _show_hover(self) -> None:
-        self._show_cursor()
-        self._hovered()
-        self._canvas.repaint()
-
     # hover --------------------------------------------------------------------------------------
 
     def _hover(self, point: QPointF) -> None:
-        before, self._scene.hover = self._scene.hover, self._scene.hit(point)
-        if before != self._scene.hover:
-            self._show_hover()
+        self._set_hover(self._scene.hit(point))
+
+    def _set_hover(self, hover: Hit | None) -> None:
+        before, self._scene.hover = self._scene.hover, hover
+        if before != hover:
+            self._show_cursor()
+            self._hovered()
+            self._canvas.repaint_rows(*(hit.key for hit in (before, hover) if hit is not None))
 
     def _hover_again(self) -> None:
         """Other rows came under a mouse that stands still."""

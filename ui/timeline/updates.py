@@ -208,8 +208,10 @@ class TimelineUpdates(QObject):
     # showing ------------------------------------------------------------------------------------
 
     def _show_page(self) -> None:
+        is_all = not (self._postponed or self._unshown)
         self._apply_postponed()
-        self._show_all()
+        self._unshown = True
+        self.show_changes(only_page=is_all)
 
     def _show_all(self) -> None:
         self._unshown = True
@@ -226,13 +228,19 @@ class TimelineUpdates(QObject):
             self._frame_timer.start(_BURST_MS)
             self.show_changes()
 
-    def show_changes(self) -> None:
-        """Bring the view up to date without waiting for the next frame."""
+    def show_changes(self, *, only_page: bool = False) -> None:
+        """Bring the view up to date without waiting for the next frame.
+
+        ``only_page``: no row changed that was there, but others may have come beside it.
+        """
         if not self._unshown:
             return
         self._unshown = False
         self._announcer.rows_changed()
-        self._canvas.refresh()
+        if only_page:
+            self._canvas.follow()
+        else:
+            self._canvas.refresh()
         arrived, self._arrived = self._arrived, []
         state = self._tracker.state
         late_before = state.late

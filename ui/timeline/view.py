@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import date
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -302,7 +302,7 @@ class TimelineView(QAbstractScrollArea):
         return super().viewportEvent(event)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        self.canvas.paint(QRectF(event.rect()))
+        self.canvas.paint(event.region())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,0 +1,118 @@
+"""Scrolling moves what is painted, and leaves the same picture as painting everything."""
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint
+from PySide6.QtGui import QImage, QPaintEvent
+from PySide6.QtTest import QTest
+
+from tests.ui.timeline.timeline_stage import (
+    MemoryPages,
+    chatter,
+    message,
+    opened_view,
+    run,
+    settled,
+)
+from ui.timeline.view import TimelineView
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+class Painted(QObject):
+    """How much of the viewport its paint events were about."""
+
+    def __init__(self, view: TimelineView) -> None:
+        super().__init__(view)
+        self.pixels = 0
+        view.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):
+            self.pixels += sum(r.width() * r.height() for r in event.region())
+        return super().eventFilter(watched, event)
+
+
+def on_screen(view: TimelineView) -> QImage:
+    """What stands on the screen, once everything that was asked for is painted."""
+    QCoreApplication.sendPostedEvents(None, QEvent.Type.UpdateRequest.value)
+    whole = view.screen().grabWindow(view.window().winId()).toImage()
+    return whole.convertToFormat(QImage.Format.Format_RGB32)
+
+
+def painted_anew(view: TimelineView) -> QImage:
+    view.window().update()
+    view.viewport().repaint()
+    return on_screen(view)
+
+
+def assert_same(view: TimelineView, what: object) -> None:
+    moved = on_screen(view)
+    assert moved == painted_anew(view), what
+
+
+@pytest.mark.parametrize("height", [640, 331])
+def test_whatever_is_scrolled_the_picture_is_that_of_painting_everything(height: int) -> None:
+    source = MemoryPages(chatter(400))
+
+    async def scenario() -> None:
+        async with opened_view(source, height=height) as view:
+            on_screen(view)
+            for down in (160, 160, 7, 0.4, 33.6, 300, -5, -64, 1, 900, -250, 2_000, 160, -40):
+                view.canvas.scroll_by(down)
+                assert_same(view, down)
+                await settled(view)
+                assert_same(view, (down, "and the page"))
+            for _ in range(40):
+                view.canvas.scroll_by(-400)
+            await settled(view)
+            assert_same(view, "the newest")
+            view.navigation.go_to_beginning()
+            await settled(view)
+            for down in (-30, 20, 20, 20):
+                view.canvas.scroll_by(down)
+                assert_same(view, ("the beginning", down))
+
+    run(scenario)
+
+
+def test_scrolling_paints_what_comes_into_view() -> None:
+    source = MemoryPages(chatter(400))
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            view.canvas.scroll_by(500)
+            on_screen(view)
+            painted, whole = Painted(view), view.viewport().width() * view.viewport().height()
+            view.canvas.scroll_by(60)
+            on_screen(view)
+            assert 0 < painted.pixels < whole * 0.4
+            painted.pixels = 0
+            view.navigation.reload()
+            await settled(view)
+            on_screen(view)
+            assert painted.pixels < whole * 0.4, "a page with the same messages changes nothing"
+
+    run(scenario)
+
+
+def test_what_stands_over_the_rows_does_not_move_with_them() -> None:
+    """Chip and button, the bar at the message under the mouse, a long run's name."""
+    source = MemoryPages([message(n, "Maya", f"number {n}") for n in range(10, 300)])
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            view.canvas.scroll_by(3_000)
+            await settled(view)
+            late = replace(message(600, "Luc", "late"), late=True)
+            view.add(replace(late, position=replace(late.position, lamport_timestamp=299)))
+            QTest.mouseMove(view.viewport(), QPoint(300, 300))
+            for down in (20, 20, -35, 90, 3):
+                view.canvas.scroll_by(down)
+                assert_same(view, down)
+            view.enter_at(message(299, "Maya").position)
+            for down in (-3, 20, 40, -300, 260):
+                view.canvas.scroll_by(down)
+                assert_same(view, ("with the keys at a message", down))
+
+    run(scenario)
