@@ -145,6 +145,7 @@ class Text(QLabel):
         self._colour: ColourRole = colour
         self._strong = strong
         self._column = 0
+        self._shown_text = ""
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setForegroundRole(QPalette.ColorRole.WindowText)  # A button's words have another.
         self.setWordWrap(wrap)
@@ -166,6 +167,11 @@ class Text(QLabel):
 
     def setText(self, text: str) -> None:
         super().setText(text)
+        if "\u200b" in text:  # Where a long run may break is nothing to be read out.
+            self.setAccessibleName(text.replace("\u200b", ""))
+        elif "\u200b" in self._shown_text:
+            self.setAccessibleName("")
+        self._shown_text = text
         self._fit_column()
 
     def _fit_column(self) -> None:

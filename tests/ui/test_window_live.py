@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from engine.core.ids import UnixMs
 from engine.events import ConversationRemoved
@@ -79,6 +80,28 @@ def test_what_changed_comes_in_frames_of_its_own_until_all_is_shown() -> None:
                     each.chart is not old for each, old in zip(shown.charts, before, strict=True)
                 )
             )
+
+    played(scenario)
+
+
+def test_tab_comes_to_charts_where_they_stand_and_a_reader_hears_what_they_are() -> None:
+    async def scenario() -> None:
+        async with looking() as (it, _engine, _group):
+            sampled = heard(it.window.delivery.live.sampled)
+            await opened(it)
+            await sampled
+            shown, page = contents(it), it.window.delivery.page
+            assert page is not None
+            charts = [page.graph_card.graph, shown.holders.matrix, *shown.live.charts]
+            for each in charts:
+                role = QAccessible.queryAccessibleInterface(each).role()
+                assert role == QAccessible.Role.Chart
+            wanted = [*charts, shown.live.buttons.table, shown.live.buttons.export]
+            chain: list[QWidget] = [page.graph_card.graph]
+            while (following := chain[-1].nextInFocusChain()) not in {None, chain[0]}:
+                assert following is not None
+                chain.append(following)
+            assert [each for each in chain if each in wanted] == wanted
 
     played(scenario)
 

@@ -28,6 +28,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from ui.delivery.figures import Chart, Ink, Look, Row
 from ui.mirrored import draw_text, mirror_widget, mirrored_point
 from ui.regional import clock, clock_with_seconds
+from ui.speaking import told_as
 from ui.theme import current_theme, theme_changed
 from ui.times import moment
 from ui.tips import set_tip
@@ -274,6 +275,7 @@ def moment_words(chart: Chart, place: int) -> str:
     return f"{at}: {', '.join(said) if said else tr('nothing')}"
 
 
+@told_as(QAccessible.Role.Chart)
 class ChartWidget(QWidget):
     def __init__(self, *, wide: bool = False) -> None:
         super().__init__()

@@ -39,6 +39,7 @@ from ui.delivery.painting import (
     lane_y,
 )
 from ui.delivery.words import lines_about, said
+from ui.speaking import told_as
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 
@@ -52,6 +53,7 @@ _AHEAD: Final = 1.2
 _MOST_NAMES: Final = 0.42
 
 
+@told_as(QAccessible.Role.Chart)
 class CausalGraphView(QWidget):
     chosen = Signal(str)
     """The id of a message into which one wants to look."""

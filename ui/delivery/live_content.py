@@ -1,6 +1,7 @@
 """The card "Live": charts of what passes, or all of them as one table, and their exports."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from PySide6.QtCore import QRectF, QSizeF, Qt, QTimer, Signal
@@ -86,6 +87,9 @@ class LiveContent(QWidget):
         self.charts = [ChartWidget(wide=place == 0) for place in range(number)]
         self._across = 0
         self._arrange()
+        in_order: tuple[QWidget, ...] = (self.table, *self.charts)
+        for before, following in pairwise(in_order):
+            self.setTabOrder(before, following)  # They are younger than what stands below them.
 
     def _arrange(self) -> None:
         """The first across all, the others side by side as far as there is room."""

@@ -30,6 +30,7 @@ from ui.delivery.holding import EMPTY, Cell, Column, Holder, Matrix, message_wor
 from ui.delivery.painting import draw_mark
 from ui.mirrored import draw_text, mirror_widget, mirrored_point
 from ui.regional import clock
+from ui.speaking import told_as
 from ui.theme import Theme, current_theme, theme_changed
 from ui.times import moment
 from ui.tips import set_tip
@@ -241,6 +242,7 @@ def paint_cell(painter: QPainter, box: QRectF, cell: Cell, holder: Holder | None
             _paint_dot(painter, square, theme.surface)
 
 
+@told_as(QAccessible.Role.Chart)
 class HoldersMatrix(QAbstractScrollArea):
     message_chosen = Signal(str)
     """The id of a message into which one wants to look."""

@@ -5,12 +5,9 @@ again, and the arrow keys lead to the picture before and after.  A GIF moves her
 the user opened it for that.
 """
 
-from typing import Final
-
 from PySide6.QtCore import QBuffer, QByteArray, QEvent, QObject, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
     QAccessible,
-    QAccessibleInterface,
     QFocusEvent,
     QImage,
     QKeyEvent,
@@ -22,21 +19,14 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAccessibleWidget,
-    QHBoxLayout,
-    QVBoxLayout,
-    QWidget,
-)
-from shiboken6 import isValid
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.events import MessageView
 from ui.controls import Button, ElidedText, IconButton, Text
 from ui.conversation_words import sender_words
 from ui.dialogs.overlay import OverlayDialog
 from ui.foreign_text import one_line
-from ui.speaking import announce
+from ui.speaking import announce, told_as
 from ui.theme import current_theme, theme_changed
 from ui.times import moment, moment_words
 from ui.translate import tr
@@ -49,6 +39,7 @@ _MIDDLE = QPointF(0, 0)
 _BY_TAB = {Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason}
 
 
+@told_as(QAccessible.Role.Graphic)
 class PictureCanvas(QWidget):
     """Zooms by wheel and keys, moves by dragging."""
 
@@ -187,26 +178,6 @@ class PictureCanvas(QWidget):
             painter.setPen(QPen(theme.focus, width))
             inset = width / 2
             painter.drawRect(QRectF(self.rect()).adjusted(inset, inset, -inset, -inset))
-
-
-_spoken: Final[list[QAccessibleWidget]] = []
-"""What Qt has: it deletes them after their canvas, and would find them freed by then."""
-
-
-def _interface_for(name: str, target: object) -> QAccessibleInterface | None:
-    """Qt's factory: to a screen reader a canvas is a picture, and not anything.
-
-    A new one each time, since Qt deletes each that it got.
-    """
-    del name
-    if not isinstance(target, PictureCanvas):
-        return None
-    _spoken[:] = [one for one in _spoken if isValid(one)]
-    _spoken.append(QAccessibleWidget(target, QAccessible.Role.Graphic))
-    return _spoken[-1]
-
-
-QAccessible.installFactory(_interface_for)
 
 
 class PictureViewer(OverlayDialog):

@@ -384,4 +384,5 @@ class FieldTable(QWidget):
 
     def _show_value(self, shown: Text, name: str, value: str) -> None:
         shown.setText(value)
-        shown.setAccessibleName(f"{name}: {value}")
+        plain = value.replace("\u200b", "")
+        shown.setAccessibleName(f"{name}: {plain}")
