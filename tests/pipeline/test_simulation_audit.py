@@ -5,8 +5,8 @@ everything, every log of every run is "identical", whatever the network and peop
 did not, and where a log is changed afterwards, the audit says whose, and what.
 """
 
-import shutil
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -47,22 +47,12 @@ def logs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def test_every_log_of_a_sweep_is_identical(spark: SparkSession, logs: Path, tmp_path: Path) -> None:
-    found, witnesses = verdicts(spark, logs, tmp_path)
-    assert [row["verdict"] for row in found] == ["identical"] * LOGS
-    assert {row["held"] for row in found} == {15, 8, 16}
-    assert len({row["channel"] for row in found}) == len(CASES)
-    assert witnesses == []
-
-
-def test_a_log_that_is_changed_is_named_with_its_message(
+def test_a_log_that_is_changed_is_named_with_its_message_and_all_others_agree(
     spark: SparkSession, logs: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / "logs"
-    shutil.copytree(logs, place)
     changed = {}
     for number, case in enumerate((CASES[1], CASES[3])):
-        path = min(find_logs(place / case.run))
+        path = min(find_logs(logs / case.run))
         with sqlite3.connect(path) as log:
             ordered = "SELECT message_id FROM log_snapshot ORDER BY position LIMIT 1 OFFSET ?"
             ((taken,),) = log.execute(ordered, (number + 2,)).fetchall()
@@ -70,9 +60,11 @@ def test_a_log_that_is_changed_is_named_with_its_message(
         log.close()
         with LogReader(path) as changed_log:
             changed[changed_log.header.participant, taken] = case
-    found, witnesses = verdicts(spark, place, tmp_path / "out")
-    wrong = [row for row in found if row["verdict"] != "identical"]
-    assert [row["verdict"] for row in wrong] == ["missing"] * len(changed)
+    found, witnesses = verdicts(spark, logs, tmp_path / "out")
+    verdict = Counter(row["verdict"] for row in found)
+    assert verdict == {"identical": LOGS - len(changed), "missing": len(changed)}
+    assert {row["held"] for row in found if row["verdict"] == "identical"} == {15, 8, 16}
+    assert len({row["channel"] for row in found}) == len(CASES)
     assert {(row["participant"], row["message_id"]) for row in witnesses} == set(changed)
 
 
