@@ -1,5 +1,7 @@
 """Governed groups as whole sealed sessions: one membership and one set of void messages for all."""
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -110,12 +112,14 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=8, deadline=None)
-@given(steps)
+@settings(max_examples=4, deadline=None)
+@given(steps, st.integers(0, 999))
 def test_everybody_ends_with_one_membership_and_one_timeline(
-    plan: list[tuple[str, str, str]],
+    plan: list[tuple[str, str, str]], seed: int
 ) -> None:
-    circle = Circle()
+    """On a network that loses a fifth of what is sent."""
+    circle, random = Circle(), Random(seed)
+    circle.is_lost = lambda _name, _payload: random.random() < 0.2
     for what, who, whom in plan:
         try:
             match what:
@@ -137,10 +141,15 @@ def test_everybody_ends_with_one_membership_and_one_timeline(
             continue  # They may not, as far as they know.
     circle.apart = frozenset()
     circle.live(400)
-    state = circle.part("Olga").governance.state
-    removed = {name for name in NAMES if circle.id(name) in state.last_messages}
-    staying = [name for name in circle.roles("Olga") if name not in removed]
+    staying = [
+        name for name in NAMES if name in circle.roles(name) and not was_removed(circle, name)
+    ]
     for name in staying:
-        assert circle.roles(name) == circle.roles("Olga")
-        assert circle.counted(name) == circle.counted("Olga")
-        assert circle.shown(name) == circle.shown("Olga")
+        assert circle.roles(name) == circle.roles(staying[0])
+        assert circle.counted(name) == circle.counted(staying[0])
+        assert circle.shown(name) == circle.shown(staying[0])
+
+
+def was_removed(circle: Circle, name: str) -> bool:
+    """As far as they know; if they were let in again, nobody gave them what was said meanwhile."""
+    return circle.id(name) in circle.part(name).governance.state.last_messages

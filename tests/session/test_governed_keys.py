@@ -5,14 +5,16 @@ from collections.abc import Iterable
 import pytest
 
 from engine.codec.sds import decode_message
-from engine.core.admin_log.acts import Add, Rename
-from engine.core.content import Governing
+from engine.core.admin_log.acts import Act, Add, MakeEpoch, Promote, Remove, Rename
+from engine.core.content import AdminEntry, Governing
 from engine.core.epochs import FRESH_AFTER_MS, FRESH_SPREAD_MS
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import UnixMs
 from engine.core.invite import group_id_of
+from engine.crypto.admin_entry import sign_entry
 from engine.crypto.sealed import SealedGroup
 from engine.session.group.opening import checked_content
+from engine.sim.session_participant import SessionParticipant
 from tests.session.governed_circle import NAMES, Circle
 
 
@@ -121,6 +123,51 @@ def test_keys_outlive_a_restart_and_history_opens_in_any_order(circle: Circle) -
     circle["Ben"].restart(now_ms=circle.now)
     circle.say("Olga", "three")
     assert circle.shown("Ben") == ["one", "two", "three"]
+
+
+def test_a_liar_who_is_removed_neither_stays_nor_spoils_more_than_one_epoch(
+    circle: Circle,
+) -> None:
+    """Ben, an admin, writes entries that pretend to know of nothing, and gives keys away."""
+    group_id = group_id_of(circle["Ben"].session.record.conversation_id)
+    known = circle.part("Ben").governance.state
+    (epoch, *_) = known.epochs
+    outsider = SessionParticipant("Mallory", seed=9, now_ms=circle.now)
+    friends = frozenset({circle.id("Ben"), outsider.participant_id})
+    lies: tuple[Act, ...] = (
+        Remove(member=circle.id("Olga")),
+        Remove(member=circle.id("Anna")),
+        Promote(member=circle.id("Cem")),
+        Add(member=outsider.participant_id, reads_from=1),
+        MakeEpoch(commitment=epoch.commitment, recipients=friends),
+        MakeEpoch(commitment=bytes(32), recipients=friends),
+    )
+    circle.apart = frozenset({"Ben"})
+    circle.remove("Ben", by="Olga")
+    for number, act in enumerate(lies):
+        entry = sign_entry(
+            circle["Ben"].identity,
+            act,
+            group_id=group_id,
+            lamport_timestamp=1_000 * (number + 1),
+            sent_ms=circle.now,
+            heads=(epoch.entry_id,),
+        )
+        circle.send("Ben", circle["Ben"].say(AdminEntry(entry.data), now_ms=circle.now))
+    circle.apart = frozenset()
+    circle.live(150)
+    begin = len(circle.sent)
+    for name in ("Olga", "Anna", "Cem"):
+        circle.say(name, f"by {name}")
+    circle.live(60)
+    for name in ("Olga", "Anna", "Cem"):
+        assert circle.part(name).governance.state.roles.keys() == {
+            circle.id(each) for each in ("Olga", "Anna", "Cem")
+        }
+        assert sorted(circle.shown(name)) == ["by Anna", "by Cem", "by Olga"]
+    keys = circle["Ben"].session.record.epoch_keys
+    later = [payload for sender, payload in circle.sent[begin:] if sender != "Ben"]
+    assert say_nothing(group_id, keys, later, since_ms=circle.now - 60_000)
 
 
 def test_who_is_let_in_again_reads_on_but_not_what_was_said_meanwhile(circle: Circle) -> None:
