@@ -6,6 +6,7 @@ from typing import TypeGuard
 
 from engine.core.ids import MessageId, Position
 from engine.core.ports import StoreWrite
+from engine.core.ratchet import SaveRatchet
 from engine.delivery.steps import Step
 from engine.runtime.job_queue import Job
 from engine.session.rows import REACTION
@@ -62,6 +63,12 @@ class CommitBatch:
         if isinstance(note, AnnotationAdded):
             return AnnotationAdded(annotation=note.annotation, notify=False)
         return note
+
+    def lasting_writes(self) -> tuple[StoreWrite, ...]:
+        """Of a ratchet's states the last one alone: what comes from a Store has one each."""
+        states = [at for at, write in enumerate(self.writes) if isinstance(write, SaveRatchet)]
+        superseded = frozenset(states[:-1])
+        return tuple(write for at, write in enumerate(self.writes) if at not in superseded)
 
     def ringing(self) -> list[Position]:
         """Positions of the reactions that are worth a notification, if they count."""

@@ -569,7 +569,7 @@ class ConversationRunner:
             saved.append(self._read(batch, touched))
             written()
 
-        self._context.store.apply(tuple(batch.writes), read)
+        self._context.store.apply(batch.lasting_writes(), read)
         return saved[0]
 
     def _read(self, batch: CommitBatch, touched: Sequence[MessageId]) -> _Saved:
