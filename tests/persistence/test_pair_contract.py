@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.core.errors import StorageError
-from engine.core.ids import ConversationId, DeliveryState, InstanceId, MessageId
+from engine.core.ids import ConversationId, DeliveryState, InstanceId, MessageId, UnixMs
 from engine.core.mvds.vocabulary import Epoch, KeepMessage, MvdsState, NoteHeld, PutPendingAck
 from engine.core.ports import (
     HideMessage,
@@ -28,6 +28,7 @@ from engine.core.ports import (
     SaveReadMark,
     StoreWrite,
 )
+from engine.core.ratchet import KeptSession, KeyBundle, RatchetState, SaveRatchet
 from engine.core.records import PairState
 from engine.core.sds.vocabulary import ChannelState, SaveClock
 from tests.persistence.store_examples import (
@@ -52,6 +53,29 @@ from tests.persistence.store_examples import (
     row,
     waiting,
 )
+
+
+def ratchet(*session_ids: str, pickle: str = "pickle") -> RatchetState:
+    """The sessions in order: those with the highest generation first."""
+    keys = KeyBundle(
+        number=7, identity_key=b"i" * 32, one_time_keys=(b"o" * 32,), fallback_key=b"f" * 32
+    )
+    return RatchetState(
+        stay=INSTANCE,
+        pickle_key=bytes(32),
+        account="account",
+        ours=keys,
+        theirs=keys if session_ids else None,
+        told=7,
+        sessions=tuple(
+            KeptSession(generation=9 - place, session_id=name, pickle=pickle, heard=place > 0)
+            for place, name in enumerate(session_ids)
+        ),
+        heard=(bytes(16), b"h" * 16),
+        sent_ms=UnixMs(2**53 - 1),
+        since_ms=UnixMs(5),
+        must_renew=True,
+    )
 
 
 def author(
@@ -89,6 +113,7 @@ def pair_writes(conversation_id: ConversationId) -> list[StoreWrite]:
         RemoveWaiting(conversation_id=conversation_id, message_id=MessageId("w")),
         given_up(2, 3, conversation_id=conversation_id),
         RemoveLost(conversation_id=conversation_id, instance_id=INSTANCE, first=2),
+        SaveRatchet(conversation_id=conversation_id, state=ratchet("s")),
     ]
 
 
@@ -114,6 +139,17 @@ def test_elsewhere_there_is_nothing_of_a_pair_to_read(
     assert store.mvds_records(where, Epoch(0), limit=5) == ((), None)
     assert store.mvds_record(where, BOB, mvds_id("a")) is None
     assert store.mvds_message(where, mvds_id("a")) is None
+
+
+def test_a_ratchet_is_kept_whole_and_sessions_go_that_are_not_in_it(
+    with_pair: ProfileStore,
+) -> None:
+    with_pair.apply([PutContact(contact=contact(OTHER_PAIR))])
+    states = (ratchet("a", "b"), ratchet("c", "b", pickle="later"), ratchet())
+    for state in states:
+        with_pair.apply([SaveRatchet(conversation_id=PAIR, state=state)])
+        assert with_pair.pair_state(PAIR).ratchet == state
+        assert with_pair.pair_state(OTHER_PAIR).ratchet is None
 
 
 def test_an_empty_pair_state_is_nobody_elses(store: ProfileStore) -> None:
