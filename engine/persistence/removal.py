@@ -85,7 +85,7 @@ GROWING: Final = (
 )
 SMALL_TABLES: Final = (
     "epoch", "contact", "open_channel", "channel", "timeline", "pair_clock", "history_reach",
-    "muting", "log_index", "governed", "own_prekey",
+    "muting", "log_index", "governed", "own_prekey", "pair_ratchet", "pair_session",
 )  # fmt: skip
 """At most a few rows per conversation; without its timeline it is in no list."""
 
