@@ -223,13 +223,19 @@ class ScreenReader:
 
 
 async def until(look: Callable[[], Awaitable[T | None]]) -> T:
-    """What it found, which is true; whoever is gone while it looks is looked for again."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            with suppress(Gone):
-                if found := await look():
-                    return found
-            await asyncio.sleep(_AGAIN_S)
+    """What it found, which is true; whoever is gone while it looks is looked for again.
+
+    A call is never cancelled on the way: its late answer would end the connection to the bus, and
+    with it all that could be said of what was not found.
+    """
+    loop = asyncio.get_running_loop()
+    last_s = loop.time() + PATIENCE_S
+    while True:
+        with suppress(Gone):
+            if found := await look():
+                return found
+        assert loop.time() < last_s, "it is not there"
+        await asyncio.sleep(_AGAIN_S)
 
 
 @asynccontextmanager
