@@ -117,10 +117,9 @@ def assert_bob_lacks(lacking: str, printed: str) -> None:
     assert [witness["message_id"] for witness in log["witnesses"]] == [lacking]
 
 
-@pytest.mark.long
 def test_one_dies_and_its_runs_are_made_again(tmp_path: Path) -> None:
     """A sweep, which is all Python workers and one stage; each run finished is kept in a file."""
-    out, seeds = tmp_path / "sweep", 12
+    out, seeds = tmp_path / "sweep", 8
     words = ("simulate", "--members", "4", "--messages", "40", "--seeds", str(seeds), "--out", out)
     with submitted(tmp_path, *words) as running:
         until = time.monotonic() + DEADLINE_S
