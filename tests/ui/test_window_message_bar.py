@@ -3,8 +3,8 @@
 import pytest
 from PySide6.QtCore import QPoint, QRectF, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
 
+from engine.core.ids import MessageId
 from tests.ui.driving import Key, group_stage, play, until
 from tests.ui.on_messages import (
     focus,
@@ -17,14 +17,20 @@ from ui.emoji.picker import EmojiPicker
 from ui.timeline.abilities import QUICK_REACTIONS
 from ui.timeline.reaction_row import ReactionButton
 from ui.timeline.rows import message_key
+from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
 
-def hovers(viewport: QWidget, point: QPoint, bar: QWidget) -> bool:
-    QTest.mouseMove(viewport, point)
-    QTest.mouseMove(viewport, point + QPoint(1, 0))
-    return bar.isVisible()
+def hovers(timeline: TimelineView, message_id: MessageId) -> bool:
+    """Whether the bar shows once the mouse is over the message, wherever that is by now."""
+    rect = timeline.scene.rect(message_key(message_id))
+    if rect is None:
+        return False
+    point = rect.center().toPoint()
+    QTest.mouseMove(timeline.viewport(), point)
+    QTest.mouseMove(timeline.viewport(), point + QPoint(1, 0))
+    return timeline.interaction.hover_bar.isVisible()
 
 
 def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
@@ -35,10 +41,9 @@ def test_the_bar_beside_the_message_under_the_mouse_answers_it() -> None:
             timeline = it.window.pane.timeline
             bar = timeline.interaction.hover_bar
             assert not bar.isVisible()
+            await until(lambda: hovers(timeline, row.message_id))
             rect = timeline.scene.rect(message_key(row.message_id))
             assert rect is not None
-            middle = rect.center().toPoint()
-            await until(lambda: hovers(timeline.viewport(), middle, bar))
             assert bar.geometry().left() > rect.right()
             bar.reply_pressed.emit()
             assert seen_words(it.window.pane.composer_bar)[0] == "Reply to Maya"
@@ -53,10 +58,7 @@ def test_its_smiley_offers_the_usual_reactions_first_and_the_picker_behind_them(
             await until(lambda: in_view(it, row))
             interaction = it.window.pane.timeline.interaction
             bar = interaction.hover_bar
-            rect = it.window.pane.timeline.scene.rect(message_key(row.message_id))
-            assert rect is not None
-            middle = rect.center().toPoint()
-            await until(lambda: hovers(it.window.pane.timeline.viewport(), middle, bar))
+            await until(lambda: hovers(it.window.pane.timeline, row.message_id))
             bar.react_pressed.emit()
             menu = interaction.menu
             assert menu is not None
