@@ -111,11 +111,15 @@ class TimelineCanvas(QObject):
         before = self._scene.placed
         after = self._scene.place()
         shift = shift_between(before, after)
-        if shift is None:
-            self.repaint()
-        else:
+        if shift is not None and self._has_whole_pixels():
             self._move_picture(shift)
+        else:
+            self.repaint()
         self._place_around()
+
+    def _has_whole_pixels(self) -> bool:
+        """At other scales the edge of a part lies within a pixel, and would show."""
+        return self._area.devicePixelRatioF().is_integer()
 
     def _cover(self) -> None:
         """In a narrow window the chip is a bar over the top."""
@@ -171,6 +175,9 @@ class TimelineCanvas(QObject):
 
     def repaint_rows(self, *keys: RowKey) -> None:
         """Paint these rows only, as far as they are in view."""
+        if not self._has_whole_pixels():
+            self.repaint()
+            return
         for placed in self._scene.placed:
             if row_key(placed.row) in keys:
                 top, bottom = int(placed.y) - _OVERHANG, int(placed.bottom) + _OVERHANG
