@@ -26,6 +26,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is built here is not the project's."""
     monkeypatch.setattr(linux_packages, "BUILD", tmp_path / "build")
     monkeypatch.setattr(sandboxes, "BUILD", tmp_path / "build")
+    monkeypatch.setattr(linux_packages, "DIST", tmp_path / "dist")
     monkeypatch.setattr(sandboxes, "DIST", tmp_path / "dist")
     (tmp_path / "dist").mkdir()
 

@@ -72,6 +72,7 @@ class LateChip(_Floating):
         super().__init__(parent)
         self._count = 0
         self._narrow = False
+        self.setAccessibleName(late_words(0))
 
     @property
     def count(self) -> int:
