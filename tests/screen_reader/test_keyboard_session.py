@@ -309,7 +309,8 @@ async def another_language(alice: Person) -> None:
     """The window is made anew, and is read in French at once."""
     reader = alice.reader
     await alice.press("ctrl+comma")
-    await reader.until_focus("Appearance", "list item")
+    await reader.until_focus("Advanced", "list item")  # Where one was.
+    await alice.press_until("Up", "Appearance", "list item")
     await alice.press("Return")
     await reader.until_focus("As the desktop", "combo box")  # The colours; below is the language.
     await alice.press_until("Tab", "As the desktop", "combo box")
@@ -345,6 +346,34 @@ async def about_a_message(alice: Person) -> None:
     await reader.until_focus(both, "list item")
 
 
+async def deliveries(alice: Person) -> None:
+    """What testers look at: a message's life, who holds what, as graph and as table, the peers."""
+    reader = alice.reader
+    await alice.press("ctrl+i")
+    await reader.until_shown(alice.program, "Delivery of a message", "panel")
+    await reader.until_shown(alice.program, "message_id: .*", "label")
+    await alice.listen_through()
+    await alice.press("Escape")
+    await alice.press_until("shift+Tab", "Chat", "radio button")
+    await alice.press("Right")
+    await reader.until_shown(alice.program, "Filter fill: .*", "chart")
+    await alice.listen_through()
+    await alice.press_until("Tab", "Show as table", "check box")
+    await alice.press("space")
+    await alice.press_until("Tab", "Causal order as a table", "table")
+    await reader.until_shown(alice.program, "State: here", "cell")
+    await reader.until_shown(alice.program, "Held by: Held by 1 of 1", "cell")
+    await alice.listen_through()
+    await alice.press("ctrl+shift+n")
+    await reader.until_focus("Connected peers", "table")
+    await reader.until_shown(alice.program, "in the mesh", "cell")
+    await alice.listen_through()
+    await alice.press("Escape")
+    await alice.press_until("shift+Tab", "Delivery", "radio button")
+    await alice.press("Left")
+    await reader.until_shown(alice.program, COMPOSER, "text")
+
+
 async def pin_and_archive(alice: Person) -> None:
     reader = alice.reader
     await alice.press_until("F6", "Tide Gauge, .*", "list item")
@@ -369,6 +398,10 @@ async def settings(alice: Person) -> None:
     await alice.listen_through()
     await alice.press("Return")
     await reader.until_focus("As the desktop", "combo box")  # Its label says of what.
+    await alice.press_until("shift+Tab", "Appearance", "list item")
+    await alice.press_until("Down", "Advanced", "list item")
+    await reader.until_shown(alice.program, "Start with these numbers", "push button")
+    await alice.listen_through()
     await alice.press("Escape")
     await reader.until_shown(alice.program, "Conversations", "list")
 
@@ -388,6 +421,7 @@ async def test_an_evening_by_keyboard_and_screen_reader(
         await click_on_notification(alice, bob, server)
         await about_a_message(alice)
         await a_picture(alice, bob)
+        await deliveries(alice)
         await pin_and_archive(alice)
         await a_request(alice, bob)
         await settings(alice)
