@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from engine.core.mvds.config import MvdsConfig
+from engine.core.mvds.config import Mode, MvdsConfig
 from engine.core.mvds.vocabulary import NEVER, DeadlineReached, GivenUp
 from tests.core.mvds.mvds_bench import BOB, Bench, id_of, payloads
 
@@ -104,3 +104,25 @@ def test_what_was_given_up_and_is_resent_begins_anew() -> None:
     assert record is not None
     assert record.waited_epochs <= LONGEST_WAIT_EPOCHS
     assert run(alice, 1_800_000) == []
+
+
+def test_what_was_given_up_is_sent_to_who_asks_for_it() -> None:
+    alice = Bench(config=replace(MvdsConfig(), give_up_after_ms=3_600_000))
+    alice.append(1)
+    assert run(alice, DAY_MS) == [GivenUp(BOB, id_of(1))]
+    (payload,) = payloads(alice.receive(BOB, requests=[id_of(1)]))
+    assert payload.message_ids == (id_of(1),)
+    record = alice.record(1)
+    assert record is not None
+    assert not record.given_up
+
+
+def test_what_is_on_its_way_as_a_message_is_not_begun_anew_by_a_request() -> None:
+    alice = Bench(config=replace(MvdsConfig(), mode=Mode.BATCH))
+    alice.append(1)
+    run(alice, 3_600_000)
+    before = alice.record(1)
+    assert before is not None
+    assert before.send_count > 1
+    alice.receive(BOB, requests=[id_of(1)])
+    assert alice.record(1) == before
