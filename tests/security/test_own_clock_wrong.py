@@ -109,7 +109,7 @@ async def test_what_it_says_is_heard_and_once_put_right_all_logs_are_alike(
         f"({', '.join(clock.by)}), put right, "
         f"healed after {healed_s:.1f} s"
     )
-    await stage.until(lambda: are_told_nothing(stage.victims))
+    await stage.while_time_goes_by(lambda: are_told_nothing(stage.victims))
     for person in stage.victims:
         texts = await person.texts()
         assert [texts.count(text) for text in said] == [1] * len(said), "once each"
