@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine.core.contacts import ContactState
 from engine.core.ids import DeliveryState
@@ -150,7 +150,7 @@ def test_a_draft_that_is_there_before_the_window_has_its_full_height() -> None:
     layout.addWidget(composer)
     holder.resize(900, 700)
     composer.hide()
-    composer.set_text("word " * 2_000)
+    composer.set_text("q" * 20_000)
     composer.set_room(700)
     composer.show()
     holder.show()
@@ -159,7 +159,15 @@ def test_a_draft_that_is_there_before_the_window_has_its_full_height() -> None:
     composer.refit()
     assert at_once == composer.box.height()
     assert at_once > 5 * composer.box.fontMetrics().lineSpacing()
+    assert composer.box.verticalScrollBar().isVisible()
+    assert widest_line(composer.box) <= composer.box.viewport().width()
     holder.close()
+
+
+def widest_line(box: QPlainTextEdit) -> float:
+    layout = box.document().firstBlock().layout()
+    lines = (layout.lineAt(number) for number in range(layout.lineCount()))
+    return max(line.x() + line.naturalTextWidth() for line in lines)
 
 
 def test_what_came_while_one_was_elsewhere_is_read_when_one_comes_back() -> None:

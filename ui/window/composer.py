@@ -96,6 +96,10 @@ class MessageBox(QPlainTextEdit):
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self.wrapped.emit()
+        now = self.viewport().size()
+        if now.width() != event.size().width():
+            # The scroll bar came or went because of it, and Qt did not wrap the text again.
+            super().resizeEvent(QResizeEvent(now, event.size()))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
