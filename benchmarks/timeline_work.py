@@ -29,9 +29,8 @@ from engine.events import (
     MessageView,
     QuoteView,
     ReactionView,
-    SpanKind,
-    TextSpan,
 )
+from engine.text_spans import SpanKind, TextSpan
 from ui.theme import ThemeMode, set_theme
 from ui.timeline.view import TimelineView
 

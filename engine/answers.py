@@ -8,7 +8,8 @@ from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.search import FoundPlace
 from engine.core.search_text import Excerpt
-from engine.events import DeliveryView, MessageView, TextSpan
+from engine.events import DeliveryView, MessageView
+from engine.text_spans import TextSpan
 
 PAGE_SIZE = 100
 """Rows of a timeline page, if nothing else is asked for."""
@@ -37,6 +38,9 @@ class InvitePreview(Struct, frozen=True, kw_only=True):
     node_addresses: tuple[str, ...]
     already_joined: bool
     service_nodes: tuple[str, ...] = ()
+    asks_first: bool = False
+    """The inviter's device has to let us in: the link itself opens nothing."""
+    expires_ms: UnixMs | None = None
 
 
 class ContactPreview(Struct, frozen=True, kw_only=True):

@@ -41,6 +41,7 @@ from engine.events import (
     SearchIndexed,
 )
 from engine.fault_views import HasFaults
+from engine.governing_commands import Governing as Governing  # noqa: PLC0414 - part of this API
 from engine.history_views import HistoryView, StoreTestView, StoreView
 from engine.inspection_views import Figures, MessageInspection
 from engine.live_views import DeliveryWatch, PairDelivery

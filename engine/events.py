@@ -25,7 +25,9 @@ from engine.core.ids import (
 from engine.core.problems import ConnectionReason, FailureReason, NodeTrouble
 from engine.fault_views import FaultsChanged
 from engine.file_views import FileProgressed, FileView
+from engine.governance_views import DeedView, GovernanceChanged, JoinsChanged
 from engine.history_views import HistoryChanged, LostView, StoresChanged
+from engine.text_spans import TextSpan
 
 
 class MessageKind(StrEnum):
@@ -43,39 +45,10 @@ class MessageKind(StrEnum):
     DECLINED = "declined"
     WITHDRAWN = "withdrawn"
     """Withdrew the request before the other answered."""
+    DEED = "deed"
+    """Somebody governed the group: ``MessageView.deed``."""
     UNSUPPORTED = "unsupported"
     """Content of a newer version.  Shown as such, never dropped."""
-
-
-class SpanKind(StrEnum):
-    """What a part of a text is (``engine.core.markup``); spans may lie within each other."""
-
-    LINK = "link"
-    """``target``: what a click opens; of a MENTION a participant id."""
-    MENTION = "mention"
-    BOLD = "bold"
-    ITALIC = "italic"
-    STRIKE = "strike"
-    CODE = "code"
-    CODE_BLOCK = "code_block"
-    """From fence to fence.  ``target``: the language, if it was named."""
-    QUOTE = "quote"
-    """Whole lines.  ``target``: the depth, "1" to "3"."""
-    ITEM = "item"
-    """The marker that begins a list's entry.  ``target``: its level, "0" to "3"."""
-    LARGE = "large"
-    """The whole text is one to three emoji."""
-    HIDDEN = "hidden"
-    """Marks that are not shown."""
-
-
-class TextSpan(Struct, frozen=True, kw_only=True):
-    """``start`` and ``length`` count UTF-16 code units, as Qt does."""
-
-    kind: SpanKind
-    start: int
-    length: int
-    target: str
 
 
 class DeliveryView(Struct, frozen=True, kw_only=True):
@@ -154,6 +127,10 @@ class MessageView(Struct, frozen=True, kw_only=True):
     mentions_me: bool = False
     file: FileView | None = None
     """Set if ``kind`` is FILE and it is not retracted."""
+    deed: DeedView | None = None
+    """Set if ``kind`` is DEED."""
+    retracted_by: str = ""
+    """The name of the admin who deleted it, if it was not its author."""
 
     @property
     def message_id(self) -> MessageId:
@@ -595,6 +572,8 @@ EngineEvent: TypeAlias = (
     | StoresChanged
     | SearchIndexed
     | FaultsChanged
+    | GovernanceChanged
+    | JoinsChanged
 )
 
 Listener: TypeAlias = Callable[[EngineEvent], None]

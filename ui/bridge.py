@@ -34,6 +34,7 @@ from engine.events import (
 )
 from engine.fault_views import FaultsChanged
 from engine.file_views import FileProgressed
+from engine.governance_views import GovernanceChanged, JoinsChanged
 from engine.history_views import HistoryChanged, StoresChanged
 
 
@@ -62,6 +63,8 @@ class EngineBridge(QObject):
     stores_changed = Signal(StoresChanged)
     search_indexed = Signal(SearchIndexed)
     faults_changed = Signal(FaultsChanged)
+    governance_changed = Signal(GovernanceChanged)
+    joins_changed = Signal(JoinsChanged)
 
     def __init__(self, engine: ChatEngine, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -124,5 +127,9 @@ class EngineBridge(QObject):
                 self.search_indexed.emit(event)
             case FaultsChanged():
                 self.faults_changed.emit(event)
+            case GovernanceChanged():
+                self.governance_changed.emit(event)
+            case JoinsChanged():
+                self.joins_changed.emit(event)
             case _:
                 assert_never(event)

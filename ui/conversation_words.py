@@ -16,6 +16,7 @@ from engine.events import (
     MessageView,
     OpenChannelView,
 )
+from ui.deed_words import deed_words
 from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.marked_text import shown_text
@@ -110,20 +111,27 @@ def sender_words(message: MessageView) -> str:
 def kind_words(message: MessageView) -> str:
     """What happened, for rows that carry no text of their own."""
     if message.retracted:
-        name = one_line(message.sender_name, _MAX_NAME) or "?"
-        words = tr("You deleted this message")
-        return words if message.is_own else tr("{name} deleted this message").format(name=name)
+        return _retracted_words(message)
     if message.kind in {MessageKind.TEXT, MessageKind.FILE}:
         return with_caption(message, one_line(shown_text(message)))
     if message.kind is MessageKind.UNSUPPORTED:
         if message.text == NO_TEXT:
             return tr("Content that is no text")
         return tr("A message that needs a newer version")
+    if message.kind is MessageKind.DEED:
+        return deed_words(message, message.deed) if message.deed else ""
     old, new = _names_in(message)
     yours, theirs = _event_words(message.kind)
     name = one_line(message.sender_name, _MAX_NAME)
     words = yours if message.is_own else theirs
     return words.format(name=name, old=old or tr("A member"), new=new)
+
+
+def _retracted_words(message: MessageView) -> str:
+    if message.is_own and not message.retracted_by:
+        return tr("You deleted this message")
+    by = message.retracted_by or message.sender_name
+    return tr("{name} deleted this message").format(name=one_line(by, _MAX_NAME) or "?")
 
 
 def _event_words(kind: _Event) -> tuple[str, str]:

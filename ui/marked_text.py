@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from engine.core.shown_text import units_without_marks, without_marks
-from engine.events import MessageView, SpanKind, TextSpan
+from engine.events import MessageView
+from engine.text_spans import SpanKind, TextSpan
 from ui.translate import tr
 
 BULLET = "\u2022"

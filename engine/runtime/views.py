@@ -59,13 +59,12 @@ from engine.events import (
     OpenChannelView,
     QuoteView,
     ReactionView,
-    SpanKind,
-    TextSpan,
 )
 from engine.file_views import FileState, FileView
 from engine.persistence.rules import QUOTED_CHARACTERS
 from engine.session.contract import ConversationRecord
 from engine.session.open.rows import stranger_name
+from engine.text_spans import SpanKind, TextSpan
 
 ACKNOWLEDGED = "acknowledged"
 """The source for a pair: the other acknowledged the message."""

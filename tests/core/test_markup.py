@@ -22,7 +22,7 @@ from engine.core.markup import (
     find_spans,
 )
 from engine.core.shown_text import without_marks
-from engine.events import SpanKind
+from engine.text_spans import SpanKind
 
 LOOKS = 4
 """How often a token, line or block is looked at, at most."""

@@ -20,10 +20,10 @@ from engine.events import (
     MessageChanged,
     MessageView,
     ReactionReceived,
-    SpanKind,
     TimelineChanged,
 )
 from engine.persistence.rules import MAX_QUOTING
+from engine.text_spans import SpanKind
 from tests.patience import PATIENCE_S
 from tests.runtime.conftest import MakePerson, Person
 from tests.runtime.test_engine_pairs_set_right import friends

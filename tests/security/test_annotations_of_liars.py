@@ -11,8 +11,9 @@ from engine.core.content import Content, Edit, Leave, Reaction, Retraction, Text
 from engine.core.ids import AuthorSequence, MessageId, ParticipantId
 from engine.core.sds.config import FloodLimits
 from engine.core.sds.vocabulary import Message
-from engine.events import MessageView, ReactionReceived, SpanKind
+from engine.events import MessageView, ReactionReceived
 from engine.persistence.rules import MAX_EMOJI_EACH, MAX_REACTIONS_SHOWN
+from engine.text_spans import SpanKind
 from proto import content_pb2
 from tests.security.mallory import Mallory
 from tests.security.stage import NOTHING_KEPT, Stage, Victim, figure

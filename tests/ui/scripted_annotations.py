@@ -19,9 +19,8 @@ from engine.events import (
     MessageView,
     QuoteView,
     ReactionView,
-    SpanKind,
-    TextSpan,
 )
+from engine.text_spans import SpanKind, TextSpan
 
 EDITED_MS = UnixMs(1_795_000_300_000)
 

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ConversationId
 from engine.core.markup import find_spans
-from engine.events import SpanKind, TextSpan
+from engine.text_spans import SpanKind, TextSpan
 from tests.ui.code_pictures import blank, encoded, framed, shown_code, side_by_side
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine

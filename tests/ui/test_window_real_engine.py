@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 
 from chat_app.settings_control import SettingsControl
 from engine.core.ids import DeliveryState
-from engine.events import SpanKind
 from engine.network.memory import MemoryNetwork
+from engine.text_spans import SpanKind
 from tests.runtime.conftest import Person
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import play, until

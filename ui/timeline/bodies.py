@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from msgspec import Struct
 from PySide6.QtCore import QPointF
 
-from engine.events import MessageView, TextSpan
+from engine.events import MessageView
+from engine.text_spans import TextSpan
 from ui.marked_text import Range, code_blocks, in_units, utf16_slice
 from ui.theme import Theme
 from ui.timeline.code_block import (

@@ -18,8 +18,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 
-from engine.events import MessageView, SpanKind
+from engine.events import MessageView
 from engine.history_views import HistoryReason, HistoryState
+from engine.text_spans import SpanKind
 from ui.conversation_words import sender_words
 from ui.marked_text import code_blocks, utf16_slice
 from ui.menu import Menu

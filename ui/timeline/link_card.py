@@ -13,7 +13,8 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.links import OWN_SCHEME
-from engine.events import MessageView, SpanKind
+from engine.events import MessageView
+from engine.text_spans import SpanKind
 from ui.avatar import draw_avatar
 from ui.foreign_text import one_line
 from ui.theme import Radius, Theme

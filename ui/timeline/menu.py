@@ -7,7 +7,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from engine.events import MessageView, SpanKind
+from engine.events import MessageView
+from engine.text_spans import SpanKind
 from ui.controls import literal
 from ui.conversation_words import sender_words
 from ui.file_words import is_here as has_all_of

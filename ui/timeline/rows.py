@@ -35,6 +35,7 @@ _SYSTEM_KINDS = frozenset(
         MessageKind.JOINED,
         MessageKind.LEFT,
         MessageKind.RENAMED,
+        MessageKind.DEED,
         MessageKind.ASKED,
         MessageKind.ACCEPTED,
         MessageKind.DECLINED,

@@ -13,7 +13,8 @@ from msgspec import Struct
 from PySide6.QtCore import QPointF, QRectF
 
 from engine.core.ids import MessageId, ParticipantId, UnixMs
-from engine.events import ConversationView, MessageView, SpanKind
+from engine.events import ConversationView, MessageView
+from engine.text_spans import SpanKind
 from ui.people import face_of
 from ui.theme import Theme, current_theme
 from ui.timeline.bodies import BodyLayouts

@@ -23,7 +23,8 @@ from PySide6.QtGui import (
     QTextOption,
 )
 
-from engine.events import MessageKind, MessageView, SpanKind, TextSpan
+from engine.events import MessageKind, MessageView
+from engine.text_spans import SpanKind, TextSpan
 from ui.marked_text import BULLET, Range, in_units, utf16_slice
 from ui.theme import Theme
 

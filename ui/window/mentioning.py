@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from engine.api import Mention
 from engine.core.content import MAX_MENTIONS
 from engine.core.ids import ParticipantId
-from engine.events import ConversationView, MemberView, MessageView, SpanKind
+from engine.events import ConversationView, MemberView, MessageView
+from engine.text_spans import SpanKind
 from ui.avatar import draw_avatar
 from ui.completion import Candidate, Completion, best_matches, folded
 from ui.conversation_words import present_members

@@ -10,7 +10,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
 from engine.core.ids import DeliveryState, Position, UnixMs
-from engine.events import ClockView, HeldView, MessageKind, MessageView, SpanKind, TextSpan
+from engine.events import (
+    ClockView,
+    HeldView,
+    MessageKind,
+    MessageView,
+)
+from engine.text_spans import SpanKind, TextSpan
 from tests.ui.seeing import spoken_rows
 from tests.ui.timeline.timeline_stage import (
     CONVERSATION,

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QApplication
 
 from engine.core.ids import DeliveryState
 from engine.core.problems import FailureReason
-from engine.events import MessageView, SpanKind, TextSpan
+from engine.events import MessageView
+from engine.text_spans import SpanKind, TextSpan
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     application,

@@ -7,7 +7,8 @@ from PySide6.QtGui import QFontDatabase, QFontMetricsF, QGuiApplication, QWheelE
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from engine.events import MessageView, SpanKind, TextSpan
+from engine.events import MessageView
+from engine.text_spans import SpanKind, TextSpan
 from tests.ui.seeing import spoken_rows
 from tests.ui.timeline.test_timeline_interaction import (
     bubble,

@@ -31,9 +31,8 @@ from engine.events import (
     MemberView,
     MessageKind,
     MessageView,
-    SpanKind,
-    TextSpan,
 )
+from engine.text_spans import SpanKind, TextSpan
 from tests.patience import PATIENCE_S
 from ui.timeline.rows import message_of
 from ui.timeline.view import TimelineView

@@ -1,0 +1,138 @@
+"""Read models of governed groups: who may what, which invitations are out, who asks to come in.
+
+They are what follows from the group's admin log as it is here (docs/admin-log.md), and what only
+this device knows of its own invitations.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from msgspec import Struct
+
+from engine.core.admin_log.acts import EntryId, Role
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+
+
+class EarlierMessages(StrEnum):
+    """How far back a newcomer may read."""
+
+    NONE = "none"
+    DAYS_30 = "days_30"
+    ALL = "all"
+
+
+class DeedKind(StrEnum):
+    """What an entry of the admin log that counts did, as a row of the timeline tells it."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    LEFT = "left"
+    PROMOTED = "promoted"
+    DEMOTED = "demoted"
+    STEPPED_DOWN = "stepped_down"
+    RENAMED = "renamed"
+    PICTURE_SET = "picture_set"
+    TOPIC_SET = "topic_set"
+    INVITERS_SET = "inviters_set"
+
+
+class DeedView(Struct, frozen=True, kw_only=True):
+    """The row's sender did it."""
+
+    kind: DeedKind
+    about: ParticipantId | None = None
+    """Whom it was done to."""
+    about_name: str = ""
+    about_self: bool = False
+    text: str = ""
+    """The group's new name or topic, or who may invite ("member", "admin")."""
+
+
+class InvitationView(Struct, frozen=True, kw_only=True):
+    """An invitation that is in the admin log."""
+
+    invitation_id: EntryId
+    by: ParticipantId
+    by_name: str
+    made_ms: UnixMs
+    expires_ms: UnixMs
+    uses: int
+    came: tuple[ParticipantId, ...] = ()
+    """Who came in by it, in the log's order."""
+    came_names: tuple[str, ...] = ()
+    is_revoked: bool = False
+    is_open: bool = False
+    """Somebody can still come in by it: neither used up, nor revoked, nor expired."""
+    may_revoke: bool = False
+    link: str | None = None
+    """Of our own that are open."""
+    needs_approval: bool | None = None
+    """None for others' invitations: only the inviter's device knows."""
+
+
+class AskingView(Struct, frozen=True, kw_only=True):
+    """Somebody with an invitation of ours asks to come in, and we have to decide."""
+
+    participant_id: ParticipantId
+    name: str
+    fingerprint: str
+    invitation_id: EntryId
+    asked_ms: UnixMs
+
+
+class GovernanceView(Struct, frozen=True, kw_only=True):
+    """A governed group as this device knows it."""
+
+    conversation_id: ConversationId
+    roles: Mapping[ParticipantId, Role]
+    """Of the members, and nobody else."""
+    own_role: Role
+    """NOBODY: we were removed, or left, and can only read what is here."""
+    removed_by_name: str = ""
+    """Who removed us, if somebody did."""
+    topic: str = ""
+    picture: bytes = b""
+    may_invite: bool = False
+    least_inviter: Role = Role.ADMIN
+    outranked: frozenset[ParticipantId] = frozenset()
+    """Members whom we may remove or demote."""
+    invitations: tuple[InvitationView, ...] = ()
+    """Newest first; those that ended more than 30 days ago are left out."""
+    asking: tuple[AskingView, ...] = ()
+    newest_key_ms: UnixMs | None = None
+    """Since when the group writes with its present key, by our clock."""
+
+
+class JoinState(StrEnum):
+    ASKED = "asked"
+    """Nobody answered yet: the inviter's device has to be online once."""
+    WAITS = "waits"
+    """The inviter's device has it, and the inviter has to decide."""
+    REFUSED = "refused"
+    """The inviter declined."""
+    SPENT = "spent"
+    """All places of the invitation are taken."""
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+class JoinView(Struct, frozen=True, kw_only=True):
+    """A group that we asked to be let into."""
+
+    conversation_id: ConversationId
+    group_name: str
+    inviter_name: str
+    asked_ms: UnixMs
+    state: JoinState
+
+
+class GovernanceChanged(Struct, frozen=True, kw_only=True):
+    """Something of the view is different."""
+
+    view: GovernanceView
+
+
+class JoinsChanged(Struct, frozen=True, kw_only=True):
+    """``joins``: all groups that nobody let us into yet, newest first."""
+
+    joins: tuple[JoinView, ...]
