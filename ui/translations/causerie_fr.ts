@@ -6736,6 +6736,14 @@
         <translation>Vous avez accepté</translation>
     </message>
     <message>
+        <source>You allowed every member to let others in</source>
+        <translation>Vous avez permis à chaque membre de faire entrer d’autres personnes</translation>
+    </message>
+    <message>
+        <source>You allowed only admins to let others in</source>
+        <translation>Vous avez permis aux seuls admins de faire entrer d’autres personnes</translation>
+    </message>
+    <message>
         <source>You and {name} do not talk</source>
         <translation>Vous et {name} ne discutez pas</translation>
     </message>
@@ -6750,6 +6758,14 @@
     <message>
         <source>You are in this group already.</source>
         <translation>Vous êtes déjà dans ce groupe.</translation>
+    </message>
+    <message>
+        <source>You are no admin any more: you decided so</source>
+        <translation>Vous n’êtes plus admin&#xa0;: vous l’avez décidé</translation>
+    </message>
+    <message>
+        <source>You are no admin any more: {name} decided so</source>
+        <translation>Vous n’êtes plus admin&#xa0;: {name} l’a décidé</translation>
     </message>
     <message>
         <source>You are now called {new}</source>
@@ -6790,6 +6806,10 @@
     <message>
         <source>You can write once {name} accepts</source>
         <translation>Vous pourrez écrire dès que {name} aura accepté</translation>
+    </message>
+    <message>
+        <source>You changed the group&apos;s picture</source>
+        <translation>Vous avez changé l’image du groupe</translation>
     </message>
     <message>
         <source>You compared it: nobody is in between.</source>
@@ -6852,6 +6872,14 @@
         <translation>Vous avez quitté le groupe</translation>
     </message>
     <message>
+        <source>You let {other} in</source>
+        <translation>Vous avez fait entrer {other}</translation>
+    </message>
+    <message>
+        <source>You made {other} an admin</source>
+        <translation>Vous avez nommé {other} admin</translation>
+    </message>
+    <message>
         <source>You may ask again. They hear of it a day after they declined, not before.</source>
         <translation>Vous pouvez redemander. La personne l’apprendra un jour après son refus, pas avant.</translation>
     </message>
@@ -6872,8 +6900,24 @@
         <translation>Vous avez mis {name} en sourdine.</translation>
     </message>
     <message>
+        <source>You named the group “{text}”</source>
+        <translation>Vous avez nommé le groupe «&#xa0;{text}&#xa0;»</translation>
+    </message>
+    <message>
         <source>You reacted {emoji} to: {text}</source>
         <translation>Vous avez réagi par {emoji} à&#xa0;: {text}</translation>
+    </message>
+    <message>
+        <source>You removed the topic</source>
+        <translation>Vous avez retiré le sujet</translation>
+    </message>
+    <message>
+        <source>You removed {other}</source>
+        <translation>Vous avez retiré {other} du groupe</translation>
+    </message>
+    <message>
+        <source>You set the topic: {text}</source>
+        <translation>Vous avez fixé le sujet&#xa0;: {text}</translation>
     </message>
     <message>
         <source>You share no group with them.</source>
@@ -9011,6 +9055,14 @@
         <source>{name} accepted</source>
         <translation>{name} a accepté</translation>
     </message>
+    <message>
+        <source>{name} allowed every member to let others in</source>
+        <translation>{name} a permis à chaque membre de faire entrer d’autres personnes</translation>
+    </message>
+    <message>
+        <source>{name} allowed only admins to let others in</source>
+        <translation>{name} a permis aux seuls admins de faire entrer d’autres personnes</translation>
+    </message>
     <message numerus="yes">
         <source>{name} and %n others</source>
         <comment>{name} and %n other</comment>
@@ -9048,6 +9100,10 @@
         <translation>{name} ne demande plus</translation>
     </message>
     <message>
+        <source>{name} changed the group&apos;s picture</source>
+        <translation>{name} a changé l’image du groupe</translation>
+    </message>
+    <message>
         <source>{name} declined</source>
         <translation>{name} a refusé</translation>
     </message>
@@ -9062,6 +9118,10 @@
     <message>
         <source>{name} edited: {text}</source>
         <translation>{name} a modifié&#xa0;: {text}</translation>
+    </message>
+    <message>
+        <source>{name} is no admin any more, by their own wish</source>
+        <translation>{name} n’est plus admin, de son propre souhait</translation>
     </message>
     <message>
         <source>{name} is sending unusually much. Messages beyond a day&apos;s limit are kept aside and not shown.</source>
@@ -9080,12 +9140,48 @@
         <translation>{name} a quitté le groupe</translation>
     </message>
     <message>
+        <source>{name} let you in</source>
+        <translation>{name} vous a fait entrer</translation>
+    </message>
+    <message>
+        <source>{name} let {other} in</source>
+        <translation>{name} a fait entrer {other}</translation>
+    </message>
+    <message>
+        <source>{name} made you an admin</source>
+        <translation>{name} vous a nommé admin</translation>
+    </message>
+    <message>
+        <source>{name} made {other} an admin</source>
+        <translation>{name} a nommé {other} admin</translation>
+    </message>
+    <message>
+        <source>{name} named the group “{text}”</source>
+        <translation>{name} a nommé le groupe «&#xa0;{text}&#xa0;»</translation>
+    </message>
+    <message>
         <source>{name} reacted {emoji} to: {text}</source>
         <translation>{name} a réagi par {emoji} à&#xa0;: {text}</translation>
     </message>
     <message>
+        <source>{name} removed the topic</source>
+        <translation>{name} a retiré le sujet</translation>
+    </message>
+    <message>
+        <source>{name} removed you</source>
+        <translation>{name} vous a retiré du groupe</translation>
+    </message>
+    <message>
+        <source>{name} removed {other}</source>
+        <translation>{name} a retiré {other} du groupe</translation>
+    </message>
+    <message>
         <source>{name} sent it again, because it was missing</source>
         <translation>{name} l’a renvoyé, parce qu’il manquait</translation>
+    </message>
+    <message>
+        <source>{name} set the topic: {text}</source>
+        <translation>{name} a fixé le sujet&#xa0;: {text}</translation>
     </message>
     <message>
         <source>{name} started this group</source>
@@ -9306,6 +9402,14 @@
     <message>
         <source>{old} is now called {new}</source>
         <translation>{old}&#xa0;s’appelle maintenant {new}</translation>
+    </message>
+    <message>
+        <source>{other} is no admin any more: you decided so</source>
+        <translation>{other} n’est plus admin&#xa0;: vous l’avez décidé</translation>
+    </message>
+    <message>
+        <source>{other} is no admin any more: {name} decided so</source>
+        <translation>{other} n’est plus admin&#xa0;: {name} l’a décidé</translation>
     </message>
     <message>
         <source>{over:.1f} kB too long: a message can hold {most} kB. Shorten it or send it in parts.</source>
