@@ -61,6 +61,15 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.TOO_LARGE_TO_SHOW: lambda: tr("This file is too large to be shown here."),
     CommandRefusal.RETRACTED: lambda: tr("This message was deleted."),
     CommandRefusal.NOT_OURS: lambda: tr("Only its author can change a message."),
+    CommandRefusal.NOT_GOVERNED: lambda: tr(
+        "Anyone with the link is in this group, so nobody can do that here."
+    ),
+    CommandRefusal.NOT_IN_GROUP: lambda: tr("You are not in this group any more."),
+    CommandRefusal.ROLE_TOO_LOW: lambda: tr("Only admins of this group can do that."),
+    CommandRefusal.OUTRANKED: lambda: tr("They were an admin before you, so you cannot do that."),
+    CommandRefusal.TOO_OFTEN: lambda: tr("You did this to them too often already."),
+    CommandRefusal.INVITATION_OVER: lambda: tr("This invitation is not open any more."),
+    CommandRefusal.LOG_FULL: lambda: tr("The log of this group has no room for more."),
 }
 
 

@@ -54,6 +54,19 @@ class CommandRefusal(StrEnum):
     """Its author deleted it for everybody."""
     NOT_OURS = "not_ours"
     """Only its author can change a message."""
+    NOT_GOVERNED = "not_governed"
+    """Anyone with the link is in the group, and nobody has a role in it."""
+    NOT_IN_GROUP = "not_in_group"
+    """We were removed from the group, or left it."""
+    ROLE_TOO_LOW = "role_too_low"
+    OUTRANKED = "outranked"
+    """It is about somebody who ranks as high as we do, or higher."""
+    TOO_OFTEN = "too_often"
+    """We did this to them as often as it counts."""
+    INVITATION_OVER = "invitation_over"
+    """Used up, expired or revoked."""
+    LOG_FULL = "log_full"
+    """Nothing of ours has room in the group's admin log any more."""
 
 
 class CommandError(LocalProtocolError):

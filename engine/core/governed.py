@@ -9,7 +9,8 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from engine.core.admin_log.acts import EntryId
+from engine.core.admin_log.acts import EntryId, Role
+from engine.core.admin_log.log import AdminState
 from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
 from engine.core.prekeys import OwnPrekey
 
@@ -25,6 +26,25 @@ class GovernedState(Struct, frozen=True, kw_only=True):
     """Ascending by number."""
     prekeys: tuple[bytes, ...] = ()
     """The newest of each other member, verified, as received."""
+
+
+class GroupGovernance(Struct, frozen=True, kw_only=True):
+    """A governed group as it is here, for whoever shows it."""
+
+    state: AdminState
+    own_role: Role
+    """NOBODY: we were removed, or left."""
+    removed_by: ParticipantId | None
+    """Who removed us, ourselves if we left; None if we are a member."""
+    may_invite: bool
+    outranked: frozenset[ParticipantId]
+    """Members whom we may remove; and demote, if they are admins."""
+    revocable: frozenset[EntryId]
+    """Invitations that are open and that we may revoke."""
+    newest_key_ms: UnixMs | None
+    """Since when the group writes with its present key, by our clock."""
+    voids: Mapping[ParticipantId, int]
+    """How many messages count for nothing, by author."""
 
 
 class Admission(Struct, frozen=True, kw_only=True):

@@ -187,6 +187,10 @@ class ForkNoted(Struct, frozen=True, kw_only=True):
     participant_id: ParticipantId
 
 
+class GovernanceNoted(Struct, frozen=True, kw_only=True):
+    """Something of what ``GroupSession.governance`` says is different."""
+
+
 Note: TypeAlias = (
     RowAdded
     | AnnotationAdded
@@ -199,6 +203,7 @@ Note: TypeAlias = (
     | SetAsideNoted
     | EchoHeard
     | ForkNoted
+    | GovernanceNoted
 )
 
 

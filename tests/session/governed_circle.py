@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from engine.codec.waku import decode_waku_message, encode_waku_message
-from engine.core.admin_log.acts import Act, Add, LastMessage, Promote, Remove, Role
+from engine.core.admin_log.acts import Act, Add, Promote, Remove, Role
 from engine.core.content import Text
 from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.waku import WakuMessage
@@ -60,14 +60,6 @@ class Circle:
         self.send(who, self[who].say(Text(text=text), now_ms=self.now))
         return self[who].seen.sent[-1]
 
-    def last_of(self, who: str, known_to: str) -> tuple[LastMessage, ...]:
-        entries = self[known_to].session.channel.snapshot().log
-        own = [(e.author, e.position) for e in entries if e.author and e.sender_id == self.id(who)]
-        if not own:
-            return ()
-        author, position = max(own, key=lambda each: each[0].sequence)
-        return (LastMessage(author.instance_id, author.sequence, position.message_id),)
-
     def prekeys(self, name: str) -> tuple[int, ...]:
         """The numbers of those kept on disk."""
         state = self[name].store.governed(self[name].session.record.conversation_id)
@@ -84,8 +76,7 @@ class Circle:
 
     def remove(self, who: str, by: str) -> None:
         self.removed_ms = self.now
-        last = self.last_of(who, by)
-        self.govern(by, Remove(member=self.id(who), last_messages=last))
+        self.govern(by, Remove(member=self.id(who)))
 
     def send(self, sender: str, sent: Sequence[Outgoing]) -> None:
         self.mail += [(sender, out) for out in sent]

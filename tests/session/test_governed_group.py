@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.core.admin_log.acts import Add, Demote, Promote, Rename, Role
-from engine.core.content import AdminEntry
-from engine.core.errors import LocalProtocolError
+from engine.core.admin_log.acts import Add, Demote, Invite, Promote, Remove, Rename, Role
+from engine.core.content import AdminEntry, Text
+from engine.core.errors import CommandError, LocalProtocolError
+from engine.core.ids import UnixMs
+from engine.session.inputs import Govern, Say
+from engine.session.transitions import GovernanceNoted
 from tests.session.governed_circle import NAMES, Circle
 
 
@@ -36,7 +39,7 @@ def test_who_is_removed_is_counted_and_heard_no_more(circle: Circle) -> None:
     for name in NAMES:
         assert circle.counted(name) == {"Olga", "Anna", "Ben"}
         assert circle.shown(name) == ["before"]
-    with pytest.raises(LocalProtocolError, match="not a member"):
+    with pytest.raises(LocalProtocolError, match="not_in_group"):
         circle.say("Cem", "again")
 
 
@@ -97,7 +100,7 @@ def test_entries_of_others_and_by_strangers_are_refused_and_counted(circle: Circ
     assert counted["group.foreign_entry"] == 1
     assert counted["group.entry_malformed"] == 1
     assert circle.roles("Anna") == before
-    with pytest.raises(LocalProtocolError, match="would not count"):
+    with pytest.raises(LocalProtocolError, match="role_too_low"):
         circle.govern("Cem", Rename(name="mine"))
 
 
@@ -153,3 +156,94 @@ def test_everybody_ends_with_one_membership_and_one_timeline(
 def was_removed(circle: Circle, name: str) -> bool:
     """As far as they know; if they were let in again, nobody gave them what was said meanwhile."""
     return circle.id(name) in circle.part(name).governance.state.last_messages
+
+
+def test_who_was_removed_is_quiet_and_still_reads_what_is_here(circle: Circle) -> None:
+    """Whatever they are asked, and whatever they ask for; their sync messages stop, too."""
+    circle.say("Cem", "before")
+    circle.remove("Cem", by="Olga")
+    begin = len(circle.sent)
+    lost = circle.say("Anna", "without Cem")
+    circle.send("Cem", circle["Cem"].set_online(False, now_ms=circle.now))
+    circle.send("Cem", circle["Cem"].set_online(True, now_ms=circle.now))
+    circle.send("Cem", circle["Cem"].hold_files((lost,), now_ms=circle.now))
+    circle["Cem"].rename("Cemal")
+    circle["Cem"].restart(now_ms=circle.now)
+    circle.live(3_700)
+    assert {sender for sender, _ in circle.sent[begin:]} == {"Olga", "Anna", "Ben"}
+    assert circle.shown("Cem") == ["before"]
+    for act in (Rename(name="mine"), Promote(member=circle.id("Cem"))):
+        with pytest.raises(CommandError, match="not_in_group"):
+            circle.govern("Cem", act)
+
+
+def test_whoever_hears_that_the_removal_does_not_count_speaks_again(circle: Circle) -> None:
+    circle.apart = frozenset({"Ben", "Cem"})
+    circle.remove("Cem", by="Ben")
+    circle.apart = frozenset({"Ben"})
+    circle.remove("Ben", by="Olga")
+    circle.apart = frozenset()
+    circle.live(200)
+    circle.say("Cem", "still here")
+    circle.live(60)
+    for name in ("Olga", "Anna", "Cem"):
+        assert circle.shown(name) == ["still here"]
+
+
+def test_what_a_window_is_told(circle: Circle) -> None:
+    token_hash = bytes(32)
+    expires_ms = UnixMs(circle.now + 1_000)
+    circle.govern("Ben", Invite(token_hash=token_hash, uses=1, expires_ms=expires_ms))
+    told = {name: circle[name].session.governance() for name in NAMES}
+    outranked = {"Olga": {"Anna", "Ben", "Cem"}, "Anna": {"Ben", "Cem"}, "Ben": {"Cem"}, "Cem": ()}
+    for name, one in told.items():
+        assert one is not None
+        assert one.outranked == {circle.id(other) for other in outranked[name]}
+        assert one.may_invite == (name != "Cem")
+        assert one.removed_by is None
+        assert one.newest_key_ms is not None
+        ((invitation_id, invitation),) = one.state.invitations.items()
+        assert invitation.is_open
+        assert invitation.made_by == circle.id("Ben")
+        assert one.revocable == ({invitation_id} if name != "Cem" else frozenset())
+    circle.remove("Ben", by="Anna")
+    ben = circle["Ben"].session.governance()
+    assert ben is not None
+    assert (ben.own_role, ben.removed_by) == (Role.NOBODY, circle.id("Anna"))
+    assert not ben.outranked
+    assert not ben.revocable
+    assert not ben.may_invite
+    assert ben.newest_key_ms is None
+
+
+def test_a_change_of_the_log_is_noted_and_nothing_else_is(circle: Circle) -> None:
+    session = circle["Olga"].session
+    said = session.handle(Say(Text(text="hello")), now_ms=circle.now)
+    assert GovernanceNoted() not in said.notes
+    done = session.handle(Govern(Rename(name="Strolls")), now_ms=circle.now)
+    assert done.notes.count(GovernanceNoted()) == 1
+
+
+def test_a_removal_names_the_last_message_of_each_instance_whatever_it_was_asked_to_name(
+    circle: Circle,
+) -> None:
+    circle.say("Cem", "one")
+    last = circle.say("Cem", "two")
+    circle.govern("Olga", Remove(member=circle.id("Cem")))
+    named = circle.part("Anna").governance.state.last_messages[circle.id("Cem")]
+    assert [one.message_id for one in named.values()] == [last]
+    assert circle.shown("Ben") == ["one", "two"]
+
+
+def test_leaving_is_an_entry_and_voids_nothing(circle: Circle) -> None:
+    circle.say("Cem", "goodbye")
+    circle.govern("Cem", Remove(member=circle.id("Cem")))
+    circle.say("Anna", "a pity")
+    circle.live(60)
+    for name in ("Olga", "Anna", "Ben"):
+        assert circle.counted(name) == {"Olga", "Anna", "Ben"}
+        assert circle.shown(name) == ["goodbye", "a pity"]
+    left = circle["Cem"].session.governance()
+    assert left is not None
+    assert left.removed_by == circle.id("Cem")
+    assert circle.shown("Cem") == ["goodbye"]

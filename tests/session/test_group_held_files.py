@@ -158,7 +158,7 @@ def test_whatever_order_claims_come_in_the_newest_counts(order: list[int], last:
     claims = [*claims_of_bob(file_id), Claim(whole_files=(file_id,))]
     heard, builder = WholeFiles(GROUP, lambda _: True, tuple), TransitionBuilder()
     for place in (*order, *last):
-        heard.hear(bob, claims[place], builder)
+        heard.hear(bob, claims[place], builder, is_own=False)
     puts = [each for each in builder.writes if isinstance(each, PutFileHolder)]
     assert not puts[-1].held
     assert [each.as_of for each in puts] == sorted({each.as_of for each in puts})

@@ -23,7 +23,7 @@ from engine.crypto.identity import Identity
 from engine.crypto.sealed import MAX_SIGNED_PART_BYTES, SealedGroup
 from engine.session.group.wire import EPHEMERAL_MAX_AHEAD_MS
 from engine.session.inputs import MessageArrived
-from engine.session.transitions import LoadForRepair, SessionTransition
+from engine.session.transitions import LoadForRepair, Publish, RawLoaded, SessionTransition
 from engine.sim.session_participant import SessionParticipant
 from tests.forging import sealed_group_of, signed_message, signed_repair
 
@@ -169,7 +169,10 @@ def test_the_largest_message_that_is_taken_in_can_be_repaired() -> None:
     store, group = mallory.alice.store, mallory.alice.store.groups()[0].conversation_id
     raw = store.raw(group, message.message_id)
     assert raw is not None
-    assert mallory.alice.session.repair(raw, now_ms=NOW).purpose is SendPurpose.RETRANSMISSION
+    loaded = RawLoaded(load=LoadForRepair(message_id=message.message_id), raw=raw)
+    (repair,) = mallory.alice.session.handle(loaded, now_ms=NOW).sends
+    assert isinstance(repair, Publish)
+    assert repair.purpose is SendPurpose.RETRANSMISSION
 
 
 def test_bytes_that_are_sent_again_are_dropped_at_the_door() -> None:

@@ -1072,6 +1072,10 @@
         <translation>N’importe qui peut prendre n’importe quel nom&#xa0;: comparez l’empreinte si vous le pouvez. La personne apprend seulement que sa demande est arrivée.</translation>
     </message>
     <message>
+        <source>Anyone with the link is in this group, so nobody can do that here.</source>
+        <translation>Toute personne qui a le lien fait partie de ce groupe&#xa0;: personne ne peut donc faire cela ici.</translation>
+    </message>
+    <message>
         <source>Anyone with this link can read this group</source>
         <translation>Quiconque a ce lien peut lire ce groupe</translation>
     </message>
@@ -4004,6 +4008,10 @@
         <translation>En ligne</translation>
     </message>
     <message>
+        <source>Only admins of this group can do that.</source>
+        <translation>Seuls les admins de ce groupe peuvent faire cela.</translation>
+    </message>
+    <message>
         <source>Only its author can change a message.</source>
         <translation>Seul son auteur peut modifier un message.</translation>
     </message>
@@ -5379,6 +5387,10 @@
         <source>The line may be there to protect you, so it is not left out. Mend it and try again. Default settings do without it; your file is kept beside the new one.</source>
         <translation>Cette ligne est peut-être là pour vous protéger, elle n’est donc pas ignorée. Corrigez-la et réessayez. Les paramètres par défaut s’en passent&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
     </message>
+    <message>
+        <source>The log of this group has no room for more.</source>
+        <translation>Le journal de ce groupe n’a plus de place.</translation>
+    </message>
     <message numerus="yes">
         <source>The members of the group and your Stores are asked again and again until they arrive</source>
         <comment>The members of the group and your Stores are asked again and again until it arrives</comment>
@@ -5752,6 +5764,10 @@
         <translation>Ils prennent leur place à partir du moment indiqué ({moment}), ou quand les horloges s’accordent.</translation>
     </message>
     <message>
+        <source>They were an admin before you, so you cannot do that.</source>
+        <translation>Cette personne est admin depuis plus longtemps que vous&#xa0;: vous ne pouvez pas faire cela.</translation>
+    </message>
+    <message>
         <source>They were told. You can still ask them.</source>
         <translation>La personne en a été informée. Vous pouvez encore lui demander.</translation>
     </message>
@@ -5938,6 +5954,10 @@
     <message>
         <source>This invitation has something in it that does not belong there. Ask for a new one.</source>
         <translation>Cette invitation contient quelque chose qui n’a rien à y faire. Demandez-en une nouvelle.</translation>
+    </message>
+    <message>
+        <source>This invitation is not open any more.</source>
+        <translation>Cette invitation n’est plus valable.</translation>
     </message>
     <message>
         <source>This invitation names an admin key that cannot be genuine. Do not trust it.</source>
@@ -6768,6 +6788,10 @@
         <translation>Vous n’êtes plus admin&#xa0;: {name} l’a décidé</translation>
     </message>
     <message>
+        <source>You are not in this group any more.</source>
+        <translation>Vous ne faites plus partie de ce groupe.</translation>
+    </message>
+    <message>
         <source>You are now called {new}</source>
         <translation>Vous vous appelez maintenant {new}</translation>
     </message>
@@ -6830,6 +6854,10 @@
     <message>
         <source>You deleted this message</source>
         <translation>Vous avez supprimé ce message</translation>
+    </message>
+    <message>
+        <source>You did this to them too often already.</source>
+        <translation>Vous l’avez déjà fait trop souvent à cette personne.</translation>
     </message>
     <message>
         <source>You edited: {text}</source>

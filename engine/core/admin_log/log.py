@@ -37,20 +37,28 @@ from engine.core.errors import RemoteProtocolError
 from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 
 
-class OpenInvitation(Struct, frozen=True, kw_only=True):
+class Invitation(Struct, frozen=True, kw_only=True):
     made_by: ParticipantId
+    made_ms: UnixMs
+    """By its author's clock."""
     token_hash: bytes
     uses: int
     expires_ms: UnixMs
-    came: tuple[ParticipantId, ...]
+    came: tuple[ParticipantId, ...] = ()
     """Who was added by it, in the order of the log."""
+    is_revoked: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Neither revoked nor used up; whether it has expired is for whoever has a clock."""
+        return not self.is_revoked and len(self.came) < self.uses
 
 
 class AdminState(Struct, frozen=True, kw_only=True):
     """What is in force."""
 
     roles: Mapping[ParticipantId, Role]
-    """Of each member."""
+    """Of each member, the highest rank first."""
     ever: frozenset[ParticipantId]
     """Everybody who was a member at some time."""
     name: str
@@ -58,13 +66,15 @@ class AdminState(Struct, frozen=True, kw_only=True):
     topic: str
     inviters: Role
     """Members of this role and above may invite and add."""
-    invitations: Mapping[EntryId, OpenInvitation]
-    """Neither revoked nor used up; whether one has expired is for whoever has a clock."""
+    invitations: Mapping[EntryId, Invitation]
+    """All that count, in the order of the log."""
     deleted: frozenset[MessageId]
     epochs: tuple[Epoch, ...]
     """The newest first."""
     last_messages: Mapping[ParticipantId, Mapping[InstanceId, LastMessage]]
     """By person who was ever removed: ``cuts.void_messages`` says what is void."""
+    removed_by: Mapping[ParticipantId, ParticipantId]
+    """Who removed somebody last, themselves if they left; they may be members again."""
     verdicts: Mapping[EntryId, Verdict]
 
 
@@ -120,13 +130,13 @@ class AdminLog:
         numbers = (self._ancestry.number(each) for each in entry_ids)
         return max((entries[n].lamport_timestamp for n in numbers if n is not None), default=0)
 
-    def would_count(self, entry: Entry) -> bool:
-        """Whether a new one would, if it were added now."""
+    def verdict_on(self, entry: Entry) -> Verdict | None:
+        """What would become of a new one, if it were added now; None if it would have no room."""
         trial = AdminLog(self._first, size=self._size)
         for known in self._ancestry.placed:
             trial.add(known)
         trial.add(entry)
-        return trial.state.verdicts.get(entry.entry_id) is Verdict.COUNTS
+        return trial.state.verdicts.get(entry.entry_id)
 
     def add(self, entry: Entry) -> bool:
         """Whether ``state`` may have changed.
@@ -172,12 +182,15 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
         picture=settings.picture,
         topic=settings.topic,
         inviters=settings.inviters,
-        invitations=MappingProxyType(_open_invitations(counting)),
+        invitations=MappingProxyType(_invitations(counting)),
         deleted=frozenset(
             entry.act.message_id for entry in counting if isinstance(entry.act, DeleteMessage)
         ),
         epochs=epochs_of(ancestry, judgement, roles.keys()),
         last_messages=MappingProxyType(_last_messages(counting)),
+        removed_by=MappingProxyType(
+            {entry.act.member: entry.author for entry in counting if isinstance(entry.act, Remove)}
+        ),
         verdicts=MappingProxyType(
             {
                 entry.entry_id: verdict
@@ -212,17 +225,17 @@ def _settings(counting: Iterable[Entry]) -> _Settings:
     return settings
 
 
-def _open_invitations(counting: Iterable[Entry]) -> dict[EntryId, OpenInvitation]:
-    found: dict[EntryId, OpenInvitation] = {}
+def _invitations(counting: Iterable[Entry]) -> dict[EntryId, Invitation]:
+    found: dict[EntryId, Invitation] = {}
     for entry in counting:
         match entry.act:
             case Invite(token_hash=token_hash, uses=uses, expires_ms=expires_ms):
-                found[entry.entry_id] = OpenInvitation(
+                found[entry.entry_id] = Invitation(
                     made_by=entry.author,
+                    made_ms=entry.sent_ms,
                     token_hash=token_hash,
                     uses=uses,
                     expires_ms=expires_ms,
-                    came=(),
                 )
             case Add(member=member, invitation=invitation) if invitation is not None:
                 used = found[invitation]  # An admission by it counts, so it came before.
@@ -230,9 +243,9 @@ def _open_invitations(counting: Iterable[Entry]) -> dict[EntryId, OpenInvitation
             case _:
                 pass
     for entry in counting:
-        if isinstance(entry.act, Revoke):
-            found.pop(entry.act.invitation, None)
-    return {name: one for name, one in found.items() if len(one.came) < one.uses}
+        if isinstance(entry.act, Revoke) and entry.act.invitation in found:
+            found[entry.act.invitation] = replace(found[entry.act.invitation], is_revoked=True)
+    return found
 
 
 def _last_messages(

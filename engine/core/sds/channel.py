@@ -199,6 +199,11 @@ class SdsChannel:
         """The places of all their messages in the log; reads all of it."""
         return tuple(each.position for each in self._parts.log.entries() if each.sender_id == who)
 
+    def last_of(self, who: ParticipantId) -> tuple[LogEntry, ...]:
+        """The last message of each of their instances in the log, the newest first."""
+        last = self._parts.log.last_of(who)
+        return tuple(sorted(last, key=lambda entry: entry.position, reverse=True))
+
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
 

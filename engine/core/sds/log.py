@@ -392,6 +392,20 @@ class LogIndex:
         row = author.row_of(sequence) if author else None
         return None if row is None else self._table.id_of(row)
 
+    def last_of(self, who: ParticipantId) -> list[LogEntry]:
+        """The message with the highest number of each of their instances."""
+        rows = (
+            (instance_id, author.row_of(author.held.lasts[-1]))
+            for instance_id, author in self._authors.items()
+            if author.owner == who and author.held.lasts
+        )
+        found = ((instance_id, self._table[row]) for instance_id, row in rows if row is not None)
+        return [
+            entry
+            for instance_id, entry in found
+            if entry.author is not None and entry.author.instance_id == instance_id
+        ]
+
     def neighbours(self, author: AuthorSequence) -> tuple[MessageId | None, MessageId | None]:
         """The messages with this number and with the one before it, if they are here."""
         noted = self._authors.get(author.instance_id)

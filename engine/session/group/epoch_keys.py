@@ -32,7 +32,7 @@ from engine.core.epochs import (
     may_wrap_for,
     step_to_send,
 )
-from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
 from engine.core.governed import AddEpochKey, PutPrekey, SaveOwnPrekeys
 from engine.core.ids import ParticipantId, UnixMs
 from engine.core.invite import EPOCH_KEY_BYTES, group_id_of
@@ -147,6 +147,11 @@ class EpochKeys:
         step = self._step()
         return step.epoch.commitment[:EPOCH_ID_BYTES] if isinstance(step, SendIn) else None
 
+    def newest_ms(self) -> UnixMs | None:
+        """Since when we have the key of the epoch to write in; None if there is none."""
+        step = self._step()
+        return self._known_ms[step.epoch.commitment] if isinstance(step, SendIn) else None
+
     def is_good(self, epoch_id: bytes) -> bool:
         """Whether nobody who was removed, as far as we know, was given its key."""
         return any(
@@ -175,7 +180,7 @@ class EpochKeys:
     def prepare(
         self, builder: TransitionBuilder, *, clock_ms: UnixMs, fresh: bool = False
     ) -> list[Saying]:
-        """So that ``sending`` names an epoch.  Raises LocalProtocolError if we are no member.
+        """So that ``sending`` names an epoch.  Raises CommandError if we are no member.
 
         ``fresh``: make one even if there is one to write in.
         """
@@ -184,7 +189,7 @@ class EpochKeys:
             step = self._step()
             match step:
                 case MayNot():
-                    raise LocalProtocolError("not a member of the group")
+                    raise CommandError(CommandRefusal.NOT_IN_GROUP)
                 case SendIn() if not fresh:
                     return sayings
                 case GiveThenSend(epoch=epoch, to=to) if not fresh:

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from engine.core.admin_log.acts import Act, EntryId, Role
+from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminLog, AdminState
 from engine.core.content import AdminEntry
-from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.errors import CommandError, CommandRefusal, RemoteProtocolError
 from engine.core.governed import PutEntry
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
@@ -103,8 +104,10 @@ class Governance:
         builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=body.data))
 
     def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
-        """An entry of ours.  Raises LocalProtocolError for one that would not count."""
+        """An entry of ours.  Raises CommandError for one that would not count."""
         self.settle()
+        if self.role(self._identity.participant_id) is Role.NOBODY:
+            raise CommandError(CommandRefusal.NOT_IN_GROUP)
         heads = self._log.heads
         signed = sign_entry(
             self._identity,
@@ -114,6 +117,18 @@ class Governance:
             sent_ms=clock_ms,
             heads=heads,
         )
-        if not self._log.would_count(signed.entry):
-            raise LocalProtocolError("an entry that would not count")
+        verdict = self._log.verdict_on(signed.entry)
+        if verdict is not Verdict.COUNTS:
+            raise CommandError(_REFUSALS.get(verdict, CommandRefusal.ROLE_TOO_LOW))
         return AdminEntry(signed.data)
+
+
+_REFUSALS: Final = {
+    None: CommandRefusal.LOG_FULL,
+    Verdict.OUTRANKED: CommandRefusal.OUTRANKED,
+    Verdict.TOO_OFTEN: CommandRefusal.TOO_OFTEN,
+    Verdict.SPENT: CommandRefusal.INVITATION_OVER,
+    Verdict.EXPIRED: CommandRefusal.INVITATION_OVER,
+    Verdict.REVOKED: CommandRefusal.INVITATION_OVER,
+    Verdict.NO_INVITATION: CommandRefusal.INVITATION_OVER,
+}

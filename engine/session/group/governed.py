@@ -5,11 +5,20 @@ anyone with the link is in there is none of this.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from engine.codec.content import decode_content
-from engine.core.admin_log.acts import Act, EntryId
+from engine.core.admin_log.acts import (
+    LEAST_ROLE,
+    MAX_LAST_MESSAGES,
+    Act,
+    Add,
+    EntryId,
+    LastMessage,
+    Remove,
+    Role,
+)
 from engine.core.content import (
     AdminEntry,
     Governing,
@@ -17,9 +26,10 @@ from engine.core.content import (
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import RemoteProtocolError
-from engine.core.governed import Admission
-from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
+from engine.core.governed import Admission, GroupGovernance
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
+from engine.core.sds.channel import SdsChannel
 from engine.core.sds.vocabulary import Event, MessageDelivered, MessageShownWaiting
 from engine.session.group.epoch_keys import EpochKeys, Saying
 from engine.session.group.governance import SOON_MS, Governance
@@ -28,7 +38,13 @@ from engine.session.group.people import GroupPeople
 from engine.session.group.saved import SavedGroup
 from engine.session.group.void_messages import VoidMessages
 from engine.session.inputs import MessageArrived
-from engine.session.transitions import LoadForRepair, LoadToShow, TransitionBuilder, WrittenLoaded
+from engine.session.transitions import (
+    GovernanceNoted,
+    LoadForRepair,
+    LoadToShow,
+    TransitionBuilder,
+    WrittenLoaded,
+)
 
 MAX_TOLD: Final = 32
 TELL_FIRST_MS: Final = 15_000
@@ -45,13 +61,13 @@ def governance_of(seed: SavedGroup) -> Governance | None:
 
 
 class GovernedPart:
-    """``said_by``: the places of somebody's messages in the log; ``add_key``: to the wire."""
+    """``add_key``: to the wire."""
 
     def __init__(  # noqa: PLR0913 - everything that is injected
         self,
         governance: Governance,
         people: GroupPeople,
-        said_by: Callable[[ParticipantId], Iterable[Position]],
+        channel: SdsChannel,
         *,
         seed: SavedGroup,
         entropy: Entropy,
@@ -63,7 +79,8 @@ class GovernedPart:
         self._counters = counters
         self._group = seed.group
         self._own_id = seed.identity.participant_id
-        self._void = VoidMessages(seed.group.conversation_id, said_by, governance.state)
+        self._channel = channel
+        self._void = VoidMessages(seed.group.conversation_id, channel.said_by, governance.state)
         self._settle_at_ms: UnixMs | None = None
         self._is_reading = False
         self._seen = governance.state
@@ -153,6 +170,7 @@ class GovernedPart:
             self._people.follow(builder, clock_ms=clock_ms)
             authors = {*self._people.everyone(), *self._governance.state.last_messages}
             self._void.follow(self._governance.state, authors)
+            builder.notes.append(GovernanceNoted())
         self._go_on(builder)
         return self._people.known_now() if changed else None
 
@@ -244,15 +262,58 @@ class GovernedPart:
 
     # --- what we may say ------------------------------------------------------------------------
 
+    @property
+    def is_member(self) -> bool:
+        """Else nothing is sent at all: we were removed, or left."""
+        return self._governance.role(self._own_id) is not Role.NOBODY
+
     def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
+        """Raises CommandError for one that would not count.
+
+        A removal names the last messages that are here, whatever it was asked to name.
+        """
+        if isinstance(act, Remove) and act.member != self._own_id:
+            act = Remove(member=act.member, last_messages=self._last_messages(act.member))
         return self._governance.entry(act, clock_ms=clock_ms)
+
+    def _last_messages(self, who: ParticipantId) -> tuple[LastMessage, ...]:
+        newest = self._channel.last_of(who)[:MAX_LAST_MESSAGES]
+        return tuple(
+            LastMessage(entry.author.instance_id, entry.author.sequence, entry.position.message_id)
+            for entry in newest
+            if entry.author is not None
+        )
+
+    # --- what others see of it ------------------------------------------------------------------
+
+    def now(self) -> GroupGovernance:
+        governance = self._governance
+        state, own_id, role = governance.state, self._own_id, governance.role(self._own_id)
+        by_rank = [*state.roles]
+        below = by_rank[by_rank.index(own_id) + 1 :] if role >= Role.ADMIN else []
+        return GroupGovernance(
+            state=state,
+            own_role=role,
+            removed_by=None if role is not Role.NOBODY else state.removed_by.get(own_id),
+            may_invite=role is not Role.NOBODY and role >= min(LEAST_ROLE[Add], state.inviters),
+            outranked=frozenset(below),
+            revocable=frozenset(
+                invitation_id
+                for invitation_id, one in state.invitations.items()
+                if one.is_open and (role >= Role.ADMIN or one.made_by == own_id)
+            )
+            if role is not Role.NOBODY
+            else frozenset(),
+            newest_key_ms=self.keys.newest_ms(),
+            voids=self._void.counts(),
+        )
 
 
 def governed_part(  # noqa: PLR0913 - everything that is injected
     governance: Governance | None,
     seed: SavedGroup,
     people: GroupPeople,
-    said_by: Callable[[ParticipantId], Iterable[Position]],
+    channel: SdsChannel,
     add_key: Callable[[bytes], None],
     *,
     entropy: Entropy,
@@ -264,7 +325,7 @@ def governed_part(  # noqa: PLR0913 - everything that is injected
     return GovernedPart(
         governance,
         people,
-        said_by,
+        channel,
         seed=seed,
         entropy=entropy,
         counters=counters,

@@ -16,22 +16,20 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from engine.codec.content import encode_ephemeral
-from engine.codec.message_id import hash64, message_id_in
-from engine.core.admin_log.acts import Act, Remove
+from engine.core.admin_log.acts import Act, Remove, Role
 from engine.core.admin_log.epochs import EPOCH_ID_BYTES
 from engine.core.content import Body, Typing
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
-from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
+from engine.core.governed import GroupGovernance
 from engine.core.ids import (
-    ChannelId,
     ContentTopic,
     MessageId,
     ParticipantId,
     UnixMs,
     WakuHash,
 )
-from engine.core.invite import group_id_of
 from engine.core.membership.members import Membership
 from engine.core.ports import ApplyChannel
 from engine.core.records import GroupRecord, KeptAside, MemberRecord
@@ -42,6 +40,7 @@ from engine.core.sds.forks import Fork
 from engine.core.sds.inputs import (
     ClaimChanged,
     ClockSet,
+    ConnectivityChanged,
     CopyAccepted,
     DeadlineReached,
     Input,
@@ -72,7 +71,8 @@ from engine.session.group.outbox import GroupOutbox
 from engine.session.group.own_messages import OwnMessages
 from engine.session.group.people import GroupPeople
 from engine.session.group.projector import GroupProjector
-from engine.session.group.saved import SavedGroup
+from engine.session.group.reading_back import ReadingBack
+from engine.session.group.saved import SavedGroup, channel_of
 from engine.session.group.whole_files import WholeFiles
 from engine.session.group.wire import (
     GroupEnvelope,
@@ -100,12 +100,8 @@ from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
     GapNoted,
     HeldAside,
-    LoadForRepair,
     LoadSetAside,
-    LoadToSayAgain,
-    LoadToShow,
     PairLoaded,
-    Publish,
     RawLoaded,
     SessionTransition,
     SetAsideLoaded,
@@ -116,8 +112,6 @@ from engine.session.transitions import (
 from engine.session.typing_board import TypingBoard
 
 UNKNOWN_EPOCH = "unknown_epoch"
-CHANNEL_ID = ChannelId("0")
-"""The specification's id for a group without channels."""
 
 
 class GroupSession:
@@ -144,6 +138,8 @@ class GroupSession:
         self._wire = GroupWire(seed.group, seed.identity, entropy.random_bytes)
         governance = governance_of(seed)
         self._people = GroupPeople(seed, counters, governance)
+        self._online = online
+        is_in = governance is None or governance.role(self._people.own_id) is not Role.NOBODY
         self._files = WholeFiles(
             seed.group.conversation_id, self.has_logged, self.membership.member_ids, seed.let_go
         )
@@ -161,28 +157,21 @@ class GroupSession:
             state=seed.state,
             counters=counters,
         )
-        self._channel = SdsChannel(
-            CHANNEL_ID,
-            seed.identity.participant_id,
-            config=config,
-            message_id_of=message_id_in(group_id_of(seed.group.conversation_id)),
-            sign=self._sign,
-            random_unit=entropy.random_unit,
-            hash64=hash64,
-            state=seed.state,
-            members=self.membership.member_ids(),
-            online=online,
-            now_ms=now_ms,
-            clock_offset_ms=clock_offset_ms,
-            counters=counters,
-        )
+        self._channel = channel_of(
+            seed, config, sign=self._sign, members=self.membership.member_ids(),
+            random_unit=entropy.random_unit, counters=counters, online=online and is_in,
+            now_ms=now_ms, clock_offset_ms=clock_offset_ms,
+        )  # fmt: skip
         self._aside = ShowingAside(self._channel)
         self.governed = governed_part(
-            governance, seed, self._people, self._channel.said_by, self._wire.add_key,
+            governance, seed, self._people, self._channel, self._wire.add_key,
             entropy=entropy, counters=counters,
         )  # fmt: skip
         """None for a group that anyone with the link is in."""
         self._outbox = GroupOutbox(self._wire, self._people, self._clock, counters, self.governed)
+        self._read = ReadingBack(
+            self._channel, self._wire, self._projector, self._outbox, self._own
+        )
 
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
         """Never raises for bytes from outside; LocalProtocolError for what a group cannot do."""
@@ -234,9 +223,15 @@ class GroupSession:
                 take = partial(self._take_set_aside, builder=builder, now_ms=now_ms)
                 self._aside.place(input_, take, builder, now_ms=now_ms)
             case RawLoaded():
-                self._raw_loaded(input_, builder, now_ms=now_ms)
+                may_speak = self._is_in
+                again = self._read.take(input_, builder, now_ms=now_ms, may_speak=may_speak)
+                if again is not None:
+                    self._say(again.body, builder, now_ms=now_ms, replaces=again.replaces)
             case WrittenLoaded() if self.governed is not None:
                 self.governed.take_written(input_, builder)
+            case ConnectivityChanged():
+                self._online = input_.online
+                self._connect(builder, now_ms=now_ms)
             case ClockSet():
                 self._clock.offset_ms = input_.offset_ms
                 self._feed(input_, builder, now_ms=now_ms)
@@ -266,6 +261,18 @@ class GroupSession:
                 self._admit(statement, builder, now_ms=now_ms)
             except RemoteProtocolError as error:
                 self._refuse(error, builder, now_ms=now_ms)
+        self._connect(builder, now_ms=now_ms)
+
+    def _connect(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
+        """Whoever was removed is quiet, as if offline, and still takes what comes."""
+        online = self._online and self._is_in
+        if online != self._channel.is_online:
+            self._feed(ConnectivityChanged(online=online), builder, now_ms=now_ms)
+
+    @property
+    def _is_in(self) -> bool:
+        """Whether we may say anything: in a governed group its members may."""
+        return self.governed is None or self.governed.is_member
 
     def _say_all(
         self, sayings: Iterable[Saying], builder: TransitionBuilder, *, now_ms: UnixMs
@@ -315,7 +322,7 @@ class GroupSession:
 
     def _govern(self, act: Act, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
         if self.governed is None:
-            raise LocalProtocolError("a group that anyone with the link is in has no admin log")
+            raise CommandError(CommandRefusal.NOT_GOVERNED)
         entry = self.governed.entry(act, clock_ms=self._clock.at(now_ms))
         said = self._say(entry, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)
@@ -389,30 +396,11 @@ class GroupSession:
         if name is not None:
             self._say(name, builder, now_ms=now_ms)
 
-    def _raw_loaded(self, loaded: RawLoaded, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        match loaded.load:
-            case LoadToShow(position=position):
-                message = self._wire.reopen(loaded.raw, None).message
-                self._projector.show_again(message, position, builder, now_ms=now_ms)
-            case LoadForRepair(message_id=message_id):
-                repair = self._outbox.repair(loaded.raw, now_ms=now_ms)
-                builder.sends.append(replace(repair, repairs=message_id))
-            case LoadToSayAgain(message_id=message_id) if self._channel.has_logged(message_id):
-                # Sent when our clock was ahead, and not replaced since.
-                body = self._own.to_say_again(self._wire.body_of(loaded.raw))
-                self._say(body, builder, now_ms=now_ms, replaces=message_id)
-            case _:
-                pass
-
     def _take_set_aside(
         self, kept: KeptAside, builder: TransitionBuilder, *, now_ms: UnixMs
     ) -> None:
         reopen = partial(self._wire.reopen, kept.raw, kept.retrieval_hint)
         self._receive(reopen, builder, now_ms=now_ms, wanted=True)
-
-    def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
-        """Another member's signed part, as we hold it, wrapped in our own signature."""
-        return self._outbox.repair(raw, now_ms=now_ms)
 
     # --- queries ------------------------------------------------------------------------------
 
@@ -439,6 +427,10 @@ class GroupSession:
 
     def members(self) -> dict[ParticipantId, MemberRecord]:
         return self._people.everyone()
+
+    def governance(self) -> GroupGovernance | None:
+        """None for a group that anyone with the link is in."""
+        return self.governed.now() if self.governed else None
 
     @property
     def other_is_here(self) -> bool:
@@ -535,10 +527,8 @@ class GroupSession:
         is_others = message.sender_id != self._identity.participant_id
         if is_others and not verified.stored and repaired_by is None:
             self._heard[message.sender_id] = now_ms
-        if claim is not None and is_others:
-            self._files.hear(message.sender_id, claim, builder)
-        elif claim is not None:
-            self._files.heard_own(claim)
+        if claim is not None:
+            self._files.hear(message.sender_id, claim, builder, is_own=not is_others)
         if is_others and not message.is_ephemeral and self._echoes.awaits(now_ms):
             builder.notes += self._echoes.hear(
                 received, opened.signed_ms, member.known_ms, self._clock.offset_ms, now_ms

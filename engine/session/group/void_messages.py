@@ -57,6 +57,10 @@ class VoidMessages:
         """How many messages of theirs are void, as far as that was looked at."""
         return len(self._void.get(who, NOTHING))
 
+    def counts(self) -> dict[ParticipantId, int]:
+        """The same, of everybody of whom any is void."""
+        return {who: len(ids) for who, ids in self._void.items() if ids}
+
     # --- what changes ---------------------------------------------------------------------------
 
     def follow(self, state: AdminState, authors: Iterable[ParticipantId]) -> None:

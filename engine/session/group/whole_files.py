@@ -111,12 +111,16 @@ class WholeFiles:
             claim, whole_files=self._ours, let_go_files=told, files_as_of=self._as_of
         )
 
-    def heard_own(self, claim: Claim) -> None:
-        """Another instance of ours said this: what we say next is newer."""
-        self._as_of = max(self._as_of, claim.files_as_of)
+    def hear(
+        self, who: ParticipantId, claim: Claim, builder: TransitionBuilder, *, is_own: bool
+    ) -> None:
+        """Note what a member of the group claims.
 
-    def hear(self, who: ParticipantId, claim: Claim, builder: TransitionBuilder) -> None:
-        """Note what a member of the group claims."""
+        ``is_own``: another instance of ours said this, so what we say next is newer.
+        """
+        if is_own:
+            self._as_of = max(self._as_of, claim.files_as_of)
+            return
         noted = self._noted.get(who, {})
         said = dict.fromkeys(claim.whole_files, (claim.files_as_of, False))
         said |= dict.fromkeys(claim.let_go_files, (claim.files_as_of, True))
