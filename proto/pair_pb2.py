@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x10proto/pair.proto\x12\rcauserie.pair\"/\n\x0cPairEnvelope\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0e\n\x06sealed\x18\x02 \x01(\x0c\"\xb4\x01\n\rPairPlaintext\x12\x19\n\x11sender_public_key\x18\x01 \x01(\x0c\x12\x1d\n\x15sender_encryption_key\x18\x02 \x01(\x0c\x12\x11\n\tsigned_ms\x18\x03 \x01(\x04\x12\x11\n\tsignature\x18\x04 \x01(\x0c\x12\x16\n\x0cmvds_payload\x18\x05 \x01(\x0cH\x00\x12\x13\n\tephemeral\x18\x06 \x01(\x0cH\x00\x12\x0e\n\x04keys\x18\x07 \x01(\x0cH\x00\x42\x06\n\x04\x62ody\"o\n\tKeyBundle\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0e\n\x06number\x18\x02 \x01(\x04\x12\x14\n\x0cidentity_key\x18\x03 \x01(\x0c\x12\x15\n\rone_time_keys\x18\x04 \x03(\x0c\x12\x14\n\x0c\x66\x61llback_key\x18\x05 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x10proto/pair.proto\x12\rcauserie.pair\"/\n\x0cPairEnvelope\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0e\n\x06sealed\x18\x02 \x01(\x0c\"\xc7\x01\n\rPairPlaintext\x12\x19\n\x11sender_public_key\x18\x01 \x01(\x0c\x12\x1d\n\x15sender_encryption_key\x18\x02 \x01(\x0c\x12\x11\n\tsigned_ms\x18\x03 \x01(\x04\x12\x11\n\tsignature\x18\x04 \x01(\x0c\x12\x16\n\x0cmvds_payload\x18\x05 \x01(\x0cH\x00\x12\x13\n\tephemeral\x18\x06 \x01(\x0cH\x00\x12\x0e\n\x04keys\x18\x07 \x01(\x0cH\x00\x12\x11\n\x07joining\x18\x08 \x01(\x0cH\x00\x42\x06\n\x04\x62ody\"o\n\tKeyBundle\x12\x0f\n\x07version\x18\x01 \x01(\r\x12\x0e\n\x06number\x18\x02 \x01(\x04\x12\x14\n\x0cidentity_key\x18\x03 \x01(\x0c\x12\x15\n\rone_time_keys\x18\x04 \x03(\x0c\x12\x14\n\x0c\x66\x61llback_key\x18\x05 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,7 +34,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PAIRENVELOPE']._serialized_start=35
   _globals['_PAIRENVELOPE']._serialized_end=82
   _globals['_PAIRPLAINTEXT']._serialized_start=85
-  _globals['_PAIRPLAINTEXT']._serialized_end=265
-  _globals['_KEYBUNDLE']._serialized_start=267
-  _globals['_KEYBUNDLE']._serialized_end=378
+  _globals['_PAIRPLAINTEXT']._serialized_end=284
+  _globals['_KEYBUNDLE']._serialized_start=286
+  _globals['_KEYBUNDLE']._serialized_end=397
 # @@protoc_insertion_point(module_scope)

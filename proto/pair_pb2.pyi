@@ -56,6 +56,7 @@ class PairPlaintext(_message.Message):
     MVDS_PAYLOAD_FIELD_NUMBER: _builtins.int
     EPHEMERAL_FIELD_NUMBER: _builtins.int
     KEYS_FIELD_NUMBER: _builtins.int
+    JOINING_FIELD_NUMBER: _builtins.int
     sender_public_key: _builtins.bytes
     """Ed25519 identity, 32 bytes"""
     sender_encryption_key: _builtins.bytes
@@ -70,6 +71,8 @@ class PairPlaintext(_message.Message):
     """a causerie.content.Ephemeral, never stored"""
     keys: _builtins.bytes
     """a KeyBundle; a program that does not know Olm drops this message"""
+    joining: _builtins.bytes
+    """a causerie.joining.Joining; a program that does not know it drops this message"""
     def __init__(
         self,
         *,
@@ -80,12 +83,13 @@ class PairPlaintext(_message.Message):
         mvds_payload: _builtins.bytes = ...,
         ephemeral: _builtins.bytes = ...,
         keys: _builtins.bytes = ...,
+        joining: _builtins.bytes = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "keys", b"keys", "mvds_payload", b"mvds_payload"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "joining", b"joining", "keys", b"keys", "mvds_payload", b"mvds_payload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "keys", b"keys", "mvds_payload", b"mvds_payload", "sender_encryption_key", b"sender_encryption_key", "sender_public_key", b"sender_public_key", "signature", b"signature", "signed_ms", b"signed_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "ephemeral", b"ephemeral", "joining", b"joining", "keys", b"keys", "mvds_payload", b"mvds_payload", "sender_encryption_key", b"sender_encryption_key", "sender_public_key", b"sender_public_key", "signature", b"signature", "signed_ms", b"signed_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["mvds_payload", "ephemeral", "keys"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["mvds_payload", "ephemeral", "keys", "joining"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 

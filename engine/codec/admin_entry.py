@@ -54,7 +54,7 @@ from proto import admin_pb2
 
 MAX_ENTRY_BYTES: Final = 40 * 1024
 """An epoch for MAX_RECIPIENTS, with MAX_HEADS."""
-_ENTRY_ID_BYTES: Final = 32
+ENTRY_ID_BYTES: Final = 32
 _SIGNATURE_DOMAIN: Final = "causerie/2/admin-entry"
 _ID_DOMAIN: Final = "causerie/2/admin-entry-id"
 _M = TypeVar("_M", bound=Message)
@@ -82,7 +82,7 @@ def encode_body(
         body = admin_pb2.Body(
             lamport_timestamp=lamport_timestamp,
             sent_ms=sent_ms,
-            heads=sorted(map(_entry_id_bytes, heads)),
+            heads=sorted(map(entry_id_bytes, heads)),
             act=encoded_act,
         ).SerializeToString(deterministic=True)
         _parse_body(body)
@@ -139,7 +139,7 @@ def _parse_body(data: bytes) -> admin_pb2.Body:
         raise RemoteProtocolError("entry_bad_time")
     heads = wire.heads
     ascend = all(one < other for one, other in pairwise(heads))
-    if not ascend or len(heads) > MAX_HEADS or any(len(h) != _ENTRY_ID_BYTES for h in heads):
+    if not ascend or len(heads) > MAX_HEADS or any(len(h) != ENTRY_ID_BYTES for h in heads):
         raise RemoteProtocolError("entry_bad_heads")
     return wire
 
@@ -164,7 +164,7 @@ def _encode_act(act: Act) -> bytes:  # noqa: C901, PLR0912 - one case per kind o
             wire.create.name = clean_name(name)
         case Add():
             wire.add.member = id_bytes_of(act.member)
-            wire.add.invitation = _entry_id_bytes(act.invitation) if act.invitation else b""
+            wire.add.invitation = entry_id_bytes(act.invitation) if act.invitation else b""
             wire.add.reads_from = act.reads_from or 0
         case Remove():
             wire.remove.member = id_bytes_of(act.member)
@@ -188,7 +188,7 @@ def _encode_act(act: Act) -> bytes:  # noqa: C901, PLR0912 - one case per kind o
             wire.invite.token_hash, wire.invite.uses = act.token_hash, act.uses
             wire.invite.expires_ms = act.expires_ms
         case Revoke(invitation=invitation):
-            wire.revoke.invitation = _entry_id_bytes(invitation)
+            wire.revoke.invitation = entry_id_bytes(invitation)
         case DeleteMessage():
             wire.delete_message.message_id = id_bytes(act.message_id)
             wire.delete_message.author = id_bytes_of(act.author)
@@ -230,7 +230,7 @@ def _act(kind: str, wire: admin_pb2.Act) -> Act:  # noqa: C901, PLR0911, PLR0912
         case "add":
             return Add(
                 member=_participant(wire.add.member),
-                invitation=_named(wire.add.invitation) if wire.add.invitation else None,
+                invitation=entry_id_from(wire.add.invitation) if wire.add.invitation else None,
                 reads_from=_number(wire.add.reads_from) or None,
             )
         case "remove":
@@ -251,7 +251,7 @@ def _act(kind: str, wire: admin_pb2.Act) -> Act:  # noqa: C901, PLR0911, PLR0912
         case "invite":
             return _decode_invite(wire.invite)
         case "revoke":
-            return Revoke(invitation=_named(wire.revoke.invitation))
+            return Revoke(invitation=entry_id_from(wire.revoke.invitation))
         case "delete_message":
             return DeleteMessage(
                 message_id=id_text(_exactly(ID_BYTES, wire.delete_message.message_id)),
@@ -337,13 +337,15 @@ def id_bytes_of(who: ParticipantId) -> bytes:
     return _exactly(ID_BYTES, urlsafe_b64decode(who + "=="))
 
 
-def _named(id_: bytes) -> EntryId:
-    return _entry_id(_exactly(_ENTRY_ID_BYTES, id_))
+def entry_id_from(id_: bytes) -> EntryId:
+    """Of its 32 bytes.  Raises ValueError."""
+    return _entry_id(_exactly(ENTRY_ID_BYTES, id_))
 
 
 def _entry_id(id_: bytes) -> EntryId:
     return EntryId(urlsafe_b64encode(id_).decode().rstrip("="))
 
 
-def _entry_id_bytes(entry_id: EntryId) -> bytes:
-    return _exactly(_ENTRY_ID_BYTES, urlsafe_b64decode(entry_id + "="))
+def entry_id_bytes(entry_id: EntryId) -> bytes:
+    """The 32 bytes of an entry's id.  Raises ValueError."""
+    return _exactly(ENTRY_ID_BYTES, urlsafe_b64decode(entry_id + "="))

@@ -5,12 +5,10 @@ are refused.  Addresses are checked only for length and characters; ``engine.cry
 the admin's key.
 """
 
-from collections.abc import Iterable, MutableSequence
-
 from google.protobuf.message import DecodeError
 
 from engine.codec.canonical import one_form
-from engine.codec.link_text import LinkForm, is_address
+from engine.codec.link_text import LinkForm, check_addresses, fill_addresses
 from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.content import clean_name
@@ -19,9 +17,6 @@ from engine.core.invite import (
     EPOCH_KEY_BYTES,
     GROUP_ID_BYTES,
     INVITE_PREFIX,
-    MAX_LINK_CHARACTERS,
-    MAX_NODE_ADDRESSES,
-    MAX_SERVICE_NODES,
     Invite,
 )
 from proto import invite_pb2
@@ -52,32 +47,14 @@ def write_invite(invite: Invite) -> str:
         _check(wire)
     except (InviteError, ValueError) as error:
         raise LocalProtocolError(f"an invitation that nobody could use: {error}") from error
-    # Service nodes first: members who cannot be dialled are found only through them.
-    nodes = filter(_is_service_node, invite.service_nodes)
-    _fill(wire, wire.service_nodes, nodes, MAX_SERVICE_NODES)
-    addresses = filter(is_address, invite.node_addresses)
-    _fill(wire, wire.node_addresses, addresses, MAX_NODE_ADDRESSES)
+    fill_addresses(
+        wire.service_nodes,
+        wire.node_addresses,
+        nodes=invite.service_nodes,
+        addresses=invite.node_addresses,
+        link=lambda: _link(wire),
+    )
     return _link(wire)
-
-
-def _fill(
-    wire: invite_pb2.Invite,
-    part: MutableSequence[str],
-    addresses: Iterable[str],
-    max_count: int,
-) -> None:
-    """Append to ``part`` of ``wire`` as many addresses as the link has room for."""
-    for address in dict.fromkeys(addresses):
-        if len(part) == max_count:
-            return
-        part.append(address)
-        if len(_link(wire)) > MAX_LINK_CHARACTERS:
-            part.pop()
-
-
-def _is_service_node(address: str) -> bool:
-    """It must contain the peer id, or any node could answer in its place."""
-    return is_address(address) and "/p2p/" in address
 
 
 def read_invite(link: str) -> Invite:
@@ -116,12 +93,7 @@ def _check(wire: invite_pb2.Invite) -> None:
     complete = lengths == (GROUP_ID_BYTES, EPOCH_KEY_BYTES)
     if wire.version < VERSION or not complete:
         raise InviteError(LinkFlaw.INCOMPLETE, LinkKind.INVITATION)
-    addresses = wire.node_addresses
-    if len(addresses) > MAX_NODE_ADDRESSES or not all(is_address(a) for a in addresses):
-        raise InviteError(LinkFlaw.BAD_ADDRESS, LinkKind.INVITATION)
-    nodes = wire.service_nodes
-    if len(nodes) > MAX_SERVICE_NODES or not all(_is_service_node(node) for node in nodes):
-        raise InviteError(LinkFlaw.BAD_SERVICE_NODE, LinkKind.INVITATION)
+    check_addresses(LinkKind.INVITATION, wire.service_nodes, wire.node_addresses)
 
 
 def _link(wire: invite_pb2.Invite) -> str:

@@ -9,13 +9,19 @@ content.
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, MutableSequence, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
 
 from engine.codec.tuples import tuple_bytes
 from engine.core.errors import InviteError, LinkFlaw, LinkKind
-from engine.core.invite import MAX_LINK_CHARACTERS, MAX_NODE_ADDRESS_CHARACTERS
+from engine.core.invite import (
+    MAX_LINK_CHARACTERS,
+    MAX_NODE_ADDRESS_CHARACTERS,
+    MAX_NODE_ADDRESSES,
+    MAX_SERVICE_NODES,
+)
 
 MAX_PASTED_CHARACTERS = 16 * 1024
 _CHECKSUM_BYTES = 4
@@ -92,3 +98,40 @@ def _base64url(data: bytes) -> str:
 def is_address(text: str) -> bool:
     """Whether it could be a multiaddr, by length and characters only."""
     return len(text) <= MAX_NODE_ADDRESS_CHARACTERS and _ADDRESS.fullmatch(text) is not None
+
+
+def is_service_node(address: str) -> bool:
+    """It must contain the peer id, or any node could answer in its place."""
+    return is_address(address) and "/p2p/" in address
+
+
+def fill_addresses(
+    service_nodes: MutableSequence[str],
+    node_addresses: MutableSequence[str],
+    *,
+    nodes: Iterable[str],
+    addresses: Iterable[str],
+    link: Callable[[], str],
+) -> None:
+    """Append what is usable of ``nodes`` and ``addresses``, as long as ``link()`` has room.
+
+    Service nodes first: members who cannot be dialled are found only through them.
+    """
+    for part, wanted, max_count in (
+        (service_nodes, filter(is_service_node, nodes), MAX_SERVICE_NODES),
+        (node_addresses, filter(is_address, addresses), MAX_NODE_ADDRESSES),
+    ):
+        for address in dict.fromkeys(wanted):
+            if len(part) == max_count:
+                break
+            part.append(address)
+            if len(link()) > MAX_LINK_CHARACTERS:
+                part.pop()
+
+
+def check_addresses(kind: LinkKind, nodes: Sequence[str], addresses: Sequence[str]) -> None:
+    """Raises InviteError."""
+    if len(addresses) > MAX_NODE_ADDRESSES or not all(map(is_address, addresses)):
+        raise InviteError(LinkFlaw.BAD_ADDRESS, kind)
+    if len(nodes) > MAX_SERVICE_NODES or not all(map(is_service_node, nodes)):
+        raise InviteError(LinkFlaw.BAD_SERVICE_NODE, kind)

@@ -1,9 +1,10 @@
 """``proto/pair.proto`` as bytes: the envelope of a pair, and the plaintext under its seal.
 
-A plaintext is an MVDS payload, an ephemeral content, which bypasses MVDS, or the sender's keys for
-Olm; the signature covers which.  Every length is fixed or bounded here.  Both layers have only one
-form: the envelope is not authenticated, so otherwise anyone could make ever new copies of a message
-that a memory of payloads does not recognise.  ``engine.crypto.pair`` checks seals and signatures.
+A plaintext is an MVDS payload, an ephemeral content, which bypasses MVDS, the sender's keys for
+Olm, or about joining a group; the signature covers which.  Every length is fixed or bounded here.
+Both layers have only one form: the envelope is not authenticated, so otherwise anyone could make
+ever new copies of a message that a memory of payloads does not recognise.  ``engine.crypto.pair``
+checks seals and signatures.
 What goes by Olm is in the same envelope with another version (``engine.codec.olm``).
 """
 
@@ -48,7 +49,14 @@ class KeysPart:
     keys: bytes
 
 
-PairBody: TypeAlias = MvdsPart | EphemeralPart | KeysPart
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoiningPart:
+    """An encoded Joining, never empty."""
+
+    joining: bytes = field(repr=False)
+
+
+PairBody: TypeAlias = MvdsPart | EphemeralPart | KeysPart | JoiningPart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,12 +118,15 @@ def encode_pair_plaintext(plaintext: PairPlaintext) -> bytes:
         signed_ms=plaintext.signed_ms,
         signature=plaintext.signature,
     )
-    if isinstance(plaintext.body, MvdsPart):
-        wire.mvds_payload = plaintext.body.payload
-    elif isinstance(plaintext.body, EphemeralPart):
-        wire.ephemeral = plaintext.body.content
-    else:
-        wire.keys = plaintext.body.keys
+    match plaintext.body:
+        case MvdsPart(payload=payload):
+            wire.mvds_payload = payload
+        case EphemeralPart(content=content):
+            wire.ephemeral = content
+        case KeysPart(keys=keys):
+            wire.keys = keys
+        case JoiningPart(joining=joining):
+            wire.joining = joining
     return wire.SerializeToString(deterministic=True)
 
 
@@ -144,12 +155,14 @@ def decode_pair_plaintext(plaintext: bytes) -> PairPlaintext:
 
 
 def _decode_body(wire: pair_pb2.PairPlaintext) -> PairBody:
-    if not wire.mvds_payload and not wire.ephemeral and not wire.keys:
+    if not (wire.mvds_payload or wire.ephemeral or wire.keys or wire.joining):
         raise RemoteProtocolError("empty")
     if wire.mvds_payload:
         return MvdsPart(payload=wire.mvds_payload)
     if wire.keys:
         return KeysPart(keys=wire.keys)
+    if wire.joining:
+        return JoiningPart(joining=wire.joining)
     if len(wire.ephemeral) > MAX_EPHEMERAL_BYTES:
         raise RemoteProtocolError("ephemeral_oversized")
     return EphemeralPart(content=wire.ephemeral)

@@ -1,18 +1,21 @@
-"""The simple invitation to a group: anyone who has it can read the group.
+"""The two kinds of invitation to a group, both as links.
 
-It holds all that a newcomer needs before the first packet: the group, its epoch key, its admin, and
-where to find peers.  ``engine.codec.invite`` defines the link's form.  Parsing an invitation never
-touches the network.
+The simple one holds all that a newcomer needs: anyone who has it can read the group.  The strong
+one, to a governed group, holds no key: whoever has it asks the inviter's device to be let in
+(docs/invitations.md).  ``engine.codec.invite`` and ``engine.codec.strong_invite`` define the forms
+of the links.  Parsing an invitation never touches the network.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass, field
 
+from engine.core.admin_log.acts import EntryId
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import ConversationId
+from engine.core.ids import ConversationId, UnixMs
 
 GROUP_ID_BYTES = 32
 EPOCH_KEY_BYTES = 32
+TOKEN_BYTES = 16
 INVITE_PREFIX = "causerie:join/"
 MAX_LINK_CHARACTERS = 2048
 MAX_NODE_ADDRESSES = 16
@@ -33,6 +36,30 @@ class Invite:
     epoch_key: bytes = field(repr=False)
     admin_public_key: bytes
     inviter_name: str
+    node_addresses: tuple[str, ...] = ()
+    service_nodes: tuple[str, ...] = ()
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        return conversation_id_of(self.group_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrongInvite:
+    """Addresses and nodes as in ``Invite``; the keys are the inviter's."""
+
+    group_id: bytes
+    first_entry: EntryId
+    """Of the group's admin log."""
+    group_name: str
+    """As the inviter knew it."""
+    inviter_name: str
+    public_key: bytes
+    encryption_key: bytes
+    invitation_id: EntryId
+    """Of the ``Invite`` entry."""
+    token: bytes = field(repr=False)
+    expires_ms: UnixMs
     node_addresses: tuple[str, ...] = ()
     service_nodes: tuple[str, ...] = ()
 

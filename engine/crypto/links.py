@@ -4,17 +4,19 @@ A contact link holds no secret: anyone who has it can ask its owner to talk, and
 others do, nothing more.  Its signature shows that the owner of the identity made it, with keys,
 name, addresses and expiry; it does not show that this is the person one has in mind.  The reader
 enforces the last day, so that stale links do not go round.  Every refusal has a code.  The
-network is not used, and a link of one's own is not recognised.
+network is not used, and a link of one's own is not recognised.  A strong invitation is signed, too,
+by the inviter, and says which group they meant.
 """
 
 from collections.abc import Sequence
 
 from engine.codec.contact_link import read_contact_link, write_contact_link
 from engine.codec.invite import read_invite, write_invite
+from engine.codec.strong_invite import is_strong, read_strong_invite, write_strong_invite
 from engine.core.contacts import ContactLink
 from engine.core.errors import CryptoError, InviteError, LinkFlaw, LinkKind, LocalProtocolError
 from engine.core.ids import UnixMs
-from engine.core.invite import Invite
+from engine.core.invite import Invite, StrongInvite
 from engine.crypto.identity import Identity, verify
 from engine.crypto.keys import require_encryption_key, require_public_key
 
@@ -60,8 +62,33 @@ def encode_invite(invite: Invite) -> str:
     return write_invite(invite)
 
 
+def encode_strong_invite(identity: Identity, invite: StrongInvite) -> str:
+    """``invite`` has the keys of ``identity``.  Raises LocalProtocolError for an unusable one."""
+    return write_strong_invite(invite, sign=identity.sign)
+
+
+def parse_any_invite(link: str, *, now_ms: UnixMs | None) -> Invite | StrongInvite:
+    """``now_ms``: None reads a strong invitation that is expired, too.  Raises InviteError."""
+    if not is_strong(link):
+        return parse_invite(link)
+    read = read_strong_invite(link)
+    invite = read.invite
+    try:
+        require_public_key(invite.public_key)
+        require_encryption_key(invite.encryption_key)
+    except CryptoError as error:
+        raise InviteError(LinkFlaw.BAD_KEY, LinkKind.INVITATION) from error
+    try:
+        verify(invite.public_key, read.signature, read.signed)
+    except CryptoError as error:
+        raise InviteError(LinkFlaw.BAD_SIGNATURE, LinkKind.INVITATION) from error
+    if now_ms is not None and invite.expires_ms <= now_ms:
+        raise InviteError(LinkFlaw.EXPIRED, LinkKind.INVITATION, expired_ms=invite.expires_ms)
+    return invite
+
+
 def parse_invite(link: str) -> Invite:
-    """Raises InviteError."""
+    """The simple kind.  Raises InviteError."""
     invite = read_invite(link)
     try:
         require_public_key(invite.admin_public_key)

@@ -10,7 +10,8 @@ The order of checks is: size, version, seal, padding, shape, claimed sender, key
 and content are parsed only afterwards.  There is no forward secrecy and no protection against
 replay here: MVDS delivers a message once, and receivers of ephemeral content check ``signed_ms``.
 So this seal carries what comes before Olm: requests, answers that decline, and the keys for Olm
-(``engine.session.pair.sealing``), and everything to a program that does not know Olm.
+(``engine.session.pair.sealing``), everything to a program that does not know Olm, and what is said
+about joining a group (``engine.runtime.joining``).
 """
 
 from functools import cached_property
@@ -28,6 +29,7 @@ from engine.codec.padding import pad, unpad
 from engine.codec.pair import (
     VERSION,
     EphemeralPart,
+    JoiningPart,
     KeysPart,
     MvdsPart,
     PairBody,
@@ -48,6 +50,7 @@ from engine.crypto.keys import require_encryption_key, require_public_key
 
 __all__ = [
     "EphemeralPart",
+    "JoiningPart",
     "KeysPart",
     "MvdsPart",
     "OpenedPair",
@@ -68,6 +71,7 @@ _SAFETY_DOMAIN = "causerie/1/safety-number"
 _MVDS_KIND = "mvds"
 _EPHEMERAL_KIND = "ephemeral"
 _KEYS_KIND = "keys"
+_JOINING_KIND = "joining"
 _TOPIC_NAME_BYTES = 16
 _SAFETY_GROUPS = 12
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
@@ -268,6 +272,8 @@ def _kind_and_bytes(body: PairBody) -> tuple[str, bytes]:
             return _EPHEMERAL_KIND, body.content
         case KeysPart():
             return _KEYS_KIND, body.keys
+        case JoiningPart():
+            return _JOINING_KIND, body.joining
 
 
 def _info_for(recipient_public_key: bytes) -> bytes:
