@@ -13,6 +13,7 @@ from engine.core.governed import GovernedStore, GovernedWrite
 from engine.core.history.progress import HistoryKept, KeptWrite, StoreRecord, StoreRef
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.inspection import InspectionStore
+from engine.core.joining import JoiningStore, JoiningWrite
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, MvdsWrite, Record
 from engine.core.ratchet import SaveRatchet
 from engine.core.records import (
@@ -402,6 +403,7 @@ StoreWrite: TypeAlias = (
     | SavePicture
     | PutMember
     | GovernedWrite
+    | JoiningWrite
     | ApplyChannel
     | PutMessage
     | PutAnnotation
@@ -434,6 +436,9 @@ class ProfileStore(GovernedStore, Protocol):
 
     @property
     def inspecting(self) -> InspectionStore: ...
+
+    @property
+    def joining(self) -> JoiningStore: ...
 
     def apply(self, writes: Sequence[StoreWrite], /, before_commit: BeforeCommit = None) -> None:
         """Make all ``writes`` durable in one transaction, in order, or none of them."""

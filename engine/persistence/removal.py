@@ -86,6 +86,7 @@ GROWING: Final = (
 SMALL_TABLES: Final = (
     "epoch", "contact", "open_channel", "channel", "timeline", "pair_clock", "history_reach",
     "muting", "log_index", "governed", "own_prekey", "pair_ratchet", "pair_session",
+    "own_invitation", "asking",
 )  # fmt: skip
 """At most a few rows per conversation; without its timeline it is in no list."""
 

@@ -28,6 +28,7 @@ from engine.persistence.file_tables import (
     TRANSFER_TABLES,
 )
 from engine.persistence.governed_tables import GOVERNED_TABLES
+from engine.persistence.joining_tables import JOINING_TABLES
 from engine.persistence.mvds_tables import MVDS_TABLES
 from engine.persistence.open_tables import OPEN_CHANNEL
 from engine.persistence.ratchet_tables import RATCHET_TABLES
@@ -40,7 +41,7 @@ from engine.persistence.timeline_tables import WAITED
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 15
+SCHEMA_VERSION: Final = 16
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -472,6 +473,11 @@ def add_ratchets(connection: sqlite3.Connection) -> None:
     _make(connection, RATCHET_TABLES, version=15)
 
 
+def add_joining(connection: sqlite3.Connection) -> None:
+    """Invitations to governed groups, and asking to be let into them."""
+    _make(connection, JOINING_TABLES, version=16)
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -498,6 +504,7 @@ MIGRATIONS: Final = (
     Migration(note_what_waited),
     Migration(add_governed_groups),
     Migration(add_ratchets),
+    Migration(add_joining),
 )
 
 

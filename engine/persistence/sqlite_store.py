@@ -17,6 +17,7 @@ from engine.core.errors import StorageError, StorageFault
 from engine.core.governed import GovernedState, GovernedWrite
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
+from engine.core.joining import JoiningWrite
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
@@ -96,6 +97,7 @@ from engine.persistence.database import memory_database, open_database, open_rea
 from engine.persistence.errors import DatabaseUnreadableError, translated
 from engine.persistence.file_damage import explained
 from engine.persistence.inspection_store import SqliteInspection
+from engine.persistence.joining_tables import SqliteJoining, apply_write
 from engine.persistence.logged_reads import read_logged
 from engine.persistence.pending_rows import PendingRows
 from engine.persistence.rules import (
@@ -147,6 +149,7 @@ class SqliteProfileStore:
         self._found: dict[ConversationId, tuple[int, ConversationKind]] = {}
         """Conversations that the transaction writes to."""
         self.inspecting: Final = SqliteInspection(lambda: self._connection, self._doing)
+        self.joining: Final = SqliteJoining(lambda: self._connection, self._doing)
         self.searching: Final = SqliteSearch(lambda: self._connection, self._doing, read_beside)
 
     @contextmanager
@@ -212,6 +215,8 @@ class SqliteProfileStore:
                 | PutStore() | RemoveStore()
             ):  # fmt: skip
                 self._apply_to_profile(write)
+            case _ if isinstance(write, JoiningWrite):
+                apply_write(self._connection, write)
             case _:
                 self._apply_data(write)
 
@@ -348,18 +353,16 @@ class SqliteProfileStore:
     ) -> Record | None:
         with self._doing("read what is to be sent"):
             key = self._key(conversation_id)
-            if key is None:
-                return None
-            return mvds_tables.read_mvds_record(self._connection, key, peer_id, message_id)
+            read = mvds_tables.read_mvds_record
+            return None if key is None else read(self._connection, key, peer_id, message_id)
 
     def mvds_message(
         self, conversation_id: ConversationId, message_id: MvdsId, /
     ) -> MvdsMessage | None:
         with self._doing("read a message"):
             key = self._key(conversation_id)
-            if key is None:
-                return None
-            return mvds_tables.read_mvds_message(self._connection, key, message_id)
+            read = mvds_tables.read_mvds_message
+            return None if key is None else read(self._connection, key, message_id)
 
     def members(self, conversation_id: ConversationId, /) -> list[MemberRecord]:
         with self._doing("read the members"):

@@ -20,6 +20,7 @@ from engine.core.governed import (
 )
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
+from engine.core.joining import JoiningWrite
 from engine.core.mvds.vocabulary import Epoch, MvdsId, MvdsMessage, MvdsState, Record
 from engine.core.ports import (
     AddCounters,
@@ -91,6 +92,7 @@ from engine.persistence.rules import (
 )
 from tests.persistence.memory_conversation import MemoryConversation
 from tests.persistence.memory_inspection import MemoryInspection
+from tests.persistence.memory_joining import MemoryJoining
 from tests.persistence.memory_search import MemorySearch
 
 
@@ -105,6 +107,7 @@ class MemoryProfileStore:
         self._stores: dict[str, StoreRecord] = {}
         self.searching = MemorySearch(self._visible_rows)
         self.inspecting = MemoryInspection(self._conversations)
+        self.joining = MemoryJoining(self._conversations.__contains__)
 
     def _visible_rows(self) -> Iterator[tuple[ConversationId, StoredMessage]]:
         for conversation_id, conversation in self._conversations.items():
@@ -162,6 +165,8 @@ class MemoryProfileStore:
                     | PutTransfer() | PutFileHolder()
                 ):  # fmt: skip
                     pass
+                case _ if isinstance(write, JoiningWrite):
+                    pass
                 case _:
                     conversation_id = conversation_of(write)
                     if conversation_id not in known:
@@ -198,6 +203,9 @@ class MemoryProfileStore:
                 self._put_conversation(write)
             case RemoveGroup(conversation_id=conversation_id):
                 self._conversations.pop(conversation_id, None)
+                self.joining.forget(conversation_id)
+            case _ if isinstance(write, JoiningWrite):
+                self.joining.apply(write)
             case (
                 SaveReadMark() | SaveDraft() | SaveMuted() | SaveMemberMuted() | HideMessage()
                 | ApplyHistory() | PutTransfer() | PutFileHolder()
