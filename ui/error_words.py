@@ -70,6 +70,16 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.TOO_OFTEN: lambda: tr("You did this to them too often already."),
     CommandRefusal.INVITATION_OVER: lambda: tr("This invitation is not open any more."),
     CommandRefusal.LOG_FULL: lambda: tr("The log of this group has no room for more."),
+    CommandRefusal.STILL_LOADING: lambda: tr(
+        "This conversation is still being read from the disk. Try again in a moment."
+    ),
+    CommandRefusal.NOBODY_ASKS: lambda: tr("They do not wait to be let in any more."),
+    CommandRefusal.TOO_MANY_INVITATIONS: lambda: tr(
+        "There are too many open invitations of yours to this group. Revoke one first."
+    ),
+    CommandRefusal.TOO_MANY_JOINS: lambda: tr(
+        "You wait to be let into too many groups already. Cancel one first."
+    ),
 }
 
 
@@ -170,6 +180,7 @@ _INPUT: Final[Mapping[InputFlaw, Callable[[], str]]] = {
     InputFlaw.PICTURE_UNKNOWN: lambda: tr(
         "This picture cannot be used: the picture is neither PNG nor JPEG."
     ),
+    InputFlaw.TOPIC_TOO_LONG: lambda: tr("A topic has at most {limit} characters."),
     InputFlaw.TEXT_EMPTY: lambda: tr("A message needs some text."),
     InputFlaw.TEXT_TOO_LONG: lambda: tr(
         "This message has {given} bytes; at most {limit} can be sent at once."
@@ -283,6 +294,10 @@ _INVITATION: Final[Mapping[LinkFlaw, Callable[[], str]]] = {
     ),
     LinkFlaw.BAD_KEY: lambda: tr(
         "This invitation names an admin key that cannot be genuine. Do not trust it."
+    ),
+    LinkFlaw.EXPIRED: lambda: tr("This invitation expired on {date}. Ask for a new one."),
+    LinkFlaw.BAD_SIGNATURE: lambda: tr(
+        "This invitation is not signed by the person it names. Do not trust it."
     ),
 }
 

@@ -67,6 +67,14 @@ class CommandRefusal(StrEnum):
     """Used up, expired or revoked."""
     LOG_FULL = "log_full"
     """Nothing of ours has room in the group's admin log any more."""
+    STILL_LOADING = "still_loading"
+    """The conversation is being read from the disk."""
+    NOBODY_ASKS = "nobody_asks"
+    """This person does not wait for us to let them in, or not any more."""
+    TOO_MANY_INVITATIONS = "too_many_invitations"
+    """Of ours are open in this group."""
+    TOO_MANY_JOINS = "too_many_joins"
+    """We wait to be let into as many groups as we can at one time."""
 
 
 class CommandError(LocalProtocolError):
@@ -313,6 +321,7 @@ class InputFlaw(StrEnum):
     PICTURE_TOO_LARGE = "picture_too_large"
     PICTURE_UNKNOWN = "picture_unknown"
     """It is neither PNG nor JPEG."""
+    TOPIC_TOO_LONG = "topic_too_long"
     TEXT_EMPTY = "text_empty"
     TEXT_TOO_LONG = "text_too_long"
     NO_EMOJI = "no_emoji"

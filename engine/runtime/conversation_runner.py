@@ -189,6 +189,11 @@ class ConversationRunner:
             self._jobs.put(LookAtClock())
 
     @property
+    def session(self) -> Session | None:
+        """To be read; None until it is loaded."""
+        return self._session
+
+    @property
     def waiting(self) -> int:
         """Received messages that wait for missing dependencies."""
         gap = self.gap()

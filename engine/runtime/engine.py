@@ -50,6 +50,7 @@ from engine.runtime.event_publisher import LONGEST_MUTE_MS
 from engine.runtime.fault_bench import FaultBench
 from engine.runtime.files.book import FileBook
 from engine.runtime.files.service import Files
+from engine.runtime.governing.commands import Governing
 from engine.runtime.groups import Groups
 from engine.runtime.history.dependencies import HistoryDependencies
 from engine.runtime.history.service import HistoryService
@@ -186,6 +187,7 @@ class Engine:
             stores_reachable=history.reachable,
             ask_store=history.ask,
             hear_echo=self._clock_watch.hear,
+            tell_governance=self._tell_governance,
         )
         beginning = ProfileStart(
             identity=identity,
@@ -208,6 +210,7 @@ class Engine:
         services.search.start()
         self._snapshots.run(context)
         self._maintenance.own(services.inbox.run())
+        self._maintenance.own(services.joins.run())
         self._maintenance.own(self._mute_ends.run())
         if await self._storage.run(store.value, UNTOLD_KEY):
             self._maintenance.own(services.people.tell_untold())
@@ -271,6 +274,10 @@ class Engine:
             self._services.files.hear(shown)
             self._services.search.hear(shown)
 
+    def _tell_governance(self, conversation_id: ConversationId) -> None:
+        if self._services is not None:
+            self._services.governing.tell(conversation_id)
+
     def _status_changed(self, status: TransportStatus) -> None:
         online = status.level is not TransportLevel.OFFLINE
         if online != self._online:
@@ -278,6 +285,8 @@ class Engine:
             self._conversations.connectivity_changed(online=online)
             if self._history is not None:
                 self._history.online_changed()
+            if self._services is not None:
+                self._services.joins.online_changed()
         self._snapshots.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
 
@@ -307,6 +316,10 @@ class Engine:
     @property
     def groups(self) -> Groups:
         return self._started_services.groups
+
+    @property
+    def governing(self) -> Governing:
+        return self._started_services.governing
 
     @property
     def open_channels(self) -> OpenChannels:

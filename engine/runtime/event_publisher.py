@@ -62,6 +62,7 @@ from engine.session.transitions import (
     EchoHeard,
     ForkNoted,
     GapNoted,
+    GovernanceNoted,
     HeldAsideNoted,
     MembersNoted,
     Note,
@@ -263,6 +264,7 @@ class EventPublisher:
             publish(FloodsChanged(conversation_id=conversation_id, floods=floods))
         if forks := self.forks(session):
             publish(ForksFound(conversation_id=conversation_id, forks=forks))
+        self._context.tell_governance(conversation_id)
         self.tell_conversation(session)
 
     def tell_index_made_again(self) -> None:
@@ -296,6 +298,8 @@ class EventPublisher:
         if any(isinstance(note, ForkNoted) for note in notes):
             forks = ForksFound(conversation_id=self._conversation_id, forks=self.forks(session))
             self._context.publish(forks)
+        if any(isinstance(note, GovernanceNoted | MembersNoted) for note in notes):
+            self._context.tell_governance(self._conversation_id)
         if any(isinstance(note, TypingNoted) for note in notes):
             self._tell_typing(session)
         for note in notes:

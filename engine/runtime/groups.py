@@ -1,23 +1,28 @@
 """Implements the group commands of ``engine.api``: create, invite, preview, join and leave.
 
-What happens inside a group is handled in its session.
+What happens inside a group is handled in its session.  Beside these commands, a governed group has
+those of ``engine.runtime.governing``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 
 from engine.answers import InvitePreview
+from engine.core.admin_log.acts import Remove
 from engine.core.content import Body, Leave
 from engine.core.errors import LocalProtocolError
+from engine.core.governed import Admission
 from engine.core.ids import ConversationId, ParticipantId
+from engine.core.invite import Invite, StrongInvite
 from engine.core.ports import RemoveGroup, StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.sds.inputs import DeadlineReached, ShowSetAside
 from engine.core.sds.log_table import LogTable
 from engine.crypto.identity import fingerprint_of
-from engine.crypto.links import parse_invite
+from engine.crypto.links import parse_any_invite
 from engine.events import ConversationAdded, ConversationRemoved
 from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.conversations import Conversations
+from engine.runtime.governing.sessions import session_of, state_of
 from engine.runtime.input_checks import usable_name
 from engine.runtime.maintenance import Maintenance
 from engine.runtime.runner_context import RunnerContext
@@ -25,9 +30,12 @@ from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
-from engine.session.inputs import Say
+from engine.session.inputs import Govern, Say
 
 LEAVE_FLUSH_MS = 1_500
+
+AskToJoin = Callable[[str, StrongInvite], Coroutine[object, object, None]]
+"""Takes a link and what is in it."""
 
 
 def _group(record: ConversationRecord) -> GroupRecord:
@@ -47,6 +55,10 @@ class Groups:
         maintenance: Maintenance,
     ) -> None:
         self._maintenance = maintenance
+        self.ask_to_join: AskToJoin | None = None
+        """Set before the first join."""
+        self.left: Callable[[ConversationId], None] = lambda _group: None
+        """Called when a group is gone."""
         self.book = book
         self._conversations = conversations
         self._context = context
@@ -73,24 +85,59 @@ class Groups:
             await self._begin(group, writes, opening)
         return group.conversation_id
 
+    async def create_governed(self, name: str) -> ConversationId:
+        name = usable_name(name)
+        async with self._conversations.turn:
+            group, writes, opening = self.book.new_governed_group(name)
+            await self._begin(group, writes, opening)
+        return group.conversation_id
+
+    async def take_in(self, admission: Admission, asked: StoreWrite) -> None:
+        """Begin a governed group that somebody let us into; ``asked`` ends that we ask."""
+        async with self._conversations.turn:
+            group, writes, opening = self.book.admitted_group(admission)
+            await self._begin(group, (*writes, asked), opening)
+
     async def make_invite_link(self, conversation_id: ConversationId) -> str:
         group = _group(self._conversations.group(conversation_id).record)
+        if group.first_entry is not None:
+            raise LocalProtocolError("a governed group has no link that opens it")
         return self.book.invite_link(group, self._context.transport.addresses())
 
     def preview_invite(self, link: str) -> InvitePreview:
-        invite = parse_invite(link)
+        invite = self._parse(link)
+        if isinstance(invite, StrongInvite):
+            key, expires_ms = invite.public_key, invite.expires_ms
+        else:
+            key, expires_ms = invite.admin_public_key, None
         return InvitePreview(
             conversation_id=invite.conversation_id,
             group_name=invite.group_name,
             inviter_name=invite.inviter_name,
-            admin_fingerprint=fingerprint_of(invite.admin_public_key),
+            admin_fingerprint=fingerprint_of(key),
             node_addresses=invite.node_addresses,
             service_nodes=invite.service_nodes,
-            already_joined=invite.conversation_id in self._conversations,
+            already_joined=self._is_in(invite.conversation_id),
+            asks_first=isinstance(invite, StrongInvite),
+            expires_ms=expires_ms,
         )
 
+    def _parse(self, link: str) -> Invite | StrongInvite:
+        return parse_any_invite(link, now_ms=self._context.clock.clock_ms())
+
+    def _is_in(self, conversation_id: ConversationId) -> bool:
+        """Whether we are a member, as far as we know."""
+        if conversation_id not in self._conversations:
+            return False
+        session = session_of(self._conversations.runner(conversation_id))
+        return session is None or self._context.own_id in state_of(session).roles
+
     async def join(self, link: str) -> ConversationId:
-        invite = parse_invite(link)
+        invite = self._parse(link)
+        if isinstance(invite, StrongInvite):
+            if not self._is_in(invite.conversation_id) and self.ask_to_join is not None:
+                await self.ask_to_join(link, invite)
+            return invite.conversation_id
         async with self._conversations.turn:
             if invite.conversation_id not in self._conversations:
                 group, writes, opening = self.book.joined_group(invite)
@@ -120,13 +167,21 @@ class Groups:
         """Notify the others if they can be reached, then forget the group."""
         async with self._conversations.turn:
             runner = self._conversations.group(conversation_id)
-            await runner.do(Say(Leave()))
+            await self._say_farewell(runner)
             await runner.flush(timeout_ms=LEAVE_FLUSH_MS)
             await self._conversations.end(conversation_id)
             remove = RemoveGroup(conversation_id=conversation_id)
             await self._context.storage.run(self._context.store.apply, [remove])
+            self.left(conversation_id)
         self._context.publish(ConversationRemoved(conversation_id=conversation_id))
         self._maintenance.clear_removed(self._context.store)
+
+    async def _say_farewell(self, runner: ConversationRunner) -> None:
+        session = session_of(runner)
+        if session is None:
+            await runner.do(Say(Leave()))
+        elif self._context.own_id in state_of(session).roles:
+            await runner.do(Govern(Remove(member=self._context.own_id)))
 
     async def set_member_muted(
         self, conversation_id: ConversationId, participant_id: ParticipantId, *, muted: bool

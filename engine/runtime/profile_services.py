@@ -13,6 +13,10 @@ from engine.crypto.identity import Identity
 from engine.runtime.conversations import Conversations
 from engine.runtime.files.disk import FilesSettings
 from engine.runtime.files.service import Files
+from engine.runtime.governing.admitting import Admitting
+from engine.runtime.governing.commands import Governing
+from engine.runtime.governing.joins import Joins
+from engine.runtime.governing.mail import JoiningMail
 from engine.runtime.groups import Groups
 from engine.runtime.history.service import HistoryService
 from engine.runtime.inspection.service import Inspection
@@ -49,6 +53,9 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
     """The running services of one profile."""
 
     groups: Groups
+    governing: Governing
+    admitting: Admitting
+    joins: Joins
     open_channels: OpenChannels
     people: People
     timeline: Timeline
@@ -63,6 +70,8 @@ class ProfileServices(Struct, frozen=True, kw_only=True):
         """Start all conversations, and listen to requests to talk."""
         context = self.context
         await self.people.load_verified()
+        await self.admitting.load()
+        await self.joins.load()
         for group in await context.storage.run(context.store.groups):
             self.groups.bring_up(group)
         for channel in await context.storage.run(context.store.open_channels):
@@ -134,8 +143,20 @@ def make_profile_services(
         service_nodes=begin.service_nodes,
     )
     people = People(contacts, conversations, context, maintenance)
+    of_groups = Groups(groups, conversations, context, maintenance)
+    mail = JoiningMail(begin.identity, context, begin.entropy.random_bytes)
+    own_name = partial(_own_name, groups)
+    joins = Joins(mail, context, own_name=own_name, online=begin.online, take_in=of_groups.take_in)
+    of_groups.ask_to_join = joins.begin
+    admitting = Admitting(mail, conversations, context, own_name=own_name)
+    governing = Governing(of_groups, admitting, joins, conversations, context)
+    admitting.changed = governing.tell
+    of_groups.left = admitting.forget
     return ProfileServices(
-        groups=Groups(groups, conversations, context, maintenance),
+        groups=of_groups,
+        governing=governing,
+        admitting=admitting,
+        joins=joins,
         open_channels=OpenChannels(channels, conversations, context, maintenance),
         people=people,
         timeline=Timeline(context, conversations, people, history, files.look_at),
@@ -149,9 +170,13 @@ def make_profile_services(
             returned_by=history.returned_by,
             counters=partial(maintenance.all_counters, context.transport),
         ),
-        inbox=RequestInbox(people, begin.identity, context.counters),
+        inbox=RequestInbox(people, governing, begin.identity, context.counters),
         context=context,
     )
+
+
+def _own_name(groups: GroupFactory) -> str:
+    return groups.profile.name
 
 
 def _is_cut_off(context: RunnerContext) -> bool:

@@ -1,5 +1,7 @@
 """Our inbox, on which anyone with our contact link can send a request to talk.
 
+What is said about joining governed groups comes here, too (``engine.runtime.governing``).
+
 Everyone who knows our key knows its topic, so its messages are untrusted: their number and the rate
 of opening them are bounded, and each is opened separately so that the user interface stays
 responsive.  Messages for an existing conversation are passed to it; from strangers only requests
@@ -20,6 +22,7 @@ from engine.core.ids import UnixMs, WakuHash
 from engine.core.waku import WakuMessage
 from engine.crypto.identity import Identity
 from engine.crypto.pair import (
+    JoiningPart,
     KeysPart,
     MvdsPart,
     OpenedPair,
@@ -27,6 +30,7 @@ from engine.crypto.pair import (
     pair_group_id,
 )
 from engine.crypto.sealed import MAX_ENVELOPE_BYTES
+from engine.runtime.governing.commands import Governing
 from engine.runtime.job_queue import JobInput
 from engine.runtime.people import People
 from engine.session.inputs import MessageArrived
@@ -46,8 +50,11 @@ class RequestInbox:
     arrived = 0
     oldest_ms: UnixMs | None = None
 
-    def __init__(self, people: People, identity: Identity, counters: Counters) -> None:
+    def __init__(
+        self, people: People, governing: Governing, identity: Identity, counters: Counters
+    ) -> None:
         self._people = people
+        self._governing = governing
         self._identity = identity
         self._counters = counters
         self._queued: deque[tuple[WakuMessage, WakuHash]] = deque()
@@ -108,6 +115,9 @@ class RequestInbox:
     async def _take(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         """Handle one message.  Raises RemoteProtocolError if it is not a request."""
         opened = open_from_anybody(self._identity, message.payload)
+        if isinstance(opened.body, JoiningPart):
+            await self._governing.take(opened, opened.body.joining)
+            return
         sender = opened.sender_public_key
         known = self._people.known(sender)
         if known is not None:

@@ -46,6 +46,8 @@ class RunnerContext(Struct, frozen=True, kw_only=True):
     """Receives clock echoes, with the member's name."""
     mentions_when_muted: Callable[[], bool] = lambda: True
     """Whether a message that mentions us rings in a muted conversation, too."""
+    tell_governance: Callable[[ConversationId], None] = lambda _conversation: None
+    """Publishes what is in force in a governed group; ignored for any other conversation."""
     files: FileBook = field(default_factory=FileBook)
     """How far the files are that travel apart from their messages."""
     recording: Recording = field(default_factory=Recording)

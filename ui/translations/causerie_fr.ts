@@ -872,6 +872,10 @@
         <translation>Un fil avec trois messages</translation>
     </message>
     <message>
+        <source>A topic has at most {limit} characters.</source>
+        <translation>Un sujet compte au plus {limit} caractères.</translation>
+    </message>
+    <message>
         <source>A wrong clock</source>
         <translation>Une horloge fausse</translation>
     </message>
@@ -5612,6 +5616,10 @@
         <translation>Il y a trop de pannes volontaires. Arrêtez-en d’abord.</translation>
     </message>
     <message>
+        <source>There are too many open invitations of yours to this group. Revoke one first.</source>
+        <translation>Vous avez déjà trop d’invitations ouvertes à ce groupe. Annulez-en d’abord une.</translation>
+    </message>
+    <message>
         <source>There can be {limit} Stores.</source>
         <translation>Il peut y avoir {limit} Stores.</translation>
     </message>
@@ -5742,6 +5750,10 @@
     <message>
         <source>They come again by themselves</source>
         <translation>Ils reviennent d’eux-mêmes</translation>
+    </message>
+    <message>
+        <source>They do not wait to be let in any more.</source>
+        <translation>Cette personne n’attend plus que vous la laissiez entrer.</translation>
     </message>
     <message>
         <source>They have not answered your request yet.</source>
@@ -5876,6 +5888,10 @@
         <translation>Cette conversation n’est plus dans le profil.</translation>
     </message>
     <message>
+        <source>This conversation is still being read from the disk. Try again in a moment.</source>
+        <translation>Cette conversation est encore en cours de lecture sur le disque. Réessayez dans un instant.</translation>
+    </message>
+    <message>
         <source>This desktop (Wayland) lets no program read the screen. Make a screenshot and paste it here.</source>
         <translation>Ce bureau (Wayland) ne laisse aucun programme lire l’écran. Faites une capture d’écran et collez-la ici.</translation>
     </message>
@@ -5940,6 +5956,10 @@
         <translation>Cette invitation ne peut pas être lue. Demandez-en une nouvelle.</translation>
     </message>
     <message>
+        <source>This invitation expired on {date}. Ask for a new one.</source>
+        <translation>Cette invitation a expiré le {date}. Demandez-en une nouvelle.</translation>
+    </message>
+    <message>
         <source>This invitation has an unusable address in it. Ask for a new one.</source>
         <translation>Cette invitation contient une adresse inutilisable. Demandez-en une nouvelle.</translation>
     </message>
@@ -5958,6 +5978,10 @@
     <message>
         <source>This invitation is not open any more.</source>
         <translation>Cette invitation n’est plus valable.</translation>
+    </message>
+    <message>
+        <source>This invitation is not signed by the person it names. Do not trust it.</source>
+        <translation>Cette invitation n’est pas signée par la personne qu’elle nomme. Ne vous y fiez pas.</translation>
     </message>
     <message>
         <source>This invitation names an admin key that cannot be genuine. Do not trust it.</source>
@@ -6970,6 +6994,10 @@
     <message>
         <source>You two did not come together before. This asks again.</source>
         <translation>Cela n’avait pas abouti entre vous. Ceci demande à nouveau.</translation>
+    </message>
+    <message>
+        <source>You wait to be let into too many groups already. Cancel one first.</source>
+        <translation>Vous attendez déjà d’entrer dans trop de groupes. Annulez d’abord une demande.</translation>
     </message>
     <message>
         <source>You withdrew the request</source>

@@ -175,6 +175,14 @@ class EpochKeys:
         given = [one.commitment for one in reversed(self._epochs) if who in one.given]
         return tuple(self._keys[each] for each in given if each in self._keys)
 
+    def written_in_at(self, clock_ms: UnixMs) -> int:
+        """The Lamport timestamp of the epoch that was written in then, as far as we knew."""
+        for epoch in self._epochs:
+            known_ms = self._known_ms.get(epoch.commitment)
+            if known_ms is not None and known_ms <= clock_ms:
+                return epoch.lamport_timestamp
+        return 1
+
     # --- what has to be said first --------------------------------------------------------------
 
     def prepare(

@@ -16,7 +16,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from engine.codec.content import encode_ephemeral
-from engine.core.admin_log.acts import Act, Remove, Role
+from engine.core.admin_log.acts import Act, Add, Remove, Role
 from engine.core.admin_log.epochs import EPOCH_ID_BYTES
 from engine.core.content import Body, Typing
 from engine.core.counters import Counters
@@ -326,7 +326,8 @@ class GroupSession:
         entry = self.governed.entry(act, clock_ms=self._clock.at(now_ms))
         said = self._say(entry, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)
-        if isinstance(act, Remove) and act.member != self._identity.participant_id:
+        leaves = isinstance(act, Remove) and act.member == self._identity.participant_id
+        if isinstance(act, Add | Remove) and not leaves:
             self._prepare(builder, now_ms=now_ms)
         return said
 

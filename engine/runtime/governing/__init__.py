@@ -1,0 +1,1 @@
+"""Governed groups beside their sessions: commands, inviting and letting in, asking to be let in."""
