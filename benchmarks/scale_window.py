@@ -9,6 +9,7 @@ shown.  Both print one line of JSON.
 import asyncio
 import json
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -125,14 +126,21 @@ async def wait(place: Path, group: ConversationId, count: int, peer: str) -> int
     engine.subscribe(hear)
     await engine.start()
     window = await opened(engine, group)
-    painted_s = time.monotonic() - BEGAN
+    painted_s, start_loop_s = time.monotonic() - BEGAN, time.thread_time()
     async with asyncio.timeout(PATIENCE_S):
         await all_here.wait()
     window.pane.timeline.viewport().repaint()
-    shown_s = time.monotonic() - BEGAN
-    told = {"painted_s": painted_s, "shown_s": shown_s, "processor_s": time.process_time()}
-    print(json.dumps({name: [seconds] for name, seconds in told.items()}), flush=True)
+    told = {
+        "painted_s": painted_s,
+        "shown_s": time.monotonic() - BEGAN,
+        "processor_s": time.process_time(),
+        "start_loop_s": start_loop_s,
+        "loop_s": time.thread_time(),
+    }
     await ended(engine, window)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    told["opening_s"] = used.ru_utime + used.ru_stime
+    print(json.dumps({name: [seconds] for name, seconds in told.items()}), flush=True)
     return 0
 
 

@@ -134,8 +134,8 @@ class Backfill:
         self._parts = parts
         self._recorded = recorded
         self._open_page = open_page
-        self._opening = asyncio.Lock()
-        """Taken in turn, so pages are fed in order."""
+        self._last_queued: asyncio.Event | None = None
+        """Set once the newest page under way is queued for the session."""
         self._paged = 0
         """Messages of the window so far."""
         steady_ms = parts.clock.steady_ms
@@ -277,6 +277,7 @@ class Backfill:
             ask.cancel()
         pages = [page.fed for page in self._under_way]
         self._under_way.clear()
+        self._last_queued = None
         for page in pages:
             page.cancel()
         await asyncio.gather(*asks.values(), *pages, return_exceptions=True)
@@ -453,7 +454,10 @@ class Backfill:
         self._paged += len(page.messages)
         if not self._under_way:
             self._recorded.feeds(page.query_id)
-        fed = asyncio.create_task(self._open_and_feed(page.messages), name="page")
+        before, queued = self._last_queued, asyncio.Event()
+        self._last_queued = queued
+        feeding = self._open_and_feed(page.messages, before, queued)
+        fed = asyncio.create_task(feeding, name="page")
         fed.add_done_callback(lambda _fed: self._wake.set())
         size = sum(len(one.message.payload) for one in page.messages)
         self._under_way.append(_PageUnderWay(page=page, fed=fed, size=size, writes=[]))
@@ -464,13 +468,22 @@ class Backfill:
         size = sum(page.size for page in self._under_way)
         return len(self._under_way) >= PAGES_UNDER_WAY or size >= BYTES_UNDER_WAY
 
-    async def _open_and_feed(self, messages: Sequence[HistoryMessage]) -> None:
+    async def _open_and_feed(
+        self,
+        messages: Sequence[HistoryMessage],
+        before: asyncio.Event | None,
+        queued: asyncio.Event,
+    ) -> None:
+        """Pages may be opened together, but are queued in order: this one after ``before``."""
         opened: OpenedPage = ()
-        async with self._opening:
-            if self._open_page is not None and self._paged > LARGE_MESSAGES:
-                opened = await self._open_page(messages)
+        if self._open_page is not None and self._paged > LARGE_MESSAGES:
+            opened = await self._open_page(messages)
+        if before is not None:
+            await before.wait()
         results = chain(opened, repeat(None))
-        await self._sink.feed([_arrived(*one) for one in zip(messages, results, strict=False)])
+        feeding = self._sink.feed([_arrived(*one) for one in zip(messages, results, strict=False)])
+        queued.set()  # They are queued before anything else runs.
+        await feeding
 
     async def _settle(self, *, leaving: int = 0) -> None:
         """Wait until no more than that many pages are under way."""

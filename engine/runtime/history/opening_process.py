@@ -3,7 +3,8 @@
 Opening a message (``engine.session.group.opening``) takes nearly half of what filling in one costs,
 and other threads do not help, since Python's lock is needed for most of it.  The process is started
 when it is first used, and ends when it was not used for a while, or with the program.  It answers
-one page at a time over its standard streams, and keeps nothing: the keys come with each page.
+page by page over its standard streams, and keeps nothing: the keys come with each page.  The next
+page is there before it has answered, so it never waits until this program's busy threads get to it.
 
 What it does not answer is opened by the session as usual.  If it fails, it is counted, and not
 started again.
@@ -34,6 +35,10 @@ from engine.session.group.opening import (
 IDLE_S: Final = 20.0
 ANSWER_S: Final = 30.0
 """A page that takes longer is opened by the session."""
+PAGES_TOGETHER: Final = 2
+"""One is opened, and one waits to be or was."""
+PIPE_BYTES: Final = 1024 * 1024
+"""Room for a page of texts, where that can be chosen (Linux): written and read in one go."""
 END_S: Final = 5.0
 LENGTH_BYTES: Final = 4
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -56,7 +61,9 @@ class OpeningProcess:
         """``command`` runs ``serve``; without one, nothing is opened."""
         self._command = command
         self._counters = counters
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening")
+        self._writing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening-pages")
+        self._reading = ThreadPoolExecutor(max_workers=1, thread_name_prefix="opening-answers")
+        self._room = asyncio.Semaphore(PAGES_TOGETHER)
         self._process: Future[_Process] | None = None
         self._ready: Future[OpenedPage] | None = None
         self._asking = 0
@@ -67,6 +74,10 @@ class OpeningProcess:
 
     async def open(self, group: GroupRecord, messages: Sequence[HistoryMessage]) -> OpenedPage:
         """A result for each message; none at all if it does not run, or not yet."""
+        async with self._room:
+            return await self._open(group, messages)
+
+    async def _open(self, group: GroupRecord, messages: Sequence[HistoryMessage]) -> OpenedPage:
         if self._is_over:
             return ()
         self._put_off_end()
@@ -85,8 +96,8 @@ class OpeningProcess:
         try:
             ready.result()
             async with asyncio.timeout(ANSWER_S):
-                asked = self._thread.submit(process.result().ask, page)
-                return await asyncio.wrap_future(asked)
+                answered = asyncio.wrap_future(self._ask(process.result(), page))
+                return await asyncio.shield(answered)  # Or the next page would get its answer.
         except (OSError, EOFError, msgspec.DecodeError) as error:
             self._fail(error)
             return ()
@@ -104,14 +115,21 @@ class OpeningProcess:
                 (await asyncio.wrap_future(self._process)).kill()
             if ended := self._end():
                 await asyncio.wrap_future(ended)
-        self._thread.shutdown(wait=False)
+        self._writing.shutdown(wait=False)
+        self._reading.shutdown(wait=False)
 
     def _begun(self) -> tuple[Future["_Process"], Future[OpenedPage]]:
         if self._process is None or self._ready is None:
             self._began_s = asyncio.get_running_loop().time()
-            self._process = process = self._thread.submit(_Process, self._command)
-            self._ready = self._thread.submit(lambda: process.result().ask(NOTHING))
+            self._process = process = self._reading.submit(_Process, self._command)
+            self._writing.submit(lambda: process.result().write(NOTHING))
+            self._ready = self._reading.submit(lambda: process.result().read(NOTHING))
         return self._process, self._ready
+
+    def _ask(self, process: "_Process", page: PageToOpen) -> Future[OpenedPage]:
+        """If the page cannot be written, the process has ended, and there is no answer to read."""
+        self._writing.submit(process.write, page)
+        return self._reading.submit(process.read, page)
 
     def _put_off_end(self) -> None:
         """Not while it is asked: what does not answer has to be known to be killed."""
@@ -134,7 +152,7 @@ class OpeningProcess:
     def _end(self) -> Future[None] | None:
         """End it once it has answered what it was asked."""
         process, self._process, self._ready = self._process, None, None
-        return None if process is None else self._thread.submit(lambda: process.result().end())
+        return None if process is None else self._reading.submit(lambda: process.result().end())
 
     def _fail(self, error: Exception) -> None:
         if self._is_over:
@@ -147,7 +165,10 @@ class OpeningProcess:
 
 
 class _Process:
-    """One run of it.  All methods but ``kill`` wait, and belong to one thread."""
+    """One run of it.  All methods but ``kill`` wait: ``write`` in one thread, the rest in another.
+
+    Pages are answered in the order in which they were written.
+    """
 
     def __init__(self, command: Sequence[str]) -> None:
         """Raises OSError."""
@@ -155,16 +176,21 @@ class _Process:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            pipesize=PIPE_BYTES,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
 
-    def ask(self, page: PageToOpen) -> OpenedPage:
-        """Raises OSError or EOFError if it has ended, and DecodeError."""
-        pages, answers = self._popen.stdin, self._popen.stdout
-        if pages is None or answers is None:
-            raise EOFError
-        _write(pages, encode_page(page))
-        answer = _read(answers)
+    def write(self, page: PageToOpen) -> None:
+        """Raises OSError or ValueError if it has ended."""
+        if self._popen.stdin is not None:
+            _write(self._popen.stdin, encode_page(page))
+
+    def read(self, page: PageToOpen) -> OpenedPage:
+        """The next answer, which is to this page.
+
+        Raises OSError or EOFError if it has ended, and DecodeError.
+        """
+        answer = None if self._popen.stdout is None else _read(self._popen.stdout)
         if answer is None:
             raise EOFError
         opened = decode_opened(answer)

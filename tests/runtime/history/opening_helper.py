@@ -1,8 +1,8 @@
 """An opening process that leaves word: ``… opening_helper MARK [dies | hangs | is_mute]``.
 
-The file MARK is there once it has said that it runs.  ``dies``: it is killed in the middle of the
-next answer.  ``hangs``: there is no next answer.  ``is_mute``: there is none at all,
-and MARK is there before.
+The file MARK is there once it has said that it runs, and MARK.over once its input has ended.
+``dies``: it is killed in the middle of the next answer.  ``hangs``: there is no next answer.
+``is_mute``: there is none at all, and MARK is there before.
 """
 
 import os
@@ -38,6 +38,7 @@ def main(mark: Path, what: str) -> None:
     if what == "hangs":
         os.kill(os.getpid(), signal.SIGSTOP)
     serve(sys.stdin.buffer, sys.stdout.buffer)
+    mark.with_suffix(".over").touch()
 
 
 if __name__ == "__main__":

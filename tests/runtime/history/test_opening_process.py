@@ -17,13 +17,16 @@ from engine.core.history.queries import HistoryMessage
 from engine.core.ids import PubsubTopic, UnixMs, WakuHash
 from engine.core.records import GroupRecord
 from engine.network.waku.store.intake import Archive
+from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.history.opening_process import (
     LENGTH_BYTES,
     MAX_BYTES,
     OpeningProcess,
     serve,
 )
-from engine.session.group.opening import OpenedPage
+from engine.runtime.job_queue import JobInput
+from engine.session.group.opening import OpenedPage, envelope_hash_of
+from engine.session.inputs import MessageArrived
 from tests.patience import PATIENCE_S
 from tests.runtime.history.history_stage import (
     Person,
@@ -35,6 +38,7 @@ from tests.runtime.history.history_stage import (
 from tests.session.test_group_session import NOW, pair, settle
 
 MANY = 600
+PAGES = 210
 FAILED = "history.opening_process_failed"
 UNLIMITED = 10**9
 
@@ -90,6 +94,26 @@ async def test_the_program_itself_opens_pages_and_ends_when_it_is_stopped() -> N
     await process.stop()
     assert await process.open(group, messages) == ()
     assert counters[FAILED] == 0
+
+
+async def test_each_page_gets_its_own_answer_also_after_one_that_nobody_waits_for_any_more() -> (
+    None
+):
+    process = OpeningProcess(opening_command(), Counters())
+    group, messages = a_page()
+    await once_it_runs(process, group, messages)
+    asked = [asyncio.create_task(process.open(group, [one])) for one in 4 * messages]
+    await asyncio.sleep(0)  # The first are under way, the others wait for them.
+    for number in (1, 4):
+        asked[number].cancel()
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    for answer, one in zip(answers, 4 * messages, strict=True):
+        if not isinstance(answer, BaseException):
+            (opened,) = answer
+            assert opened is not None
+            assert opened.envelope_hash == envelope_hash_of(one.message.payload)
+    assert sum(isinstance(answer, asyncio.CancelledError) for answer in answers) == 2
+    await process.stop()
 
 
 @pytest.mark.parametrize("what", ["dies", "hangs"])
@@ -155,15 +179,16 @@ async def test_a_program_that_cannot_be_started_is_counted(tmp_path: Path) -> No
 async def test_it_ends_when_it_was_not_used_for_a_while_and_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.runtime.history.opening_process.IDLE_S", 0.0)
+    monkeypatch.setattr("engine.runtime.history.opening_process.IDLE_S", 0.5)
     mark = tmp_path / "mark"
     process = OpeningProcess(helper(mark), Counters())
     group, messages = a_page()
-    await process.open(group, messages)
-    await until(mark.exists)
+    await once_it_runs(process, group, messages)
     mark.unlink()
-    await process.open(group, messages)
-    await until(mark.exists)
+    await until(mark.with_suffix(".over").exists)
+    assert await process.open(group, messages) == ()
+    await once_it_runs(process, group, messages)
+    assert mark.exists()
     await process.stop()
 
 
@@ -197,4 +222,43 @@ async def test_a_backfill_tells_everything_once(
     await bob.stop()
     with bob.disk() as disk:
         assert disk.counters().get(FAILED, 0) == (what == "dies")
+    await node.stop()
+
+
+async def test_pages_are_handled_in_order_whichever_is_opened_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.runtime.history.backfill.LARGE_MESSAGES", 0)
+    opened: list[Sequence[HistoryMessage]] = []
+    handled: list[int] = []
+    overtaken = asyncio.Event()
+    open_page, feed = OpeningProcess.open, ConversationRunner.feed
+
+    async def late_at_first(
+        process: OpeningProcess, group: GroupRecord, messages: Sequence[HistoryMessage]
+    ) -> OpenedPage:
+        opened.append(messages)
+        if len(opened) == 1:
+            await overtaken.wait()
+            return await open_page(process, group, messages)
+        answer = await open_page(process, group, messages)
+        overtaken.set()
+        return answer
+
+    async def noted(runner: ConversationRunner, inputs: Sequence[JobInput]) -> None:
+        handled.extend(id(one.message) for one in inputs if isinstance(one, MessageArrived))
+        await feed(runner, inputs)
+
+    node = StoreNode(tmp_path, "store")
+    address = await node.start()
+    past = await say_in_a_group(tmp_path, PAGES, node)
+    monkeypatch.setattr(OpeningProcess, "open", late_at_first)
+    monkeypatch.setattr(ConversationRunner, "feed", noted)
+    bob = await Person("Bob", tmp_path, peers=(address,)).start()
+    await bob.engine.groups.join(past.link)
+    await bob.until_told(past.group, PAGES)
+    paged = [id(one.message) for messages in opened for one in messages]
+    assert len(opened) > 1
+    assert [one for one in handled if one in {*paged}] == paged
+    await bob.stop()
     await node.stop()
