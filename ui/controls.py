@@ -157,8 +157,9 @@ class Text(QLabel):
         self._dress()
 
     def recolour(self, colour: ColourRole) -> None:
-        self._colour = colour
-        self._dress()
+        if colour != self._colour:
+            self._colour = colour
+            self._dress()
 
     def set_column(self, width: int) -> None:
         """Wrap at this width wherever it stands, as high as the words need."""
@@ -207,9 +208,10 @@ class ElidedText(Text):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     def setText(self, text: str) -> None:
-        self._whole = text
-        self.setAccessibleName(text)
-        self._elide()
+        if text != self._whole:
+            self._whole = text
+            self.setAccessibleName(text)
+            self._elide()
 
     def whole_text(self) -> str:
         return self._whole

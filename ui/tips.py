@@ -52,7 +52,10 @@ _ENDS_OF_WINDOW: Final = frozenset({QEvent.Type.WindowDeactivate, QEvent.Type.Cl
 
 def set_tip(widget: QWidget, text: str) -> None:
     """A tool tip, and the same words for screen readers."""
-    if widget.property(_WORDS) is None:
+    said = widget.property(_WORDS)
+    if said == text:
+        return
+    if said is None:
         widget.installEventFilter(_asked())
     widget.setProperty(_WORDS, text)
     widget.setToolTip(plain_tip(text))

@@ -54,6 +54,8 @@ class TimelineUpdates(QObject):
         self._told: ConversationView | None = None
         """What the conversation counts as unread, kept until the same messages are shown here."""
         self._unshown = False
+        self._unshown_beside = True
+        """What is unshown are rows that came, and nothing that changed in others."""
         self._frame_timer = QTimer(self)
         self._frame_timer.setSingleShot(True)
         self._frame_timer.timeout.connect(self._next_frame)
@@ -126,7 +128,7 @@ class TimelineUpdates(QObject):
             if self._is_shown(message) and not self._postpone(partial(self.add, message)):
                 has_changed |= self._add(message)
         if has_changed:
-            self._changed()
+            self._changed(beside=True)
 
     def _add(self, message: MessageView) -> bool:
         """Whether there is something else to see now."""
@@ -208,17 +210,18 @@ class TimelineUpdates(QObject):
     # showing ------------------------------------------------------------------------------------
 
     def _show_page(self) -> None:
-        is_all = not (self._postponed or self._unshown)
         self._apply_postponed()
-        self._unshown = True
-        self.show_changes(only_page=is_all)
-
-    def _show_all(self) -> None:
         self._unshown = True
         self.show_changes()
 
-    def _changed(self) -> None:
+    def _show_all(self) -> None:
+        self._unshown, self._unshown_beside = True, False
+        self.show_changes()
+
+    def _changed(self, *, beside: bool = False) -> None:
+        """``beside``: rows came, and their neighbours changed at most."""
         self._unshown = True
+        self._unshown_beside = self._unshown_beside and beside
         if not self._frame_timer.isActive():
             self._frame_timer.start(_FRAME_MS)
             self.show_changes()
@@ -228,16 +231,13 @@ class TimelineUpdates(QObject):
             self._frame_timer.start(_BURST_MS)
             self.show_changes()
 
-    def show_changes(self, *, only_page: bool = False) -> None:
-        """Bring the view up to date without waiting for the next frame.
-
-        ``only_page``: no row changed that was there, but others may have come beside it.
-        """
+    def show_changes(self) -> None:
+        """Bring the view up to date without waiting for the next frame."""
         if not self._unshown:
             return
-        self._unshown = False
+        only_came, self._unshown, self._unshown_beside = self._unshown_beside, False, True
         self._announcer.rows_changed()
-        if only_page:
+        if only_came:
             self._canvas.follow()
         else:
             self._canvas.refresh()

@@ -301,8 +301,7 @@ class ConversationHeader(Area):
             if has_key:
                 said = tr("{name}, channel with a shared key")
         self.setAccessibleName(said.format(name=name))
-        self._show_line()
-        self._dress()
+        self._fit()
 
     def _say_about(self, conversation: ConversationView, name: str) -> None:
         """An open channel has a page of its own, in its menu: nobody in it is known."""

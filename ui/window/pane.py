@@ -45,7 +45,7 @@ from ui.window.shared_links import SharedLinks
 from ui.window.unsent import UnsentTexts
 from ui.window.writing import Writing
 
-_HEADER_MS = 50
+_HEADER_MS = 100
 
 
 def _shows_the_same(before: ConversationView, after: ConversationView) -> bool:

@@ -131,10 +131,12 @@ class StatusStrip(Area):
         self.clock.setVisible(bool(words))
 
     def show_totals(self, conversations: Sequence[ConversationView]) -> None:
+        before = self._missing, self._to_send, self._not_sent
         self._missing = sum(view.missing for view in conversations)
         self._to_send = sum(view.waiting_to_send for view in conversations)
         self._not_sent = sum(view.failed for view in conversations)
-        self._fit()
+        if (self._missing, self._to_send, self._not_sent) != before:
+            self._fit()
 
     def _show_totals(self, *, short: bool) -> None:
         asking = tr("Asking for %n messages", "Asking for %n message", self._missing)

@@ -6,6 +6,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QRect
 from PySide6.QtGui import QImage, QPaintEvent
 from PySide6.QtTest import QTest
 
+from engine.core.ids import MessageId
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
     chatter,
@@ -14,6 +15,7 @@ from tests.ui.timeline.timeline_stage import (
     run,
     settled,
 )
+from ui.timeline.rows import MessageRow
 from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -117,5 +119,33 @@ def test_what_stands_over_the_rows_does_not_move_with_them() -> None:
             for down in (-3, 20, 40, -300, 260):
                 view.canvas.scroll_by(down)
                 assert_same(view, ("with the keys at a message", down))
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("up", [0, 3_000])
+def test_what_comes_leaves_the_same_picture_as_painting_everything(up: int) -> None:
+    """Below what one reads it paints next to nothing."""
+    source = MemoryPages([message(n, "Maya", f"number {n}") for n in range(10, 300)])
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            view.canvas.scroll_by(up)
+            await settled(view)
+            on_screen(view)
+            painted = Painted(view)
+            for number in range(300, 340, 2):
+                view.add(message(number, "Luc", "one"), message(number + 1, "Maya", "another"))
+                view.updates.show_changes()
+                on_screen(view)
+                assert not up or len(painted.lines) < view.viewport().height() * 0.4
+                assert_same(view, number)
+                painted.lines.clear()
+            first = view.scene.placed[1].row
+            assert isinstance(first, MessageRow)
+            place = replace(first.message.position, message_id=MessageId("late"))
+            view.add(replace(message(900, "Luc", "late"), late=True, position=place))
+            view.updates.show_changes()
+            assert_same(view, "between others")
 
     run(scenario)
