@@ -54,6 +54,7 @@ from engine.codec.epochs import (
 from engine.codec.gossipsub import MAX_RPC_BYTES, decode_rpc
 from engine.codec.holdings import decode_claim
 from engine.codec.join import decode_join, signed_join
+from engine.codec.joining import MAX_JOINING_BYTES, decode_admission, decode_joining
 from engine.codec.key_bundle import decode_key_bundle
 from engine.codec.key_header import MAX_HEADER_BYTES, decode_key_header
 from engine.codec.libp2p import decode_identify, decode_noise_payload, decode_public_key
@@ -522,6 +523,8 @@ DECODERS: tuple[Decoder, ...] = (
     _plain("olm envelope", decode_olm_envelope, "codec.olm", 150 * KIB),
     _plain("olm plaintext", decode_olm_plaintext, "codec.olm", 150 * KIB),
     _plain("key bundle", decode_key_bundle, "codec.key_bundle"),
+    _plain("joining", decode_joining, "codec.joining", MAX_JOINING_BYTES),
+    _plain("admission", decode_admission, "codec.joining", MIB),
     _plain("pair plaintext", decode_pair_plaintext, "codec.pair", 150 * KIB),
     _plain("pair content", decode_pair_content, "codec.content", 150 * KIB),
     _plain("pair ephemeral", decode_pair_ephemeral, "codec.content", 150 * KIB),
@@ -552,6 +555,7 @@ NO_DECODERS: Mapping[str, str] = {
     "deliver": "hands on",
     "edge_key": "our own key",
     "encode_": "writes",
+    "entry_id_from": "32 bytes of what was decoded",
     "entry_id_of": "a hash",
     "encrypt": "writes",
     "encrypt_and_hash": "writes",
