@@ -9,10 +9,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from engine.answers import InvitePreview
 from engine.core.admin_log.acts import Remove
 from engine.core.content import Body, Leave
-from engine.core.errors import LocalProtocolError
+from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.governed import Admission
 from engine.core.ids import ConversationId, ParticipantId
-from engine.core.invite import Invite, StrongInvite
+from engine.core.invite import Invite, StrongInvite, conversation_id_of
 from engine.core.ports import RemoveGroup, StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.sds.inputs import DeadlineReached, ShowSetAside
@@ -30,7 +30,7 @@ from engine.runtime.views import Members
 from engine.session.contract import ConversationRecord
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
-from engine.session.inputs import Govern, Say
+from engine.session.inputs import Govern, Say, TakeAdmission
 
 LEAVE_FLUSH_MS = 1_500
 
@@ -93,8 +93,19 @@ class Groups:
         return group.conversation_id
 
     async def take_in(self, admission: Admission, asked: StoreWrite) -> None:
-        """Begin a governed group that somebody let us into; ``asked`` ends that we ask."""
+        """Begin a governed group that somebody let us into; ``asked`` ends that we ask.
+
+        One that we are in no more goes on.  Raises RemoteProtocolError ``join_other_log``.
+        """
+        conversation_id = conversation_id_of(admission.group_id)
         async with self._conversations.turn:
+            if conversation_id in self._conversations:
+                runner = self._conversations.group(conversation_id)
+                if _group(runner.record).first_entry != admission.first_entry:
+                    raise RemoteProtocolError("join_other_log")
+                await runner.do(TakeAdmission(admission))
+                await self._context.storage.run(self._context.store.apply, [asked])
+                return
             group, writes, opening = self.book.admitted_group(admission)
             await self._begin(group, (*writes, asked), opening)
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from engine.core.admin_log.acts import Act
 from engine.core.content import Body
+from engine.core.governed import Admission
 from engine.core.ids import MessageId, WakuHash
 from engine.core.sds.inputs import (
     ClockSet,
@@ -56,6 +57,12 @@ class Govern(Struct, frozen=True):
     """
 
     act: Act
+
+
+class TakeAdmission(Struct, frozen=True):
+    """Somebody let us into the group again; all of ``admission`` was checked."""
+
+    admission: Admission
 
 
 class TypeNow(Struct, frozen=True, kw_only=True):
@@ -173,6 +180,7 @@ ChannelInput: TypeAlias = ConnectivityChanged | ResendRequested | RetrieveReques
 SessionInput: TypeAlias = (
     Say
     | Govern
+    | TakeAdmission
     | TypeNow
     | ResendRequested
     | RetrieveRequested

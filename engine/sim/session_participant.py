@@ -41,7 +41,14 @@ from engine.persistence.rules import MAX_PAGE_ROWS, SAID_KINDS
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.factory import GroupFactory
 from engine.session.group.session import GroupSession
-from engine.session.inputs import CopiesAccepted, Govern, HoldsFiles, MessageArrived, Say
+from engine.session.inputs import (
+    CopiesAccepted,
+    Govern,
+    HoldsFiles,
+    MessageArrived,
+    Say,
+    TakeAdmission,
+)
 from engine.session.loading import read
 from engine.session.transitions import (
     Load,
@@ -155,8 +162,10 @@ class SessionParticipant:
         return self._begin(*self._book.new_governed_group(name))
 
     def let_in(self, admission: Admission, *, now_ms: UnixMs) -> list[Outgoing]:
-        """Somebody let us into their governed group."""
+        """Somebody let us into their governed group, for the first time or again."""
         self._now_ms = now_ms
+        if self._group is not None:
+            return self.perform(self.session.handle(TakeAdmission(admission), now_ms=now_ms))
         return self._begin(*self._book.admitted_group(admission))
 
     def govern(self, act: Act, *, now_ms: UnixMs) -> list[Outgoing]:

@@ -138,6 +138,15 @@ class Person:
             await self.engine.create_identity(self.name)
         return self
 
+    async def restart(self) -> None:
+        """The same profile, in a new engine; what was told before is forgotten."""
+        await self.engine.stop()
+        self.told.clear()
+        self.engine = Engine(self.parts)
+        self.engine.subscribe(self._hear)
+        await self.engine.start()
+        await self.engine.loaded()
+
     def group(self, conversation_id: ConversationId) -> GroupRecord:
         record = self.engine.runner(conversation_id).record
         assert isinstance(record, GroupRecord)

@@ -1,11 +1,23 @@
-"""Governed groups as the window meets them: invite, ask, let in, and write to each other."""
+"""Governed groups as the window meets them: invite, ask, let in, govern, remove, come back."""
 
 from collections.abc import Callable
 
-from engine.core.ids import ConversationId
+import pytest
+
+from engine.core.admin_log.acts import Role
+from engine.core.errors import CommandError, CommandRefusal, InputError, LocalProtocolError
+from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationAdded, EngineEvent, MessageAdded
-from engine.governance_views import EarlierMessages, JoinsChanged, JoinState
+from engine.governance_views import (
+    EarlierMessages,
+    GovernanceChanged,
+    GovernanceView,
+    JoinsChanged,
+    JoinState,
+)
 from tests.runtime.conftest import MakePerson, Person
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(99)
 
 
 def shows(text: str) -> Callable[[EngineEvent], bool]:
@@ -24,17 +36,53 @@ def join_is(state: JoinState) -> Callable[[EngineEvent], bool]:
     )
 
 
-async def invited(
+def governed(wanted: Callable[[GovernanceView], bool]) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, GovernanceChanged) and wanted(event.view)
+
+
+def view_of(person: Person, group: ConversationId) -> GovernanceView:
+    view = person.engine.governing.view(group)
+    assert view is not None
+    return view
+
+
+def id_of(person: Person) -> ParticipantId:
+    identity = person.engine.identity()
+    assert identity is not None
+    return identity.participant_id
+
+
+async def invited(  # noqa: PLR0913 - as the command
     by: Person,
     group: ConversationId,
     *,
     uses: int = 1,
+    days: int = 7,
     needs_approval: bool = False,
     earlier: EarlierMessages = EarlierMessages.ALL,
 ) -> str:
     return await by.engine.governing.invite(
-        group, uses=uses, days=7, needs_approval=needs_approval, earlier=earlier
+        group, uses=uses, days=days, needs_approval=needs_approval, earlier=earlier
     )
+
+
+async def let_in(who: Person, by: Person, group: ConversationId) -> None:
+    await who.engine.groups.join(await invited(by, group))
+    await who.until(added(group))
+    await by.until(governed(lambda view: id_of(who) in view.roles))
+
+
+async def texts(person: Person, group: ConversationId) -> list[str]:
+    page = await person.engine.timeline.latest_page(group)
+    return [one.text for one in page.messages if one.text]
+
+
+def kept_joins(person: Person) -> int:
+    with person.disk() as disk:
+        return len(disk.joining.joins())
+
+
+# --- being let in ---------------------------------------------------------------------------------
 
 
 async def test_who_is_invited_is_let_in_at_once_and_all_talk(person: MakePerson) -> None:
@@ -47,6 +95,7 @@ async def test_who_is_invited_is_let_in_at_once_and_all_talk(person: MakePerson)
     assert await anna.engine.groups.join(link) == group
     await anna.until(added(group))
     await anna.until(shows("before"))
+    assert kept_joins(anna) == 0
     assert await ben.engine.groups.join(link) == group
     await ben.until(join_is(JoinState.SPENT))
     await anna.engine.timeline.send_text(group, "hello Olga")
@@ -59,5 +108,156 @@ async def test_who_is_invited_is_let_in_at_once_and_all_talk(person: MakePerson)
     await ben.engine.timeline.send_text(group, "hello all")
     await olga.until(shows("hello all"))
     await anna.until(shows("hello all"))
-    texts = [one.text for one in (await ben.engine.timeline.latest_page(group)).messages]
-    assert "before" not in texts
+    assert "before" not in await texts(ben, group)
+
+
+async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: MakePerson) -> None:
+    olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
+    group = await olga.engine.governing.create("Walks")
+    await let_in(anna, olga, group)
+    link = await invited(olga, group, uses=2)
+    await olga.until(governed(lambda view: "Anna" in view.invitations[-1].came_names))
+    fresh, used = view_of(olga, group).invitations
+    assert (fresh.is_open, fresh.link, fresh.needs_approval) == (True, link, False)
+    assert (used.is_open, used.link, used.came) == (False, None, (id_of(anna),))
+    await anna.until(governed(lambda view: len(view.invitations) == 2))
+    seen = view_of(anna, group).invitations[0]
+    assert (seen.link, seen.needs_approval, seen.by_name, seen.may_revoke) == (
+        None, None, "Olga", False,
+    )  # fmt: skip
+    await olga.engine.governing.revoke(group, fresh.invitation_id)
+    await ben.engine.groups.join(link)
+    await ben.until(join_is(JoinState.REVOKED))
+    assert id_of(ben) not in view_of(olga, group).roles
+    olga.passed_ms += 38 * 86_400_000
+    assert view_of(olga, group).invitations == ()
+
+
+async def test_an_expired_invitation_is_refused_here_and_there(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    link = await invited(olga, group, days=1)
+    olga.passed_ms += 86_400_000
+    await anna.engine.groups.join(link)
+    await anna.until(join_is(JoinState.EXPIRED))
+    anna.passed_ms += 86_400_000
+    with pytest.raises(Exception, match="expired"):
+        anna.engine.groups.preview_invite(link)
+
+
+async def test_who_needs_approval_waits_until_somebody_decides(person: MakePerson) -> None:
+    olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
+    group = await olga.engine.governing.create("Walks")
+    link = await invited(olga, group, uses=2, needs_approval=True)
+    for one in (anna, ben):
+        await one.engine.groups.join(link)
+        await one.until(join_is(JoinState.WAITS))
+    asking = view_of(olga, group).asking
+    assert [one.name for one in asking] == ["Anna", "Ben"]
+    identity = anna.engine.identity()
+    assert identity is not None
+    assert asking[0].fingerprint == identity.fingerprint
+    await olga.restart()
+    assert [one.name for one in view_of(olga, group).asking] == ["Anna", "Ben"]
+    await olga.engine.governing.approve(group, id_of(anna))
+    await anna.until(added(group))
+    await olga.engine.governing.refuse(group, id_of(ben))
+    await ben.until(join_is(JoinState.REFUSED))
+    assert view_of(olga, group).asking == ()
+    for wrong in (id_of(anna), id_of(ben)):
+        with pytest.raises(CommandError) as error:
+            await olga.engine.governing.approve(group, wrong)
+        assert error.value.refusal is CommandRefusal.NOBODY_ASKS
+    await ben.engine.groups.join(link)
+    await ben.until(join_is(JoinState.ASKED))
+    await ben.until(join_is(JoinState.REFUSED))
+
+
+async def test_asking_goes_on_after_a_restart_and_until_it_is_forgotten(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    link = await invited(olga, group)
+    olga.transport.set_online(False)
+    await anna.engine.groups.join(link)
+    assert [one.state for one in anna.engine.governing.joins()] == [JoinState.ASKED]
+    await anna.restart()
+    assert [one.group_name for one in anna.engine.governing.joins()] == ["Walks"]
+    await anna.engine.governing.forget_join(group)
+    assert anna.engine.governing.joins() == ()
+    await anna.restart()
+    assert anna.engine.governing.joins() == ()
+    await anna.engine.groups.join(link)
+    await anna.restart()
+    olga.transport.set_online(True)
+    await anna.until(added(group))
+
+
+# --- governing ------------------------------------------------------------------------------------
+
+
+async def test_roles_name_topic_and_picture_follow_on_everybody(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    await let_in(anna, olga, group)
+    assert view_of(anna, group).own_role is Role.MEMBER
+    assert view_of(olga, group).outranked == {id_of(anna)}
+    with pytest.raises(CommandError):
+        await invited(anna, group)
+    await olga.engine.governing.set_inviters(group, Role.MEMBER)
+    await anna.until(governed(lambda view: view.may_invite))
+    assert (await invited(anna, group)).startswith("causerie:join/")
+    await olga.engine.governing.promote(group, id_of(anna))
+    await anna.until(governed(lambda view: view.own_role is Role.ADMIN))
+    await anna.engine.governing.set_topic(group, " Sundays\u202e ")
+    await anna.engine.governing.set_picture(group, PNG)
+    await olga.until(governed(lambda view: (view.topic, view.picture) == ("Sundays", PNG)))
+    await olga.engine.governing.demote(group, id_of(anna))
+    await anna.until(governed(lambda view: view.own_role is Role.MEMBER))
+    for refused in (
+        anna.engine.governing.set_topic(group, "mine"),
+        anna.engine.governing.remove(group, id_of(olga)),
+    ):
+        with pytest.raises(CommandError):
+            await refused
+    with pytest.raises(InputError):
+        await olga.engine.governing.set_topic(group, "x" * 257)
+    simple = await olga.engine.groups.create("Open")
+    assert olga.engine.governing.view(simple) is None
+    with pytest.raises(CommandError):
+        await olga.engine.governing.set_topic(simple, "no")
+
+
+async def test_a_governed_group_has_no_link_that_opens_it(person: MakePerson) -> None:
+    olga = await person("Olga")
+    group = await olga.engine.governing.create("Walks")
+    with pytest.raises(LocalProtocolError):
+        await olga.engine.groups.make_invite_link(group)
+
+
+async def test_the_removed_come_back_by_a_new_invitation_only(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    old = await invited(olga, group, uses=5)
+    await anna.engine.groups.join(old)
+    await anna.until(added(group))
+    await anna.engine.timeline.send_text(group, "mine")
+    await olga.until(shows("mine"))
+    await olga.engine.governing.remove(group, id_of(anna))
+    await anna.until(governed(lambda view: view.own_role is Role.NOBODY))
+    assert view_of(anna, group).removed_by_name == "Olga"
+    with pytest.raises(CommandError):
+        await anna.engine.timeline.send_text(group, "not in")
+    assert not anna.engine.groups.preview_invite(old).already_joined
+    await anna.engine.groups.join(old)
+    await anna.until(join_is(JoinState.WAITS))
+    assert [one.name for one in view_of(olga, group).asking] == ["Anna"]
+    await olga.engine.governing.refuse(group, id_of(anna))
+    await anna.until(join_is(JoinState.REFUSED))
+    anna.told.clear()
+    await anna.engine.groups.join(await invited(olga, group))
+    await anna.until(governed(lambda view: view.own_role is Role.MEMBER))
+    await anna.engine.timeline.send_text(group, "back")
+    await olga.until(shows("back"))
+    assert await texts(anna, group) == await texts(olga, group)
+    assert {"mine", "back"} <= {*await texts(olga, group)}
+    assert kept_joins(anna) == 0

@@ -41,6 +41,7 @@ class Invitation(Struct, frozen=True, kw_only=True):
     made_by: ParticipantId
     made_ms: UnixMs
     """By its author's clock."""
+    lamport_timestamp: int
     token_hash: bytes
     uses: int
     expires_ms: UnixMs
@@ -75,6 +76,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     """By person who was ever removed: ``cuts.void_messages`` says what is void."""
     removed_by: Mapping[ParticipantId, ParticipantId]
     """Who removed somebody last, themselves if they left; they may be members again."""
+    removed_at: Mapping[ParticipantId, int]
+    """The Lamport timestamp of that."""
     verdicts: Mapping[EntryId, Verdict]
 
 
@@ -191,6 +194,13 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
         removed_by=MappingProxyType(
             {entry.act.member: entry.author for entry in counting if isinstance(entry.act, Remove)}
         ),
+        removed_at=MappingProxyType(
+            {
+                entry.act.member: entry.lamport_timestamp
+                for entry in counting
+                if isinstance(entry.act, Remove)
+            }
+        ),
         verdicts=MappingProxyType(
             {
                 entry.entry_id: verdict
@@ -233,6 +243,7 @@ def _invitations(counting: Iterable[Entry]) -> dict[EntryId, Invitation]:
                 found[entry.entry_id] = Invitation(
                     made_by=entry.author,
                     made_ms=entry.sent_ms,
+                    lamport_timestamp=entry.lamport_timestamp,
                     token_hash=token_hash,
                     uses=uses,
                     expires_ms=expires_ms,

@@ -59,7 +59,7 @@ from engine.runtime.governing.sessions import (
     governed_session,
     part_of,
     state_of,
-    was_removed,
+    was_removed_since,
 )
 from engine.runtime.runner_context import RunnerContext
 from engine.session.group.session import GroupSession
@@ -356,7 +356,7 @@ class Admitting:
             closed = Reason.EXPIRED
         if closed is not None:
             return closed
-        if one.needs_approval or was_removed(state, who):
+        if one.needs_approval or was_removed_since(state, who, asking.invitation_id):
             return await self._let_wait(asking)
         return await self._let_in_at_once(asking, answered)
 

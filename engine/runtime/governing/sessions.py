@@ -54,6 +54,8 @@ def closed_because(state: AdminState, invitation_id: EntryId) -> Reason | None:
     return None if invitation.is_open else Reason.SPENT
 
 
-def was_removed(state: AdminState, who: ParticipantId) -> bool:
-    """By somebody else, and not let in since."""
-    return who not in state.roles and state.removed_by.get(who, who) != who
+def was_removed_since(state: AdminState, who: ParticipantId, invitation_id: EntryId) -> bool:
+    """Whether somebody else removed them after the invitation was made, or beside that."""
+    invitation = state.invitations.get(invitation_id)
+    made = 0 if invitation is None else invitation.lamport_timestamp
+    return state.removed_by.get(who, who) != who and state.removed_at[who] >= made

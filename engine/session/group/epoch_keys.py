@@ -245,6 +245,14 @@ class EpochKeys:
                 self._counters.add("group.no_key_of_member")
         return wrap_epoch_key(self._keys[commitment], keys, group_id=self._group_id)
 
+    def take_given(
+        self, keys: Iterable[bytes], builder: TransitionBuilder, *, clock_ms: UnixMs
+    ) -> None:
+        """Those of an admission, which fit what the log gives us; the oldest first."""
+        for key in keys:
+            if epoch_commitment(self._group_id, key) not in self._keys:
+                self._adopt(key, builder, clock_ms=clock_ms)
+
     def _adopt(self, key: bytes, builder: TransitionBuilder, *, clock_ms: UnixMs) -> bytes:
         builder.writes.append(
             AddEpochKey(conversation_id=self._conversation_id, key=key, known_ms=clock_ms)

@@ -103,6 +103,19 @@ class Governance:
         self._entries.append(body.data)
         builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=body.data))
 
+    def take_verified(self, entries: Iterable[bytes], builder: TransitionBuilder) -> None:
+        """Those of an admission; whose has no room any more is left out."""
+        for data in entries:
+            entry = read_entry(data, group_id=self._group_id)
+            if self._log.has(entry.entry_id):
+                continue
+            try:
+                self._is_behind |= self._log.add(entry)
+            except RemoteProtocolError:
+                continue
+            self._entries.append(data)
+            builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=data))
+
     def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
         """An entry of ours.  Raises CommandError for one that would not count."""
         self.settle()

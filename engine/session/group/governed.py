@@ -27,10 +27,11 @@ from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import RemoteProtocolError
 from engine.core.governed import Admission, GroupGovernance
-from engine.core.ids import MessageId, ParticipantId, UnixMs
+from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.vocabulary import Event, MessageDelivered, MessageShownWaiting
+from engine.session.group.author_binding import bound_author
 from engine.session.group.epoch_keys import EpochKeys, Saying
 from engine.session.group.governance import SOON_MS, Governance
 from engine.session.group.parking import Parking
@@ -259,6 +260,20 @@ class GovernedPart:
             admin_public_key=group.admin_public_key,
             service_nodes=group.service_nodes,
         )
+
+    def readmit(
+        self, admission: Admission, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs
+    ) -> None:
+        """Somebody let us in again: the rest is done by ``settle``."""
+        self._governance.take_verified(admission.entries, builder)
+        self.keys.take_given(admission.epoch_keys, builder, clock_ms=clock_ms)
+        if self._governance.is_behind:
+            self._settle_at_ms = now_ms
+
+    def is_cut(self, instance_id: InstanceId) -> bool:
+        """Whether a removal cut off this instance of ours: what it says now would be void."""
+        cut = self._governance.state.last_messages.get(self._own_id, {})
+        return bound_author(self._own_id, AuthorSequence(instance_id, 1)).instance_id in cut
 
     # --- what we may say ------------------------------------------------------------------------
 

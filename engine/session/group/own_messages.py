@@ -1,9 +1,10 @@
 """The chain of our own messages in one group: numbers, previous ids, and what said anew replaced.
 
-A new instance begins when messages dated by our wrong clock used up the numbers of the old one.
+A new instance begins when messages dated by our wrong clock used up the numbers of the old one, or
+after a removal cut it off.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Final
 
@@ -34,6 +35,11 @@ class OwnMessages:
         self._newest = newest
         self._said_again = dict(said_again)
         self._entropy = entropy
+
+    def begin_if_cut(self, is_cut: Callable[[InstanceId], bool]) -> None:
+        """Begin a new instance if what the present one says would be void."""
+        if self._newest.previous_id and is_cut(self._newest.instance_id):
+            self.begin_instance(self._newest.previous_id)
 
     def next_content(
         self, body: Body, sent_ms: UnixMs, replaces: MessageId | None

@@ -94,6 +94,7 @@ from engine.session.inputs import (
     Say,
     SessionInput,
     SetLabel,
+    TakeAdmission,
     TypeNow,
 )
 from engine.session.showing_aside import ShowingAside
@@ -195,6 +196,9 @@ class GroupSession:
                 builder.message_id = self._say(input_.body, builder, now_ms=now_ms)
             case Govern():
                 builder.message_id = self._govern(input_.act, builder, now_ms=now_ms)
+            case TakeAdmission() if self.governed is not None:
+                clock_ms = self._clock.at(now_ms)
+                self.governed.readmit(input_.admission, builder, now_ms=now_ms, clock_ms=clock_ms)
             case TypeNow():
                 if self._typing.may_say(active=input_.active, now_ms=now_ms):
                     typing = encode_ephemeral(Typing(active=input_.active))
@@ -237,9 +241,9 @@ class GroupSession:
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case _ if isinstance(
-                input_, ContactInput | SetLabel | EnvelopeArrived | PairLoaded | WrittenLoaded
-            ):
+            case SetLabel() | EnvelopeArrived() | WrittenLoaded() | TakeAdmission():
+                raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
+            case _ if isinstance(input_, ContactInput | PairLoaded):
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
             case _:
                 assert_never(input_)
@@ -306,6 +310,8 @@ class GroupSession:
         replaces: MessageId | None = None,
     ) -> MessageId:
         sent_ms = self._people.sent_ms(body, self._clock.at(now_ms))
+        if self.governed is not None:
+            self._own.begin_if_cut(self.governed.is_cut)
         content, author = self._own.next_content(body, sent_ms, replaces)
         bound = bound_author(self._identity.participant_id, author)
         transition = self._step(SendContent(content, bound, replaces), builder, now_ms=now_ms)

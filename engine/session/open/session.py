@@ -71,6 +71,7 @@ from engine.session.inputs import (
     Say,
     SessionInput,
     SetLabel,
+    TakeAdmission,
     TypeNow,
 )
 from engine.session.open.projector import OpenProjector
@@ -202,7 +203,10 @@ class OpenSession:
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case EnvelopeArrived() | RetrieveQuoted() | RawLoaded() | WrittenLoaded() | Govern():
+            case (
+                EnvelopeArrived() | RetrieveQuoted() | RawLoaded() | WrittenLoaded() | Govern()
+                | TakeAdmission()
+            ):  # fmt: skip
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")
             case _ if isinstance(input_, ContactInput | PairLoaded):
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")

@@ -71,6 +71,7 @@ from engine.session.inputs import (
     SetLabel,
     SetLocalName,
     StoreInput,
+    TakeAdmission,
     TypeNow,
     WithdrawRequest,
 )
@@ -229,7 +230,7 @@ class PairSession:
                 pass  # Missing messages have no id here, so there is nothing to look up.
             case (
                 EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded()
-                | WrittenLoaded() | Govern()
+                | WrittenLoaded() | Govern() | TakeAdmission()
             ):  # fmt: skip
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
             case _:

@@ -1,0 +1,51 @@
+"""Who was removed comes back: under a new instance, with what they had, and is heard by all."""
+
+import pytest
+
+from engine.core.admin_log.acts import Role
+from engine.core.errors import CommandError
+from tests.session.governed_circle import NAMES, Circle
+
+
+@pytest.fixture
+def circle() -> Circle:
+    return Circle()
+
+
+@pytest.mark.parametrize("hears_of_it", [True, False])
+def test_the_removed_come_back_and_write_on(circle: Circle, *, hears_of_it: bool) -> None:
+    """Also if they hear of the removal only by the admission."""
+    circle.say("Cem", "before")
+    if not hears_of_it:
+        circle.apart = frozenset({"Cem"})
+    circle.remove("Cem", by="Anna")
+    if hears_of_it:
+        with pytest.raises(CommandError):
+            circle.say("Cem", "not in")
+    circle.say("Olga", "without Cem")
+    circle.live(60)
+    circle.apart = frozenset()
+    circle.admit("Cem")
+    circle.say("Cem", "back")
+    circle.live(60)
+    circle["Cem"].restart(now_ms=circle.now)
+    circle.say("Cem", "and after a restart")
+    circle.say("Anna", "welcome")
+    circle.live(60)
+    said = ["before", "without Cem", "back", "and after a restart", "welcome"]
+    for name in NAMES:
+        assert circle.roles(name)["Cem"] is Role.MEMBER
+        assert circle.counted(name) == set(NAMES)
+        assert circle.shown(name) == said
+        assert circle.part(name).voids(circle.id("Cem")) == 0
+
+
+def test_the_same_admission_twice_changes_nothing(circle: Circle) -> None:
+    circle.remove("Cem", by="Anna")
+    circle.admit("Cem")
+    state = circle["Cem"].store.governed(circle["Cem"].session.record.conversation_id)
+    again = circle.part("Olga").admission(circle.id("Cem"))
+    circle.send("Cem", circle["Cem"].let_in(again, now_ms=circle.now))
+    after = circle["Cem"].store.governed(circle["Cem"].session.record.conversation_id)
+    assert after.entries == state.entries
+    assert after.known_ms == state.known_ms
