@@ -10,9 +10,17 @@ from typing import Protocol, TypeAlias
 from msgspec import Struct, field
 
 from engine.core.admin_log.acts import EntryId, Role
-from engine.core.admin_log.log import AdminState
+from engine.core.admin_log.log import AdminState, Deletion
 from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
 from engine.core.prekeys import OwnPrekey
+
+
+class DeedPlace(Struct, frozen=True, kw_only=True):
+    """Where the message that an entry came in is in the log, and whether it has a row."""
+
+    entry_id: EntryId
+    position: Position
+    is_shown: bool
 
 
 class GovernedState(Struct, frozen=True, kw_only=True):
@@ -26,6 +34,9 @@ class GovernedState(Struct, frozen=True, kw_only=True):
     """Ascending by number."""
     prekeys: tuple[bytes, ...] = ()
     """The newest of each other member, verified, as received."""
+    deeds: tuple[DeedPlace, ...] = ()
+    deleted: Mapping[Deletion, ParticipantId] = field(default_factory=dict)
+    """By whom."""
 
 
 class GroupGovernance(Struct, frozen=True, kw_only=True):
@@ -104,7 +115,41 @@ class RemoveRow(Struct, frozen=True, kw_only=True):
     position: Position
 
 
-GovernedWrite: TypeAlias = PutEntry | AddEpochKey | SaveOwnPrekeys | PutPrekey | RemoveRow
+class PutDeed(Struct, frozen=True, kw_only=True):
+    """Insert, or replace by the entry's id."""
+
+    conversation_id: ConversationId
+    deed: DeedPlace
+
+
+class NameGroup(Struct, frozen=True, kw_only=True):
+    """The group's name, as its admin log has it."""
+
+    conversation_id: ConversationId
+    name: str
+
+
+class PutDeletion(Struct, frozen=True, kw_only=True):
+    """An admin deleted a message for everybody, which may not be here; ``deleted_by`` None: not so.
+
+    Its text is not shown, and kept: it may turn out that the deletion does not count.
+    """
+
+    conversation_id: ConversationId
+    deletion: Deletion
+    deleted_by: ParticipantId | None
+
+
+GovernedWrite: TypeAlias = (
+    PutEntry
+    | AddEpochKey
+    | SaveOwnPrekeys
+    | PutPrekey
+    | RemoveRow
+    | PutDeed
+    | NameGroup
+    | PutDeletion
+)
 
 
 class GovernedStore(Protocol):

@@ -72,8 +72,7 @@ class StoredReaction(Struct, frozen=True, kw_only=True):
     participant_ids: tuple[ParticipantId, ...]
     """At most ``rules.MAX_REACTORS_NAMED`` of the others, the earliest first."""
     mine: bool
-    pending: bool
-    """Ours, and nobody took it so far."""
+    pending: bool  # Ours, and nobody took it so far.
 
 
 class StoredMessage(Struct, frozen=True, kw_only=True):
@@ -93,6 +92,7 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     """The most frequent first, then the earliest.  None of a retracted message."""
     more_reactions: int = 0
     """Further emoji, beyond ``rules.MAX_REACTIONS_SHOWN``."""
+    deleted_by: ParticipantId | None = None  # The admin who did; ``retracted`` is set, too.
 
 
 class StoredVersion(Struct, frozen=True, kw_only=True):

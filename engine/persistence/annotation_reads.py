@@ -36,7 +36,7 @@ NOT EXISTS (SELECT 1 FROM muted_member AS mute WHERE mute.conversation_key = r.c
 """
 _QUOTED: Final = f"""
 SELECT m.message_id, m.lamport_timestamp, p.participant_id, m.is_own,
-       CASE WHEN m.kind = 'file' AND m.text = '' THEN coalesce((
+       CASE WHEN m.kind = 'file' AND m.text = '' AND m.retracted = 0 THEN coalesce((
               SELECT f.name FROM file AS f
               WHERE f.conversation_key = m.conversation_key AND f.message_id = m.message_id), '')
             WHEN m.kind IN ('text', 'file') THEN substr(m.text, 1, {2 * rules.QUOTED_CHARACTERS})
@@ -67,7 +67,8 @@ QUOTING: Final = with_ids(
     order=f"ORDER BY lamport_timestamp DESC LIMIT {rules.MAX_QUOTING}",
 )
 VERSIONS: Final = """
-SELECT v.message_id, v.text, v.spans, v.sent_ms, v.received_ms, v.is_own,
+SELECT v.message_id, CASE m.retracted WHEN 1 THEN '' ELSE v.text END,
+       CASE m.retracted WHEN 1 THEN '' ELSE v.spans END, v.sent_ms, v.received_ms, v.is_own,
        v.message_id = coalesce(m.shown_id, m.message_id), d.state, d.attempts, d.failure
 FROM message AS m CROSS JOIN version AS v
   ON v.conversation_key = m.conversation_key AND v.target_id = m.message_id

@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from engine.core.admin_log.log import Deletion
 from engine.core.emoji import without_selectors
-from engine.core.ids import MessageId, Position
+from engine.core.ids import MessageId, ParticipantId, Position
 from engine.core.records import AnnotationRecord
 from engine.persistence import rules
 from engine.persistence.file_tables import forget_file
@@ -93,6 +94,9 @@ ANNOTATION_TABLES: Final = (
 REACTION: Final = "reaction"
 EDIT: Final = "edit"
 RETRACTION: Final = "retraction"
+DELETION: Final = "deletion"
+"""Of a version: an admin deleted the message.  Its sender is the author whom the admin named, its
+text the admin, and its place is before all others."""
 ORIGINAL: Final = "original"
 """Of a version: the message's own text.  Never said by anybody as an annotation."""
 
@@ -175,6 +179,19 @@ DELETE FROM version
 WHERE conversation_key = ? AND lamport_timestamp = ? AND message_id = ? AND kind <> 'original'
   AND target_id = ?
 """
+_DELETIONS: Final = """
+SELECT v.target_id, p.participant_id, v.text
+FROM version AS v INDEXED BY version_order CROSS JOIN participant AS p
+  ON p.participant_key = v.sender_key
+WHERE v.conversation_key = ? AND v.lamport_timestamp = 0 AND v.kind <> 'original'
+  AND v.kind = 'deletion'
+"""
+_DELETED_BY: Final = with_ids(
+    "SELECT v.target_id, v.text FROM version AS v CROSS JOIN message AS m "
+    "ON m.conversation_key = v.conversation_key AND m.message_id = v.target_id "
+    "AND m.sender_key = v.sender_key "
+    "WHERE v.kind = 'deletion' AND v.conversation_key = ? AND v.target_id IN"
+)
 _Version: TypeAlias = tuple[StoredId, int, str, str, int]
 """Id, time, text, spans, and whether it mentions us."""
 _Emoji: TypeAlias = tuple[StoredId, str]
@@ -271,6 +288,48 @@ def remove_annotation(
         _show(connection, conversation, target)
 
 
+def put_deletion(
+    connection: sqlite3.Connection,
+    conversation: int,
+    deletion: Deletion,
+    deleted_by: ParticipantId | None,
+) -> None:
+    target = stored_id(deletion.message_id)
+    senders = participant_keys(connection, conversation, [deletion.author])
+    place = (conversation, target, senders[deletion.author], DELETION)
+    connection.execute(
+        "DELETE FROM version "
+        "WHERE conversation_key = ? AND target_id = ? AND sender_key = ? AND kind = ?",
+        place,
+    )
+    if deleted_by is not None:
+        connection.execute(_PUT_VERSION, (*place, 0, target, False, 0, 0, deleted_by, "", False))
+    _show(connection, conversation, target)
+
+
+def read_deletions(
+    connection: sqlite3.Connection, conversation: int
+) -> dict[Deletion, ParticipantId]:
+    """By whom."""
+    rows: list[tuple[StoredId, str, str]] = connection.execute(
+        _DELETIONS, (conversation,)
+    ).fetchall()
+    return {
+        Deletion(message_id_of(target), ParticipantId(author)): ParticipantId(deleted_by)
+        for target, author, deleted_by in rows
+    }
+
+
+def deleted_by(
+    connection: sqlite3.Connection, conversation: int, targets: Sequence[StoredId]
+) -> dict[StoredId, ParticipantId]:
+    """Which admin deleted these messages."""
+    found: list[tuple[StoredId, str]] = []
+    for asked in by_the_dozen(targets):
+        found += connection.execute(_DELETED_BY[len(asked)], (conversation, *asked)).fetchall()
+    return {target: ParticipantId(who) for target, who in found}
+
+
 def _spoken_of(
     connection: sqlite3.Connection,
     sql: Mapping[int, str],
@@ -301,14 +360,17 @@ def _show(connection: sqlite3.Connection, conversation: int, target: StoredId) -
         return version
 
     retraction = newest(RETRACTION)
+    deletion = newest(DELETION)
     edit = newest(EDIT)
-    if shown is None and (retraction or edit):
+    if shown is None and (retraction or deletion or edit):
         connection.execute(_KEEP_ORIGINAL, (conversation, target))
     values: tuple[Value, ...]
     if retraction is not None:
         connection.execute(_ERASE, (conversation, target, sender))
         forget_file(connection, conversation, target)
         values = (retraction[0], None, True, "", "", False)
+    elif deletion is not None:  # What it had is kept.
+        values = (target, None, True, "", "", False)
     elif edit is not None:
         shown_id, sent_ms, text, spans, mentions_me = edit
         values = (shown_id, sent_ms, False, text, spans, mentions_me)

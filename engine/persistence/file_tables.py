@@ -139,7 +139,7 @@ FROM transfer AS t
   JOIN conversation AS c ON c.conversation_key = f.conversation_key
   JOIN message AS m
     ON m.conversation_key = f.conversation_key AND m.message_id = f.message_id
-WHERE m.hidden <> ?
+WHERE m.hidden <> ? AND m.retracted = 0
   AND f.conversation_key NOT IN (SELECT conversation_key FROM removed_conversation)
 ORDER BY t.file_key
 """
@@ -254,7 +254,8 @@ def read_data(
     connection: sqlite3.Connection, conversation: int, message_id: StoredId
 ) -> bytes | None:
     row: tuple[bytes] | None = connection.execute(
-        "SELECT data FROM file WHERE conversation_key = ? AND message_id = ?",
+        "SELECT f.data FROM file AS f JOIN message AS m USING (conversation_key, message_id) "
+        "WHERE f.conversation_key = ? AND f.message_id = ? AND m.retracted = 0",
         (conversation, message_id),
     ).fetchone()
     return None if row is None else row[0]

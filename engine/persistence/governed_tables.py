@@ -10,16 +10,20 @@ from typing import Final, assert_never
 from engine.core.admin_log.acts import EntryId
 from engine.core.governed import (
     AddEpochKey,
+    DeedPlace,
     GovernedState,
     GovernedWrite,
+    NameGroup,
+    PutDeed,
+    PutDeletion,
     PutEntry,
     PutPrekey,
     RemoveRow,
     SaveOwnPrekeys,
 )
-from engine.core.ids import UnixMs
+from engine.core.ids import MessageId, Position, UnixMs
 from engine.core.prekeys import OwnPrekey
-from engine.persistence.annotation_tables import remove_annotation
+from engine.persistence.annotation_tables import put_deletion, read_deletions, remove_annotation
 from engine.persistence.timeline_tables import remove_message
 
 _OF_CONVERSATION: Final = (
@@ -52,6 +56,16 @@ GOVERNED_TABLES: Final = (
     """,
     "ALTER TABLE epoch ADD COLUMN known_ms INTEGER NOT NULL DEFAULT 0",
 )
+# In which message an entry came, and whether that has a row.
+DEED_TABLE: Final = (
+    f"""
+    CREATE TABLE deed (
+      {_OF_CONVERSATION}, entry_id TEXT NOT NULL, lamport_timestamp INTEGER NOT NULL,
+      message_id TEXT NOT NULL, is_shown INTEGER NOT NULL,
+      PRIMARY KEY (conversation_key, entry_id)
+    ) STRICT, WITHOUT ROWID
+    """,
+)
 _ADD_KEY: Final = """
 INSERT INTO epoch (conversation_key, place, epoch_key, known_ms)
 SELECT ?1, coalesce(max(place) + 1, 0), ?2, ?3 FROM epoch WHERE conversation_key = ?1
@@ -83,6 +97,20 @@ def apply_write(connection: sqlite3.Connection, key: int, write: GovernedWrite) 
             )
         case PutPrekey(participant_id=participant_id, data=data):
             connection.execute(_PUT_PREKEY, (key, participant_id, data))
+        case PutDeed(deed=deed):
+            connection.execute(
+                "INSERT OR REPLACE INTO deed VALUES (?, ?, ?, ?, ?)",
+                (
+                    key, deed.entry_id, deed.position.lamport_timestamp,
+                    deed.position.message_id, deed.is_shown,
+                ),
+            )  # fmt: skip
+        case NameGroup(name=name):
+            connection.execute(
+                "UPDATE conversation SET name = ? WHERE conversation_key = ?", (name, key)
+            )
+        case PutDeletion():
+            put_deletion(connection, key, write.deletion, write.deleted_by)
         case RemoveRow(position=position):
             remove_message(connection, key, position.message_id)
             remove_annotation(connection, key, position)
@@ -105,6 +133,11 @@ def read(connection: sqlite3.Connection, key: int) -> GovernedState:
     prekeys = connection.execute(
         "SELECT data FROM prekey WHERE conversation_key = ? ORDER BY participant_id", (key,)
     )
+    deeds = connection.execute(
+        "SELECT entry_id, lamport_timestamp, message_id, is_shown FROM deed "
+        "WHERE conversation_key = ? ORDER BY entry_id",
+        (key,),
+    )
     return GovernedState(
         entries=tuple(data for (data,) in entries),
         known_ms={epoch_key: UnixMs(known_ms) for epoch_key, known_ms in known},
@@ -113,4 +146,13 @@ def read(connection: sqlite3.Connection, key: int) -> GovernedState:
             for number, private_key, made_ms in own
         ),
         prekeys=tuple(data for (data,) in prekeys),
+        deeds=tuple(
+            DeedPlace(
+                entry_id=EntryId(entry_id),
+                position=Position(lamport, MessageId(message_id)),
+                is_shown=bool(is_shown),
+            )
+            for entry_id, lamport, message_id, is_shown in deeds
+        ),
+        deleted=read_deletions(connection, key),
     )

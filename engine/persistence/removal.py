@@ -59,6 +59,7 @@ GROWING: Final = (
     _Growing("member", "member_key"),
     _Growing("admin_entry", "entry_key"),
     _Growing("prekey", "prekey_key"),
+    _Growing("deed", "conversation_key, entry_id"),
     _Growing("replacement", "replacement_key"),
     _Growing("fork", "fork_key"),
     _Growing("set_aside", "set_aside_key"),

@@ -22,6 +22,9 @@ from engine.core.errors import LocalProtocolError, StorageError
 from engine.core.governed import (
     AddEpochKey,
     GovernedWrite,
+    NameGroup,
+    PutDeed,
+    PutDeletion,
     PutEntry,
     PutPrekey,
     RemoveRow,
@@ -201,6 +204,7 @@ def check_kind(write: DataWrite, kind: ConversationKind) -> None:
             pass
         case (
             PutMember() | PutEntry() | AddEpochKey() | SaveOwnPrekeys() | PutPrekey() | RemoveRow()
+            | PutDeed() | NameGroup() | PutDeletion()
         ):  # fmt: skip
             require_kind(kind, ConversationKind.GROUP)
         case ApplyMvds() | SavePairClock() | SavePairAuthor() | PutWaiting() | RemoveWaiting():

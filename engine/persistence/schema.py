@@ -27,7 +27,7 @@ from engine.persistence.file_tables import (
     TAKEN_BACK_COLUMNS,
     TRANSFER_TABLES,
 )
-from engine.persistence.governed_tables import GOVERNED_TABLES
+from engine.persistence.governed_tables import DEED_TABLE, GOVERNED_TABLES
 from engine.persistence.joining_tables import JOINING_TABLES
 from engine.persistence.mvds_tables import MVDS_TABLES
 from engine.persistence.open_tables import OPEN_CHANNEL
@@ -41,7 +41,7 @@ from engine.persistence.timeline_tables import WAITED
 if TYPE_CHECKING:
     from sqlite_utils import Database, Migrations
 
-SCHEMA_VERSION: Final = 16
+SCHEMA_VERSION: Final = 17
 APPLICATION_ID: Final = int.from_bytes(b"Caus")
 """In the header of all our databases."""
 
@@ -478,6 +478,11 @@ def add_joining(connection: sqlite3.Connection) -> None:
     _make(connection, JOINING_TABLES, version=16)
 
 
+def place_deeds(connection: sqlite3.Connection) -> None:
+    """What was done in a governed group has rows; nobody had such a group before."""
+    _make(connection, DEED_TABLE, version=17)
+
+
 class Migration(Struct, frozen=True):
     """The database remembers it by the function's name."""
 
@@ -505,6 +510,7 @@ MIGRATIONS: Final = (
     Migration(add_governed_groups),
     Migration(add_ratchets),
     Migration(add_joining),
+    Migration(place_deeds),
 )
 
 

@@ -29,6 +29,7 @@ from engine.core.ports import (
 from engine.core.records import FileRecord, MessageRecord
 from engine.core.sds.vocabulary import HolderEntry
 from engine.persistence.annotation_reads import delivery_of, last_annotation, quotes
+from engine.persistence.annotation_tables import deleted_by
 from engine.persistence.channel_reads import read_holders
 from engine.persistence.file_tables import read_files
 from engine.persistence.many_rows import by_the_dozen, with_ids
@@ -258,9 +259,22 @@ class TimelineReader:
         quoting = quotes(self._connection, self._conversation, quoted) if quoted else {}
         reacted = [row[0] for row in rows if row[19] and not row[18]]
         reacting = reactions(self._connection, self._conversation, reacted) if reacted else {}
-        with_file = [row[0] for row in rows if row[5] == FILE_KIND]
+        with_file = [row[0] for row in rows if row[5] == FILE_KIND and not row[18]]
         files = read_files(self._connection, self._conversation, with_file) if with_file else {}
-        return tuple(self._stored(row, holders, quoting, reacting, files) for row in rows)
+        found = tuple(self._stored(row, holders, quoting, reacting, files) for row in rows)
+        gone = [row[0] for row in rows if row[18] and row[16] == row[0]]
+        if not gone:
+            return found
+        by = {
+            message_id_of(stored): who
+            for stored, who in deleted_by(self._connection, self._conversation, gone).items()
+        }
+        return tuple(
+            replace(one, deleted_by=by.get(one.record.position.message_id), shown_id=None)
+            if one.shown_id == one.record.position.message_id
+            else one
+            for one in found
+        )
 
     def _stored(
         self,

@@ -61,8 +61,10 @@ from engine.events import (
     ReactionView,
 )
 from engine.file_views import FileState, FileView
+from engine.governance_views import DeedView
 from engine.persistence.rules import QUOTED_CHARACTERS
 from engine.session.contract import ConversationRecord
+from engine.session.group.deeds import DEED, Deed, deed_in
 from engine.session.open.rows import stranger_name
 from engine.text_spans import SpanKind, TextSpan
 
@@ -90,7 +92,8 @@ def message_view(
     """``about``: the conversation, unless it is a group."""
     record = stored.record
     said_ms = record.sent_ms if stored.edited_ms is None else stored.edited_ms
-    text, spans = shown_text(record.text, record.spans, members)
+    deed = deed_view(deed_in(record.text), members, own_id) if record.kind == DEED else None
+    text, spans = ("", ()) if deed else shown_text(record.text, record.spans, members)
     return MessageView(
         conversation_id=record.conversation_id,
         position=record.position,
@@ -114,6 +117,18 @@ def message_view(
         file=None
         if record.file is None
         else file_view(record.file, is_own=record.is_own, sender_id=record.sender_id),
+        deed=deed,
+        retracted_by="" if stored.deleted_by is None else name_of(stored.deleted_by, members),
+    )
+
+
+def deed_view(deed: Deed, members: Members, own_id: ParticipantId) -> DeedView:
+    return DeedView(
+        kind=deed.kind,
+        about=deed.about,
+        about_name="" if deed.about is None else name_of(deed.about, members),
+        about_self=deed.about == own_id,
+        text=deed.text,
     )
 
 

@@ -5,6 +5,7 @@ from itertools import groupby
 
 from msgspec.structs import replace
 
+from engine.core.admin_log.log import Deletion
 from engine.core.emoji import without_selectors
 from engine.core.ids import DeliveryState, MessageId, ParticipantId, Position
 from engine.core.ports import StoredReaction
@@ -34,6 +35,8 @@ class MemoryAnnotations:
     def __init__(self) -> None:
         self._reactions: dict[tuple[MessageId, ParticipantId, str], AnnotationRecord] = {}
         self._versions: dict[tuple[MessageId, ParticipantId, str], list[AnnotationRecord]] = {}
+        self.deletions: dict[Deletion, ParticipantId] = {}
+        """By whom."""
         self._erased_rows: set[MessageId] = set()
         self._erased: set[tuple[MessageId, ParticipantId, Position]] = set()
         """Edits of retracted rows."""
@@ -96,11 +99,32 @@ class MemoryAnnotations:
         own = self.original(record)
         if retractions := self._of(record, "retraction"):
             return own, retractions[-1]
+        if self.deleted_by(record) is not None:
+            bare = replace(own, text="", spans=(), mentions_me=False, file=None)
+            return bare, self._deletion(record)
         if edits := self._of(record, "edit"):
             edit = self._text_of(edits[-1])
             changed = replace(own, text=edit.text, spans=edit.spans, mentions_me=edit.mentions_me)
             return changed, edit
         return own, None
+
+    def deleted_by(self, record: MessageRecord) -> ParticipantId | None:
+        """The admin who did it, unless its author did."""
+        if record.kind not in rules.SAID_KINDS or self._of(record, "retraction"):
+            return None
+        return self.deletions.get(Deletion(record.position.message_id, record.sender_id))
+
+    def _deletion(self, record: MessageRecord) -> AnnotationRecord:
+        return AnnotationRecord(
+            conversation_id=record.conversation_id,
+            position=record.position,
+            kind="deletion",
+            target_id=record.position.message_id,
+            sender_id=record.sender_id,
+            is_own=False,
+            sent_ms=record.sent_ms,
+            received_ms=record.received_ms,
+        )
 
     def _text_of(self, edit: AnnotationRecord) -> AnnotationRecord:
         erased = _key(edit) in self._erased

@@ -15,6 +15,10 @@ from msgspec.structs import replace
 from engine.core.governed import (
     AddEpochKey,
     GovernedState,
+    GovernedWrite,
+    NameGroup,
+    PutDeed,
+    PutDeletion,
     PutEntry,
     PutPrekey,
     SaveOwnPrekeys,
@@ -166,6 +170,9 @@ class MemoryChannel:
         return [KeptAside(put.raw, put.retrieval_hint) for put in ordered[:limit]]
 
 
+GONE = frozenset(["retraction", "deletion"])
+
+
 class MemoryConversation:
     def __init__(self, about: ConversationRow, lamport_timestamp: int = 0) -> None:
         self.about = about
@@ -226,7 +233,7 @@ class MemoryConversation:
             read_up_to=old.read_up_to,
         )
 
-    def govern(self, write: PutEntry | AddEpochKey | SaveOwnPrekeys | PutPrekey) -> None:
+    def govern(self, write: GovernedWrite) -> None:
         state, group = self.governed, self.about
         match write:
             case PutEntry(data=data):
@@ -242,6 +249,17 @@ class MemoryConversation:
                 self._prekeys[who] = data
                 ordered = tuple(self._prekeys[each] for each in sorted(self._prekeys))
                 self.governed = replace(state, prekeys=ordered)
+            case PutDeed(deed=deed):
+                deeds = {one.entry_id: one for one in (*state.deeds, deed)}
+                self.governed = replace(state, deeds=tuple(deeds[each] for each in sorted(deeds)))
+            case NameGroup(name=name):
+                self.about = replace(self.about, name=name)
+            case PutDeletion(deletion=deletion, deleted_by=deleted_by):
+                deleted = self.annotations.deletions
+                deleted.pop(deletion, None)
+                if deleted_by is not None:
+                    deleted[deletion] = deleted_by
+                self.governed = replace(state, deleted=dict(deleted))
             case _:
                 raise AssertionError(write)
 
@@ -326,7 +344,7 @@ class MemoryConversation:
             )
             for message_id, record in self._messages.items()
             if message_id not in self._hidden
-            and (file := self.annotations.original(record).file) is not None
+            and (file := self.annotations.shown(record)[0].file) is not None
             and (transfer := file.transfer) is not None
         ]
 
@@ -381,7 +399,7 @@ class MemoryConversation:
             return None
         shown, changed_by = self.annotations.shown(record)
         shown_id = changed_by.position.message_id if changed_by else None
-        is_retracted = changed_by is not None and changed_by.kind == "retraction"
+        is_retracted = changed_by is not None and changed_by.kind in GONE
         reactions = (
             []
             if is_retracted
@@ -392,7 +410,8 @@ class MemoryConversation:
             record=shown,
             delivery=self._deliveries.get(said_by) if record.is_own else None,
             holders=tuple(self.channel.holders(said_by)) if record.is_own else (),
-            shown_id=shown_id,
+            shown_id=None if shown_id == message_id else shown_id,
+            deleted_by=self.annotations.deleted_by(record),
             edited_ms=changed_by.sent_ms if changed_by and not is_retracted else None,
             retracted=is_retracted,
             quote=None if record.reply_to is None else self.quote(record.reply_to),
@@ -414,13 +433,13 @@ class MemoryConversation:
             is_own=record.is_own,
             text=text[: 2 * rules.QUOTED_CHARACTERS] if is_said and not hidden else "",
             spans=shown.spans if is_said and not hidden else (),
-            retracted=changed_by is not None and changed_by.kind == "retraction",
+            retracted=changed_by is not None and changed_by.kind in GONE,
             hidden=hidden,
         )
 
     def file_data(self, message_id: MessageId) -> bytes | None:
         record = self._messages.get(message_id)
-        if record is None or self.annotations.original(record).file is None:
+        if record is None or self.annotations.shown(record)[0].file is None:
             return None
         return self._data[message_id]
 
@@ -451,6 +470,8 @@ class MemoryConversation:
         shown_id = changed_by.position.message_id if changed_by else message_id
         texts: list[MessageRecord | AnnotationRecord] = [self.annotations.original(record)]
         texts += self.annotations.edits(record)
+        if self.annotations.deleted_by(record) is not None:
+            texts = [replace(each, text="", spans=()) for each in texts]
         return [
             StoredVersion(
                 message_id=each.position.message_id,

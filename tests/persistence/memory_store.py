@@ -11,12 +11,9 @@ from msgspec.structs import replace
 
 from engine.core.errors import StorageError
 from engine.core.governed import (
-    AddEpochKey,
     GovernedState,
-    PutEntry,
-    PutPrekey,
+    GovernedWrite,
     RemoveRow,
-    SaveOwnPrekeys,
 )
 from engine.core.history.progress import HistoryKept, StoreRecord
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
@@ -284,7 +281,7 @@ class MemoryProfileStore:
                 conversation.put_member(member)
             case RemoveRow(position=position):
                 conversation.remove_row(position)
-            case PutEntry() | AddEpochKey() | SaveOwnPrekeys() | PutPrekey():
+            case _ if isinstance(write, GovernedWrite):
                 conversation.govern(write)
             case _:
                 conversation.pair.apply(write)

@@ -54,7 +54,7 @@ NEW = {
     "transfer", "file_holder", "log_index", "log_pages", "log_buckets", "log_author", "log_late",
     "search_bucket", "search_due", "search_state", "reaction_count", "waited",
     "pair_ratchet", "pair_session", "governed", "admin_entry", "own_prekey", "prekey",
-    "own_invitation", "asking", "pending_join",
+    "own_invitation", "asking", "pending_join", "deed",
 }  # fmt: skip
 CHANGED = {"log_entry", "log_raw", "message", "holder", "delivery", "ordinal_block", "channel"}
 

@@ -68,12 +68,12 @@ def add_a_column(connection: sqlite3.Connection) -> None:
 
 def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, key: bytes) -> None:
     connection = open_database(database_path, key)
-    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (16, 0x43617573)
+    assert header(connection) == (SCHEMA_VERSION, APPLICATION_ID) == (17, 0x43617573)
     assert [row["name"] for row in Database(connection).table("_sqlite_migrations").rows] == [
         "create_first_tables", "add_annotations", "add_open_channels", "keep_indexes", "add_files",
         "add_transfers", "add_file_holders", "add_search", "count_reactions",
         "settle_what_came_back", "let_files_go", "add_shared_keys", "note_what_waited",
-        "add_governed_groups", "add_ratchets", "add_joining",
+        "add_governed_groups", "add_ratchets", "add_joining", "place_deeds",
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()

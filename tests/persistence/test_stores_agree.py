@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from msgspec.structs import replace
 
+from engine.core.admin_log.log import Deletion
 from engine.core.contacts import MAX_PICTURE_BYTES, ContactState
 from engine.core.errors import LocalProtocolError, StorageError
+from engine.core.governed import PutDeletion
 from engine.core.ids import (
     ConversationId,
     DeliveryState,
@@ -284,6 +286,12 @@ writes: st.SearchStrategy[StoreWrite] = st.one_of(
         muted=st.booleans(),
     ),
     st.builds(SaveReadMark, conversation_id=conversations, up_to=positions),
+    st.builds(
+        PutDeletion,
+        conversation_id=groups,
+        deletion=st.builds(Deletion, message_ids, participants),
+        deleted_by=st.none() | participants,
+    ),
     st.builds(delivery, names, st.sampled_from(DeliveryState)),
     st.builds(
         member,

@@ -15,6 +15,8 @@ so decided by rank.  Leaving ends what one knew, and voids nothing.
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import reduce
+from operator import or_
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -87,6 +89,8 @@ class Judgement(Struct, frozen=True, kw_only=True):
     """Those that nothing ended, the highest first."""
     ever: frozenset[ParticipantId] = frozenset()
     """Everybody who was given one, ended or not."""
+    endings: int = 0
+    """Bits of the entries that ended a term; another removal or demotion changed nothing."""
 
 
 def judge(ancestry: Ancestry, first: EntryId) -> Judgement:
@@ -134,10 +138,11 @@ class _Judging:
                 given = self._given(term)
                 self._terms[term.who].append(given)
                 self._judge_under(given)
-        held = (given for terms in self._terms.values() for given in terms)
+        held = [given for terms in self._terms.values() for given in terms]
         still = (given.term for given in held if not given.ends)
         return Judgement(
             verdicts=tuple(self._verdicts),
+            endings=reduce(or_, (given.ends for given in held), 0),
             terms=tuple(sorted(still, key=lambda term: term.rank)),
             ever=frozenset(who for who, terms in self._terms.items() if terms),
         )

@@ -17,6 +17,7 @@ from engine.core.admin_log.acts import (
     Add,
     Create,
     DeleteMessage,
+    Demote,
     Entry,
     EntryId,
     Invite,
@@ -55,6 +56,13 @@ class Invitation(Struct, frozen=True, kw_only=True):
         return not self.is_revoked and len(self.came) < self.uses
 
 
+class Deletion(Struct, frozen=True, order=True):
+    """Of a message of ``author``: one with this id by anybody else stays."""
+
+    message_id: MessageId
+    author: ParticipantId
+
+
 class AdminState(Struct, frozen=True, kw_only=True):
     """What is in force."""
 
@@ -69,7 +77,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     """Members of this role and above may invite and add."""
     invitations: Mapping[EntryId, Invitation]
     """All that count, in the order of the log."""
-    deleted: frozenset[MessageId]
+    deleted: Mapping[Deletion, ParticipantId]
+    """And who did it first."""
     epochs: tuple[Epoch, ...]
     """The newest first."""
     last_messages: Mapping[ParticipantId, Mapping[InstanceId, LastMessage]]
@@ -79,6 +88,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     removed_at: Mapping[ParticipantId, int]
     """The Lamport timestamp of that."""
     verdicts: Mapping[EntryId, Verdict]
+    idle: frozenset[EntryId]
+    """Removals and demotions that count, and changed nothing: nobody had that role."""
 
 
 class AdminLog:
@@ -122,6 +133,11 @@ class AdminLog:
         """Everybody who may ever have had a role, if all entries counted.  It only grows."""
         self._people |= self._ancestry.standing.people
         return self._people
+
+    def find(self, entry_id: EntryId) -> Entry | None:
+        """One that has its place in the log, and room."""
+        number = self._ancestry.number(entry_id)
+        return None if number is None else self._ancestry.entries[number]
 
     def has(self, entry_id: EntryId) -> bool:
         """Whether it is here, if only to wait."""
@@ -186,8 +202,12 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
         topic=settings.topic,
         inviters=settings.inviters,
         invitations=MappingProxyType(_invitations(counting)),
-        deleted=frozenset(
-            entry.act.message_id for entry in counting if isinstance(entry.act, DeleteMessage)
+        deleted=MappingProxyType(
+            {
+                Deletion(entry.act.message_id, entry.act.author): entry.author
+                for entry in reversed(counting)
+                if isinstance(entry.act, DeleteMessage)
+            }
         ),
         epochs=epochs_of(ancestry, judgement, roles.keys()),
         last_messages=MappingProxyType(_last_messages(counting)),
@@ -200,6 +220,11 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
                 for entry in counting
                 if isinstance(entry.act, Remove)
             }
+        ),
+        idle=frozenset(
+            entry.entry_id
+            for number, entry in enumerate(ancestry.entries)
+            if isinstance(entry.act, Remove | Demote) and not judgement.endings >> number & 1
         ),
         verdicts=MappingProxyType(
             {

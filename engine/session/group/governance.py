@@ -10,7 +10,7 @@ message is *shown* is another matter (``engine.session.group.void_messages``).
 from collections.abc import Iterable
 from typing import Final
 
-from engine.core.admin_log.acts import Act, EntryId, Role
+from engine.core.admin_log.acts import Act, Entry, EntryId, Role
 from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminLog, AdminState
 from engine.core.content import AdminEntry
@@ -92,16 +92,23 @@ class Governance:
 
     # --- entries --------------------------------------------------------------------------------
 
-    def take(self, body: AdminEntry, sender_id: ParticipantId, builder: TransitionBuilder) -> None:
+    def find(self, entry_id: EntryId) -> Entry | None:
+        """One that has its place in the log, and room."""
+        return self._log.find(entry_id)
+
+    def take(
+        self, body: AdminEntry, sender_id: ParticipantId, builder: TransitionBuilder
+    ) -> EntryId:
         """Raises RemoteProtocolError, CryptoError."""
         entry = verify_entry(body.data, group_id=self._group_id)
         if entry.author != sender_id:
             raise RemoteProtocolError("foreign_entry")
         if self._log.has(entry.entry_id):
-            return
+            return entry.entry_id
         self._is_behind |= self._log.add(entry)
         self._entries.append(body.data)
         builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=body.data))
+        return entry.entry_id
 
     def take_verified(self, entries: Iterable[bytes], builder: TransitionBuilder) -> None:
         """Those of an admission; whose has no room any more is left out."""

@@ -26,12 +26,13 @@ from engine.core.content import (
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import RemoteProtocolError
-from engine.core.governed import Admission, GroupGovernance
+from engine.core.governed import Admission, GovernedState, GroupGovernance, NameGroup
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.vocabulary import Event, MessageDelivered, MessageShownWaiting
 from engine.session.group.author_binding import bound_author
+from engine.session.group.deeds import Deeds
 from engine.session.group.epoch_keys import EpochKeys, Saying
 from engine.session.group.governance import SOON_MS, Governance
 from engine.session.group.parking import Parking
@@ -43,6 +44,7 @@ from engine.session.transitions import (
     GovernanceNoted,
     LoadForRepair,
     LoadToShow,
+    MembersNoted,
     TransitionBuilder,
     WrittenLoaded,
 )
@@ -82,6 +84,16 @@ class GovernedPart:
         self._own_id = seed.identity.participant_id
         self._channel = channel
         self._void = VoidMessages(seed.group.conversation_id, channel.said_by, governance.state)
+        self._deeds = Deeds(
+            seed.group.conversation_id,
+            self._own_id,
+            seed.governed or GovernedState(),
+            governance.find,
+            channel.has_logged,
+        )
+        self._name = seed.group.name
+        self._are_deeds_due = True
+        """At the start, too: entries may have come that nobody judged before it."""
         self._settle_at_ms: UnixMs | None = None
         self._is_reading = False
         self._seen = governance.state
@@ -123,9 +135,7 @@ class GovernedPart:
         if isinstance(event, MessageDelivered) and isinstance(content.body, Governing):
             self._told.append(event.message.message_id)
             try:
-                self._take(
-                    event.message.sender_id, content.body, builder, now_ms=now_ms, clock_ms=clock_ms
-                )
+                self._take(event, content.body, builder, now_ms=now_ms, clock_ms=clock_ms)
             except RemoteProtocolError as error:
                 self._counters.add(f"group.{error.reason}")
         if not self._void.is_void(event.message, content):
@@ -135,7 +145,7 @@ class GovernedPart:
 
     def _take(
         self,
-        who: ParticipantId,
+        event: MessageDelivered,
         body: Governing,
         builder: TransitionBuilder,
         *,
@@ -143,10 +153,13 @@ class GovernedPart:
         clock_ms: UnixMs,
     ) -> None:
         """What an entry changes is done by ``settle``."""
+        who = event.message.sender_id
         if not isinstance(body, AdminEntry):
             self.keys.take(who, body, builder, now_ms=now_ms, clock_ms=clock_ms)
             return
-        self._governance.take(body, who, builder)
+        entry_id = self._governance.take(body, who, builder)
+        self._deeds.came(entry_id, event.position, builder)
+        self._are_deeds_due = True
         if self._governance.is_behind:
             wait_ms = SOON_MS if self._governance.is_large and who != self._own_id else 0
             due_ms = UnixMs(now_ms + wait_ms)
@@ -172,8 +185,24 @@ class GovernedPart:
             authors = {*self._people.everyone(), *self._governance.state.last_messages}
             self._void.follow(self._governance.state, authors)
             builder.notes.append(GovernanceNoted())
+        if changed or (self._are_deeds_due and not self._governance.is_behind):
+            self._are_deeds_due = False
+            self._deeds.follow(self._seen, builder, now_ms=UnixMs(clock_ms))
+            self._follow_name(builder)
+        self._deeds.follow_names(builder)
         self._go_on(builder)
         return self._people.known_now() if changed else None
+
+    def _follow_name(self, builder: TransitionBuilder) -> None:
+        name = self._seen.name
+        if name and name != self._name:
+            self._name = name
+            builder.writes.append(NameGroup(conversation_id=self._group.conversation_id, name=name))
+            builder.notes.append(MembersNoted())
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     # --- messages of epochs whose keys come later -----------------------------------------------
 
@@ -239,7 +268,7 @@ class GovernedPart:
 
     def _go_on(self, builder: TransitionBuilder) -> None:
         if self._void.is_due:
-            again = self._void.settle(builder)
+            again = self._void.settle(builder, keep=self._deeds.rows)
             builder.sends += [LoadToShow(position=position) for position in again]
         load = None if self._is_reading else self._void.next_load()
         if load is not None:

@@ -9,7 +9,15 @@ from collections.abc import Callable
 from typing import assert_never
 
 from engine.codec.content import decode_content, decode_ephemeral
-from engine.core.content import Content, Governing, Reaction, Unsupported
+from engine.core.content import (
+    Body,
+    Content,
+    Governing,
+    Join,
+    Leave,
+    Reaction,
+    Unsupported,
+)
 from engine.core.counters import Counters
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import (
@@ -86,7 +94,10 @@ class GroupProjector:
         typing: TypingBoard,
         state: ChannelState,
         counters: Counters,
+        is_governed: bool,
     ) -> None:
+        """``is_governed``: the admin log says who came and went, and has rows of its own."""
+        self._is_governed = is_governed
         self._conversation_id = conversation_id
         self._own_id = own_id
         self._others = others
@@ -132,6 +143,10 @@ class GroupProjector:
             case _:
                 assert_never(event)
 
+    def _is_told_by_the_log(self, body: Body) -> bool:
+        """What makes no row here: the rows of a governed group's deeds say the same."""
+        return isinstance(body, Governing) or (self._is_governed and isinstance(body, Join | Leave))
+
     def held_aside(self) -> HeldAside:
         return self._held_aside.aside
 
@@ -154,7 +169,7 @@ class GroupProjector:
         if event.is_own:
             state = DeliveryState.SENT if event.came_back else DeliveryState.SAVED
             builder.writes.append(delivery_write(self._conversation_id, message.message_id, state))
-        if isinstance(content.body, Governing):
+        if self._is_told_by_the_log(content.body):
             return content
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=event.is_own, now_ms=now_ms)
@@ -236,7 +251,7 @@ class GroupProjector:
     ) -> None:
         message = event.message
         content = decode_content(message.content or b"")
-        if isinstance(content.body, Governing):
+        if self._is_told_by_the_log(content.body):
             return
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=False, now_ms=now_ms)

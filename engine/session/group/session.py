@@ -157,6 +157,7 @@ class GroupSession:
             typing=self._typing,
             state=seed.state,
             counters=counters,
+            is_governed=governance is not None,
         )
         self._channel = channel_of(
             seed, config, sign=self._sign, members=self.membership.member_ids(),
@@ -424,8 +425,9 @@ class GroupSession:
     @property
     def record(self) -> GroupRecord:
         keys = self._wire.epoch_keys
-        if len(keys) != len(self._group.epoch_keys):
-            self._group = replace(self._group, epoch_keys=keys)
+        name = self.governed.name if self.governed else self._group.name
+        if len(keys) != len(self._group.epoch_keys) or name != self._group.name:
+            self._group = replace(self._group, epoch_keys=keys, name=name)
         return self._group
 
     @property

@@ -6,7 +6,7 @@ people whose admission never counted.  For the cut, the chain of an author's mes
 known; it is read from disk when it is first needed, a few messages at a time.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -129,8 +129,13 @@ class VoidMessages:
         """Whether ``settle`` has something to do that it can do."""
         return any(who in self._written and who not in self._to_read for who in self._before)
 
-    def settle(self, builder: TransitionBuilder) -> tuple[Position, ...]:
-        """Take out the rows of what is void now; returns what is not any more."""
+    def settle(
+        self, builder: TransitionBuilder, *, keep: Container[MessageId] = ()
+    ) -> tuple[Position, ...]:
+        """Take out the rows of what is void now, but those to ``keep``.
+
+        Returns what is void no more.
+        """
         again: list[Position] = []
         for who in [*self._before]:
             if who not in self._written or who in self._to_read:
@@ -143,6 +148,8 @@ class VoidMessages:
             del self._before[who]
             self._void[who] = new
             for message_id in sorted(new - old):
+                if message_id in keep:
+                    continue
                 builder.writes.append(
                     RemoveRow(
                         conversation_id=self._conversation_id, position=self._places[message_id]
