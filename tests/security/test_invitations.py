@@ -298,6 +298,24 @@ async def test_the_log_of_another_group_under_this_id_is_not_mixed_in(scene: Sce
 # --- broken disks ---------------------------------------------------------------------------------
 
 
+async def test_an_invitation_whose_entry_is_out_works_after_a_crash(scene: Scene) -> None:
+    """The id of its entry was not noted any more."""
+
+    def fails(writes: Sequence[StoreWrite]) -> None:
+        if any(isinstance(one, PutInvitation) and one.invitation.invitation_id for one in writes):
+            raise StorageError("The disk is full.")
+
+    assert scene.olga.store is not None
+    scene.olga.store.before_write = fails
+    with pytest.raises(StorageError):
+        await scene.invite()
+    await scene.olga.restart()
+    (invitation,) = view_of(scene.olga, scene.group).invitations
+    assert invitation.link is not None
+    await scene.anna.engine.groups.join(invitation.link)
+    await scene.anna.until(added(scene.group))
+
+
 @pytest.mark.parametrize(
     ("who", "kind"),
     [

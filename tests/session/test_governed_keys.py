@@ -17,6 +17,8 @@ from engine.session.group.opening import checked_content
 from engine.sim.session_participant import SessionParticipant
 from tests.session.governed_circle import NAMES, Circle
 
+DAY_MS = 86_400_000
+
 
 @pytest.fixture
 def circle() -> Circle:
@@ -178,3 +180,19 @@ def test_who_is_let_in_again_reads_on_but_not_what_was_said_meanwhile(circle: Ci
     circle.say("Olga", "welcome back")
     given = circle.part("Olga").keys.keys_for(circle.id("Cem"))
     assert circle["Olga"].session.record.epoch_keys[-1] not in given
+
+
+def test_thirty_days_back_is_the_epoch_of_then_also_for_a_newcomer(circle: Circle) -> None:
+    """Who came today has all keys since today, and lets nobody read back further by that."""
+    (begun,) = circle.part("Olga").governance.state.epochs
+    circle.now = UnixMs(circle.now + 31 * DAY_MS)
+    circle.live(30)
+    fresh = circle.part("Olga").governance.state.epochs[0]
+    assert fresh.commitment != begun.commitment
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.admit("Dora")
+    for name in ("Olga", "Dora"):
+        keys = circle.part(name).keys
+        assert keys.written_in_at(UnixMs(circle.now - 30 * DAY_MS)) == begun.lamport_timestamp
+        assert keys.written_in_at(circle.now) == fresh.lamport_timestamp
+        assert keys.written_in_at(UnixMs(circle.now - 99 * DAY_MS)) == 1

@@ -19,7 +19,7 @@ from msgspec import Struct
 from engine.core.admin_log.acts import Add, EntryId, MakeEpoch
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.judging import Judgement, Term, Verdict
-from engine.core.ids import ParticipantId
+from engine.core.ids import ParticipantId, UnixMs
 
 EPOCH_ID_BYTES: Final = 8
 """Of a commitment: what envelopes name an epoch by."""
@@ -33,6 +33,8 @@ class Epoch(Struct, frozen=True, kw_only=True):
     """Of the earliest entry that counts and names it, which is its place in the order."""
     lamport_timestamp: int
     made_by: ParticipantId
+    made_ms: UnixMs
+    """By the clock of its author, who may say what they like."""
     given: frozenset[ParticipantId]
     """Who may hold the key, as far as the log says."""
     is_good: bool
@@ -70,6 +72,7 @@ def epochs_of(
             entry_id=entry.entry_id,
             lamport_timestamp=entry.lamport_timestamp,
             made_by=entry.author,
+            made_ms=entry.sent_ms,
             given=given,
             is_good=is_good,
             lacking=lacking,

@@ -58,6 +58,7 @@ from engine.runtime.governing.sessions import (
     govern,
     governed_session,
     part_of,
+    session_of,
     state_of,
     was_removed_since,
 )
@@ -158,7 +159,8 @@ class Admitting:
         await self._apply(PutInvitation(invitation=one))
         act = Invite(token_hash=token_hash_of(one.token), uses=uses, expires_ms=one.expires_ms)
         await govern(runner, act)
-        one = await self._named(one, session)
+        one = _named(one, session)
+        await self._apply(PutInvitation(invitation=one))
         self._invitations.setdefault(conversation_id, []).append(one)
         link = self.link(one)
         if link is None:
@@ -166,19 +168,17 @@ class Admitting:
         self.changed(conversation_id)
         return link
 
-    async def _named(self, one: OwnInvitation, session: GroupSession) -> OwnInvitation:
-        """With the id of its entry, if that is in the log."""
-        hashed = token_hash_of(one.token)
-        invitations = state_of(session).invitations
-        found = next((each for each in invitations if invitations[each].token_hash == hashed), None)
-        if found is None:
-            return one
-        one = replace(one, invitation_id=found)
-        await self._apply(PutInvitation(invitation=one))
-        return one
-
     def _of(self, conversation_id: ConversationId) -> list[OwnInvitation]:
         return self._invitations.get(conversation_id, [])
+
+    def _find_unnamed(self, conversation_id: ConversationId) -> None:
+        """The program ended between an entry and the note of its id."""
+        ours = self._of(conversation_id)
+        if all(one.invitation_id is not None for one in ours):
+            return
+        session = session_of(self._conversations.group(conversation_id))
+        if session is not None:
+            self._invitations[conversation_id] = [_named(one, session) for one in ours]
 
     def _is_open(self, one: OwnInvitation) -> bool:
         """As far as this device knows by itself."""
@@ -186,6 +186,7 @@ class Admitting:
 
     def own(self, conversation_id: ConversationId) -> dict[EntryId, OwnInvitation]:
         """Those of ours whose entries are in the log."""
+        self._find_unnamed(conversation_id)
         return {
             one.invitation_id: one
             for one in self._of(conversation_id)
@@ -450,3 +451,11 @@ class Admitting:
         except ChatError as error:
             self._context.counters.add("joining.not_answered")
             logger.warning("could not answer", extra={"error": type(error).__name__})
+
+
+def _named(one: OwnInvitation, session: GroupSession) -> OwnInvitation:
+    """With the id of its entry, if that is in the log."""
+    hashed = token_hash_of(one.token)
+    invitations = state_of(session).invitations
+    found = next((each for each in invitations if invitations[each].token_hash == hashed), None)
+    return one if found is None else replace(one, invitation_id=found)

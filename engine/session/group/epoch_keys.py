@@ -176,10 +176,14 @@ class EpochKeys:
         return tuple(self._keys[each] for each in given if each in self._keys)
 
     def written_in_at(self, clock_ms: UnixMs) -> int:
-        """The Lamport timestamp of the epoch that was written in then, as far as we knew."""
+        """The Lamport timestamp of the epoch that was written in then; 1 if there was none yet.
+
+        A newcomer has all earlier keys since today, so what the entry says counts, too; whoever
+        dates one too late does not make others read further back, if we had its key by then.
+        """
         for epoch in self._epochs:
-            known_ms = self._known_ms.get(epoch.commitment)
-            if known_ms is not None and known_ms <= clock_ms:
+            known_ms = self._known_ms.get(epoch.commitment, epoch.made_ms)
+            if min(known_ms, epoch.made_ms) <= clock_ms:
                 return epoch.lamport_timestamp
         return 1
 

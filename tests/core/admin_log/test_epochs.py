@@ -274,6 +274,7 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
                 entry_id=first.entry_id,
                 lamport_timestamp=first.lamport_timestamp,
                 made_by=first.author,
+                made_ms=first.sent_ms,
                 given=frozenset(people),
                 is_good=is_good,
                 lacking=lacking,
