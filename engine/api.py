@@ -509,10 +509,13 @@ class ChatEngine(HasFaults, Protocol):
 
     @property
     def groups(self) -> Groups:
-        """Raises LocalProtocolError before there is an identity; so do the next seven."""
+        """Raises LocalProtocolError before there is an identity; so do the next eight."""
 
     @property
     def open_channels(self) -> OpenChannels: ...
+
+    @property
+    def governing(self) -> Governing: ...
 
     @property
     def people(self) -> People: ...

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen,
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from ui.mirrored import draw_text, upright
-from ui.pictures import FACES, round_face
+from ui.pictures import FACES, cropped_face
 from ui.theme import Theme, current_theme, initials, theme_changed
 from ui.theme.colours import AVATAR_INITIAL
 from ui.theme.metrics import GROUP_AVATAR_RADIUS
@@ -18,6 +18,8 @@ from ui.theme.metrics import GROUP_AVATAR_RADIUS
 _LETTER = 0.40
 _GROUP_LETTER = 0.36
 _PRESENCE = 12
+_CIRCLE = 0.5
+"""Of the side: the radius of its corners."""
 _MOST_IMAGES = 256
 ColourName = Literal["panel", "header"]
 """What an avatar stands on, for the rim of its dot."""
@@ -36,9 +38,11 @@ def draw_avatar(  # noqa: PLR0913 - what it is, and where
     side = min(rect.width(), rect.height())
     painter.save()
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    face = round_face(picture, side, painter.device().devicePixelRatioF())
-    if face is not None and not is_group:
-        _draw_face(painter, rect, face)
+    share = GROUP_AVATAR_RADIUS if is_group else _CIRCLE
+    scale = painter.device().devicePixelRatioF()
+    face = cropped_face(picture, side, scale, radius=share)
+    if face is not None:
+        _draw_face(painter, rect, face, radius=share)
         painter.restore()
         return
     ring = QPen(AVATAR_INITIAL, 1) if theme.is_high_contrast else QPen(Qt.PenStyle.NoPen)
@@ -91,13 +95,14 @@ _IMAGES = AvatarImages()
 """
 
 
-def _draw_face(painter: QPainter, rect: QRectF, face: QPixmap) -> None:
+def _draw_face(painter: QPainter, rect: QRectF, face: QPixmap, *, radius: float) -> None:
     with upright(painter, rect):
         painter.drawPixmap(rect, face, QRectF(face.rect()))
     if current_theme().is_high_contrast:
         painter.setPen(QPen(AVATAR_INITIAL, 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawEllipse(rect.adjusted(0.5, 0.5, -0.5, -0.5))
+        ring = rect.adjusted(0.5, 0.5, -0.5, -0.5)
+        painter.drawRoundedRect(ring, radius * ring.width(), radius * ring.width())
 
 
 def draw_presence(painter: QPainter, rect: QRectF, *, present: bool, behind: QColor) -> None:

@@ -228,14 +228,19 @@ FACES = Faces()
 """One for the process, as fonts and icons are: the same bytes are the same picture everywhere."""
 
 
-def round_face(picture: bytes, side: float, scale: float) -> QPixmap | None:
-    """A circle of ``side`` logical pixels, if the picture has been decoded."""
+def cropped_face(picture: bytes, side: float, scale: float, *, radius: float) -> QPixmap | None:
+    """Of ``side`` logical pixels with round corners, if the picture has been decoded.
+
+    ``radius``: a share of the side; 0.5 makes a circle.
+    """
     image = FACES.face(picture)
-    return None if image is None else _round(picture, max(1, round(side * scale)), scale)
+    if image is None:
+        return None
+    return _cropped(picture, max(1, round(side * scale)), scale, radius)
 
 
 @lru_cache(maxsize=128)
-def _round(picture: bytes, pixels: int, scale: float) -> QPixmap:
+def _cropped(picture: bytes, pixels: int, scale: float, radius: float) -> QPixmap:
     result = QPixmap(pixels, pixels)
     result.fill(Qt.GlobalColor.transparent)
     image = FACES.face(picture)
@@ -243,9 +248,9 @@ def _round(picture: bytes, pixels: int, scale: float) -> QPixmap:
         return result
     painter = QPainter(result)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-    circle = QPainterPath()
-    circle.addEllipse(0, 0, pixels, pixels)
-    painter.setClipPath(circle)
+    shape = QPainterPath()
+    shape.addRoundedRect(0, 0, pixels, pixels, radius * pixels, radius * pixels)
+    painter.setClipPath(shape)
     painter.drawImage(QRect(0, 0, pixels, pixels), _square(image, pixels))
     painter.end()
     result.setDevicePixelRatio(scale)

@@ -172,6 +172,15 @@ class UiSettings:
         self.put("marked_unread", " ".join(sorted(ids)))
 
     @property
+    def known_apart(self) -> frozenset[str]:
+        """Keys of members of whom the user said that they only share a verified person's name."""
+        return frozenset((self.get("known_apart") or "").split())
+
+    @known_apart.setter
+    def known_apart(self, keys: frozenset[str]) -> None:
+        self.put("known_apart", " ".join(sorted(keys)))
+
+    @property
     def notifications(self) -> bool:
         """Whether the desktop is told of new messages at all."""
         return self.get("notifications") != "no"

@@ -59,6 +59,7 @@ from tests.ui.scripted_annotations import ScriptedAnnotations, quote_of, spans_i
 from tests.ui.scripted_channels import ScriptedOpenChannels
 from tests.ui.scripted_faults import ScriptedFaults
 from tests.ui.scripted_files import ScriptedFiles
+from tests.ui.scripted_governing import STRONG_LINK, ScriptedGoverning
 from tests.ui.scripted_inspection import ScriptedInspection
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
@@ -106,7 +107,12 @@ class Changes(TypedDict, total=False):
 
 
 class ScriptedEngine(
-    ScriptedFaults, ScriptedStores, ScriptedPeople, ScriptedAnnotations, ChatEngine
+    ScriptedFaults,
+    ScriptedStores,
+    ScriptedPeople,
+    ScriptedAnnotations,
+    ScriptedGoverning,
+    ChatEngine,
 ):
     def __init__(self, *, name: str | None = "Ines") -> None:
         self.blobs = ScriptedFiles()
@@ -354,6 +360,7 @@ class ScriptedEngine(
             admin_fingerprint=FINGERPRINT,
             node_addresses=("/dns4/quay.harbour.example/tcp/443/wss",),
             already_joined=ConversationId("joined") in self.views,
+            asks_first=link.startswith(STRONG_LINK),
         )
 
     async def join(self, link: str) -> ConversationId:

@@ -19,9 +19,9 @@ from ui.pictures import (
     MAX_OUTSIDE_SIDE,
     Faces,
     PictureError,
+    cropped_face,
     decode_picture,
     picture_from_file,
-    round_face,
 )
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -165,7 +165,7 @@ def test_an_avatar_shows_initials_until_the_picture_is_ready() -> None:
     picture = picture_bytes("#b5385b")
     initials = drawn(b"")
     assert drawn(picture) == initials
-    while round_face(picture, 40, 1) is None:
+    while cropped_face(picture, 40, 1, radius=0.5) is None:
         QCoreApplication.processEvents()
     shown = drawn(picture)
     assert shown.pixelColor(20, 20) == QColor("#b5385b")

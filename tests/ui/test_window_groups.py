@@ -184,13 +184,13 @@ def test_a_group_name_that_is_refused_stays_in_the_field() -> None:
         async with stage(engine) as it:
             it.window.flows.new_group()
             sheet = await sheet_of(it.window, CreateGroup)
-            engine.fail("create_group", StorageError("full", StorageFault.DISK_FULL))
+            engine.fail("create_governed", StorageError("full", StorageFault.DISK_FULL))
             sheet.name.setText("  Tide & Time ")
             sheet.confirm.click()
             await until(sheet.problem.isVisible)
             assert sheet.problem.text() == "The disk is full; nothing was saved."
             sheet.confirm.click()
-            await until(lambda: engine.called("create_group") == ["Tide & Time"])
+            await until(lambda: engine.called("create_governed") == ["Tide & Time"])
 
     play(scenario)
 

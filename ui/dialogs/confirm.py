@@ -5,10 +5,12 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from engine.events import ConversationView, MessageView
 from engine.file_views import FileView
+from engine.governance_views import GovernanceView
 from ui.controls import ButtonKind, Text
 from ui.conversation_words import sender_words
 from ui.dialogs.sheet import Sheet
 from ui.foreign_text import one_line
+from ui.governing_words import is_out, leaves_nobody_in_charge
 from ui.translate import tr
 
 _OPENABLE = frozenset({"https", "http", "mailto"})
@@ -58,8 +60,19 @@ def run_confirm(message: MessageView, file: FileView, parent: QWidget) -> Confir
     )
 
 
-def leave_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
+def leave_confirm(
+    conversation: ConversationView, parent: QWidget, view: GovernanceView | None = None
+) -> Confirm:
+    """``view``: of a governed group."""
     name = one_line(conversation.name, 60)
+    if is_out(view):
+        return Confirm(
+            tr("Remove {name}?").format(name=name),
+            tr("You are not in it any more. Its messages are removed from this device."),
+            yes=tr("Remove"),
+            kind="danger",
+            parent=parent,
+        )
     words = tr(
         "The others are told if they can be reached. Its messages are removed from this device"
         " and you need a new invitation to come back."
@@ -67,6 +80,12 @@ def leave_confirm(conversation: ConversationView, parent: QWidget) -> Confirm:
     if conversation.waiting_to_send or conversation.failed:
         unsent = conversation.waiting_to_send + conversation.failed
         words = f"{words} {unsent_words(unsent)}"
+    if view is not None and leaves_nobody_in_charge(view):
+        alone = tr(
+            "You are the only one who can let others in or remove anybody: after you nobody can."
+            " Make somebody an admin first."
+        )
+        words = f"{alone} {words}"
     return Confirm(
         tr("Leave {name}?").format(name=name),
         words,
@@ -90,18 +109,11 @@ def delete_confirm(parent: QWidget, *, unsent: bool) -> Confirm:
     return Confirm(title, words, yes=yes, kind="danger", parent=parent)
 
 
-class DeleteChoice(Sheet):
-    """Of our own message: away for everybody, or only here.  Accepted is for everybody."""
+class _HereOrForAll(Sheet):
+    """Away for everybody, or only here.  Accepted is for everybody, unless ``here_only``."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(
-            tr("Delete this message?"),
-            tr(
-                "For everybody: the others are asked to hide it, in ten seconds, so that you can"
-                " still undo it. Whoever has it now, or kept a copy, can keep it."
-            ),
-            parent=parent,
-        )
+    def __init__(self, title: str, words: str, parent: QWidget | None) -> None:
+        super().__init__(title, words, parent=parent)
         self.here_only = False
         cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.here = self.add_button(tr("Delete here"))
@@ -115,6 +127,33 @@ class DeleteChoice(Sheet):
     def _choose_here(self) -> None:
         self.here_only = True
         self.accept()
+
+
+class DeleteChoice(_HereOrForAll):
+    """Of our own message."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(
+            tr("Delete this message?"),
+            tr(
+                "For everybody: the others are asked to hide it, in ten seconds, so that you can"
+                " still undo it. Whoever has it now, or kept a copy, can keep it."
+            ),
+            parent,
+        )
+
+
+class DeleteAsAdmin(_HereOrForAll):
+    """Of somebody else's message, in a group where we outrank them."""
+
+    def __init__(self, message: MessageView, parent: QWidget | None = None) -> None:
+        words = tr(
+            "For everybody: the message of {name} is hidden in the whole group. Everybody sees that"
+            " you deleted it, and it cannot be undone. Whoever kept a copy can keep it."
+        )
+        super().__init__(
+            tr("Delete this message?"), words.format(name=sender_words(message)), parent
+        )
 
 
 def quit_confirm(waiting: int, parent: QWidget) -> Confirm:

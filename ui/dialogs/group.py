@@ -1,6 +1,10 @@
-"""Sheets about one group: making it, and inviting to it."""
+"""Sheets about one group: making it, and the link of one that anybody with the link can join.
+
+Invitations to groups with roles have a sheet of their own (``ui.dialogs.invite``).
+"""
 
 from collections.abc import Awaitable, Callable
+from enum import IntEnum
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QTextOption
@@ -15,6 +19,7 @@ from ui.foreign_text import one_line
 from ui.lines_field import LinesField
 from ui.menu import Menu
 from ui.qr import QrCode
+from ui.segments import Segments
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -24,11 +29,26 @@ _BREAK = "\u200b"
 """Where a line may end, without width."""
 
 
+class GroupKind(IntEnum):
+    """Who can come into a new group."""
+
+    GOVERNED = 0
+    """Whom somebody in it lets in.  It has roles, and members can be removed."""
+    OPEN_LINK = 1
+    """Anybody with its link."""
+
+
 class CreateGroup(Sheet):
-    """Asks for a name; ``create`` may refuse it, and then the reason stands under the field."""
+    """Asks for a name and who can come in.
+
+    ``create`` may refuse the name, and then the reason stands under the field.
+    """
 
     def __init__(
-        self, create: Callable[[str], Awaitable[None]], tasks: Tasks, parent: QWidget | None = None
+        self,
+        create: Callable[[str, GroupKind], Awaitable[None]],
+        tasks: Tasks,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(
             tr("New group"),
@@ -44,6 +64,15 @@ class CreateGroup(Sheet):
         self.body.addWidget(field_label(tr("Name of the group"), self.name))
         self.body.addWidget(self.name)
         self.body.addWidget(self.problem)
+        self.body.addSpacing(6)
+        question = tr("Who can come in")
+        self.body.addWidget(Text(question, face="small", colour="ink2", strong=True))
+        self.kinds = Segments(question, (tr("People who are let in"), tr("Anyone with the link")))
+        self.body.addWidget(self.kinds)
+        self.meaning = Text(face="caption", colour="ink2", wrap=True)
+        self.body.addWidget(self.meaning)
+        self.kinds.chosen.connect(self._say_meaning)
+        self.kinds.choose(GroupKind.GOVERNED)
         cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.confirm = self.add_button(tr("Create group"), kind="primary")
         self.confirm.setDefault(True)
@@ -52,6 +81,24 @@ class CreateGroup(Sheet):
         self.name.textChanged.connect(self._judge)
         self._judge()
         self.name.setFocus()
+
+    @property
+    def kind(self) -> GroupKind:
+        return GroupKind(self.kinds.chosen_number)
+
+    def _say_meaning(self) -> None:
+        words = {
+            GroupKind.GOVERNED: tr(
+                "You invite people and can make some of them admins. Who is removed reads nothing"
+                " that is written afterwards."
+            ),
+            GroupKind.OPEN_LINK: tr(
+                "Whoever has the link can read along for good. Nobody can be removed, and this"
+                " cannot be changed later."
+            ),
+        }[self.kind]
+        self.meaning.setText(words)
+        self.kinds.setAccessibleDescription(words)
 
     def _judge(self) -> None:
         say_problem(self.problem, "")
@@ -63,7 +110,7 @@ class CreateGroup(Sheet):
 
     async def _make(self) -> None:
         try:
-            await self._create(self.name.text().strip())
+            await self._create(self.name.text().strip(), self.kind)
         except ChatError as error:
             say_problem(self.problem, error_words(error))
             self.confirm.setEnabled(True)

@@ -16,6 +16,7 @@ from ui.error_words import error_words
 from ui.foreign_text import one_line
 from ui.people import JOIN_PREFIX
 from ui.tasks import Tasks
+from ui.times import date_words, moment
 from ui.translate import tr
 
 _ADDRESSES_SHOWN = 4
@@ -28,6 +29,16 @@ def _words() -> LinkWords:
         too_long=tr("This is far too long for an invitation."),
         prefix=JOIN_PREFIX,
     )
+
+
+def _asking_words(preview: InvitePreview) -> tuple[str, ...]:
+    """What it takes to come in."""
+    name = one_line(preview.inviter_name, 60)
+    device = tr("{name}'s device lets you in, and has to be online once.").format(name=name)
+    if preview.expires_ms is None:
+        return (device,)
+    until = date_words(moment(preview.expires_ms).date())
+    return device, tr("The invitation is valid until {date}.").format(date=until)
 
 
 class InviteCard(Card):
@@ -69,14 +80,13 @@ class InviteCard(Card):
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
-        self._details.addWidget(
-            Text(
-                tr("Fingerprint of its admin, compare it if you can"),
-                face="caption",
-                colour="ink2",
-                wrap=True,
-            )
-        )
+        title = tr("Fingerprint of its admin, compare it if you can")
+        if preview.asks_first:
+            for words in _asking_words(preview):
+                self._details.addWidget(Text(words, face="label", wrap=True))
+            self._details.addSpacing(6)
+            title = tr("Fingerprint of who invites you, compare it if you can")
+        self._details.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
         self._details.addWidget(selectable(preview.admin_fingerprint))
         addresses = preview.node_addresses
         title = tr("Joining contacts %n addresses", "Joining contacts %n address", len(addresses))
@@ -112,7 +122,9 @@ class JoinForm(PastedLink[InvitePreview]):
     def action_words(self) -> str:
         if self.found is None:
             return tr("Join")
-        words = tr("Open {group}") if self.found.already_joined else tr("Join {group}")
+        words = tr("Ask to join {group}") if self.found.asks_first else tr("Join {group}")
+        if self.found.already_joined:
+            words = tr("Open {group}")
         return words.format(group=one_line(self.found.group_name, 30))
 
 

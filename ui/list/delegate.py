@@ -21,7 +21,7 @@ from ui.icons import draw_icon
 from ui.list.model import CONVERSATION_ROLE, ConversationModel
 from ui.list.preview import Preview, Tone, preview_of
 from ui.mirrored import draw_text, mirror_item
-from ui.people import avatar_id, is_blocked, is_online, is_request, picture_of
+from ui.people import avatar_id, is_blocked, is_online, is_request
 from ui.theme import Radius, Theme, current_theme
 from ui.times import list_time
 from ui.tips import show_tip
@@ -85,14 +85,14 @@ class ConversationDelegate(QStyledItemDelegate):
         self._background(painter, option, box, selected=selected)
         if self.is_rail:
             marked = model.is_marked_unread(conversation.conversation_id)
-            self._paint_rail(painter, box, conversation, marked=marked)
+            self._paint_rail(painter, box, model, conversation, marked=marked)
         else:
             preview = preview_of(
                 conversation,
                 typing=model.typing(conversation.conversation_id),
                 is_open=model.is_open(conversation.conversation_id),
             )
-            row = _Row(painter, box, conversation, preview, selected=selected)
+            row = _Row(painter, box, model, conversation, preview, selected=selected)
             marked = model.is_marked_unread(conversation.conversation_id)
             row.paint(self._now(), signs=_signs(model, conversation), marked_unread=marked)
         painter.restore()
@@ -123,13 +123,20 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.drawRoundedRect(box.adjusted(inset, inset, -inset, -inset), radius, radius)
 
     def _paint_rail(
-        self, painter: QPainter, box: QRectF, conversation: ConversationView, *, marked: bool
+        self,
+        painter: QPainter,
+        box: QRectF,
+        model: ConversationModel,
+        conversation: ConversationView,
+        *,
+        marked: bool,
     ) -> None:
         theme = current_theme()
         side = theme.metrics.scaled(_RAIL_AVATAR)
         avatar = QRectF(box.center().x() - side / 2, box.center().y() - side / 2, side, side)
-        _avatar(painter, avatar, conversation, behind=theme.panel)
-        if is_request(conversation):
+        picture = model.picture(conversation)
+        _avatar(painter, avatar, conversation, picture=picture, behind=theme.panel)
+        if is_request(conversation) or model.asking(conversation.conversation_id):
             corner = QPointF(min(avatar.right() + 9, box.right()), avatar.bottom() - 5)
             draw_badge(painter, corner, tr("New"), muted=False)
         elif conversation.unread:
@@ -169,7 +176,12 @@ def _keyboard_focus(option: QStyleOptionViewItem) -> bool:
 
 
 def _avatar(
-    painter: QPainter, box: QRectF, conversation: ConversationView, *, behind: QColor
+    painter: QPainter,
+    box: QRectF,
+    conversation: ConversationView,
+    *,
+    picture: bytes,
+    behind: QColor,
 ) -> None:
     painter.save()
     if is_blocked(conversation):
@@ -180,7 +192,7 @@ def _avatar(
         stable_id=avatar_id(conversation),
         name=one_line(conversation.name),
         is_group=is_group(conversation),
-        picture=picture_of(conversation),
+        picture=picture,
     )
     painter.restore()
     if is_online(conversation):
@@ -190,16 +202,19 @@ def _avatar(
 class _Row:
     """One pass over one row: the avatar, then two lines, each filled from its right end."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is seen of it
         self,
         painter: QPainter,
         box: QRectF,
+        model: ConversationModel,
         conversation: ConversationView,
         preview: Preview,
         *,
         selected: bool,
     ) -> None:
         self._painter = painter
+        self._picture = model.picture(conversation)
+        self._asking = model.asking(conversation.conversation_id)
         self._conversation = conversation
         self._preview = preview
         self._selected = selected
@@ -214,7 +229,9 @@ class _Row:
 
     def paint(self, now: datetime, *, signs: Sequence[str], marked_unread: bool) -> None:
         behind = self._theme.selected if self._selected else self._theme.panel
-        _avatar(self._painter, self._avatar_box, self._conversation, behind=behind)
+        picture = self._picture
+        shown = self._conversation
+        _avatar(self._painter, self._avatar_box, shown, picture=picture, behind=behind)
         if _is_one_line(self._theme):
             self._paint_in_one_line(now, signs, marked_unread=marked_unread)
             return
@@ -326,6 +343,10 @@ class _Row:
         elif marked_unread:
             at = QPointF(right - 4, line.center().y())
             right -= draw_unread_dot(self._painter, at, muted=conversation.muted) + 10
+        if self._asking:
+            at = QPointF(right, line.center().y())
+            words = tr("%n asking", "%n asking", self._asking)
+            right -= draw_badge(self._painter, at, words, muted=False) + 6
         if conversation.mentions:
             right -= draw_mention_mark(self._painter, QPointF(right, line.center().y())) + 6
         if conversation.missing:

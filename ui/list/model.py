@@ -14,9 +14,10 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView
+from engine.governance_views import GovernanceView
 from ui.foreign_text import one_line
 from ui.list.preview import row_sentence
-from ui.people import is_request, seen_words, state_words
+from ui.people import is_request, picture_of, seen_words, state_words
 from ui.translate import tr
 
 _Index = QModelIndex | QPersistentModelIndex
@@ -88,6 +89,7 @@ class ConversationModel(QAbstractListModel):
         self._archived: frozenset[str] = frozenset()
         self._marked_unread: frozenset[str] = frozenset()
         self._verified: frozenset[ParticipantId] = frozenset()
+        self._governance: dict[ConversationId, GovernanceView] = {}
         self._shows_archive = False
         self._is_removing = False
         self._shown: list[ConversationView] = []
@@ -116,6 +118,9 @@ class ConversationModel(QAbstractListModel):
             )
             if self.is_verified(conversation):
                 said = tr("{row}, verified").format(row=said)
+            if asking := self.asking(conversation.conversation_id):
+                words = tr("{row}, %n ask to be let in", "{row}, %n asks to be let in", asking)
+                said = words.format(row=said)
             pinned = self.is_pinned(conversation.conversation_id)
             return tr("{row}, pinned").format(row=said) if pinned else said
         if role == Qt.ItemDataRole.ToolTipRole:
@@ -152,6 +157,16 @@ class ConversationModel(QAbstractListModel):
         """Whether it is with a person whose key the user compared."""
         contact = conversation.contact
         return contact is not None and contact.participant_id in self._verified
+
+    def asking(self, conversation_id: ConversationId) -> int:
+        """How many ask us to be let into the group."""
+        view = self._governance.get(conversation_id)
+        return 0 if view is None else len(view.asking)
+
+    def picture(self, conversation: ConversationView) -> bytes:
+        """Of the other person, or of a group that has one."""
+        view = self._governance.get(conversation.conversation_id)
+        return picture_of(conversation) if view is None else view.picture
 
     def archived_count(self) -> int:
         return sum(1 for each in self._all if each in self._archived)
@@ -226,6 +241,11 @@ class ConversationModel(QAbstractListModel):
         for conversation in self._shown:
             self._repaint(conversation.conversation_id)
 
+    def set_governance(self, view: GovernanceView) -> None:
+        self._governance[view.conversation_id] = view
+        self._repaint(view.conversation_id)
+        self.totals_changed.emit()
+
     def show_archive(self, shown: bool) -> None:
         if shown is not self._shows_archive:
             self._shows_archive = shown
@@ -274,6 +294,7 @@ class ConversationModel(QAbstractListModel):
     def remove(self, conversation_id: ConversationId) -> None:
         self._all.pop(conversation_id, None)
         self._typing.pop(conversation_id, None)
+        self._governance.pop(conversation_id, None)
         row = self.index_of(conversation_id).row()
         if row >= 0:
             self._take_out(row, self._shown[:row] + self._shown[row + 1 :])

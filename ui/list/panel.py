@@ -4,7 +4,7 @@ In its narrow form, the rail, only avatars with their badges remain, and the way
 everything else is still reachable by the menu and the keyboard.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from PySide6.QtCore import (
@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 
 from engine.core.ids import ConversationId
 from engine.events import ConnectionLevel, ConnectionView, IdentityView
+from engine.governance_views import JoinView
 from ui.avatar import AvatarButton
 from ui.connection_words import connection_word
 from ui.controls import Area, Button, ButtonKind, ElidedText, IconButton, Text
@@ -38,6 +39,7 @@ from ui.list.model import ConversationModel, Listed
 from ui.list.row_menu import RowCommands, RowMarks, RowMenu
 from ui.list.search import SearchField
 from ui.list.start_menu import StartMenu
+from ui.list.waiting import WaitingRows
 from ui.pictures import FACES
 from ui.segments import Segments
 from ui.speaking import tell_row
@@ -99,6 +101,8 @@ class LeftPanel(Area):
     archive_requested = Signal(str, bool)
     mark_unread_requested = Signal(str, bool)
     mute_requested = Signal(str, object)
+    waiting_chosen = Signal(str)
+    """A group that one asked to be let into: the id that the conversation would have."""
     messages_requested = Signal(str)
     """To search messages for what was typed."""
 
@@ -117,6 +121,7 @@ class LeftPanel(Area):
         self.search = SearchField()
         self.find_messages = Button("", kind="ghost", icon_name="search")
         self.rows = ConversationList(model, self._delegate)
+        self.waiting = WaitingRows(now)
         self.listed = Segments(tr("Show"), [tr("All"), tr("Unread"), tr("Groups"), tr("People")])
         self.archive = Button("", kind="ghost", size="small", icon_name="archive")
         self.archive_in_rail = IconButton("archive", "")
@@ -175,6 +180,7 @@ class LeftPanel(Area):
         whole.addWidget(self._search_box)
         whole.addWidget(self._listed_box)
         whole.addWidget(self._archive_box)
+        whole.addWidget(self.waiting)
         whole.addWidget(self._nothing)
         whole.addWidget(self._begin)
         whole.addWidget(self.rows, 1)
@@ -197,6 +203,7 @@ class LeftPanel(Area):
         self.search.textChanged.connect(self._filter)
         self.search.left_downward.connect(self._enter_rows)
         self.search.confirmed.connect(self._enter_first)
+        self.waiting.chosen.connect(self.waiting_chosen)
         self.find_messages.clicked.connect(self._ask_for_messages)
         self.rows.selectionModel().selectionChanged.connect(self._selected)
         self.rows.clicked.connect(self._enter)
@@ -233,6 +240,10 @@ class LeftPanel(Area):
         )
         self._connection.setText(word)
 
+    def show_joins(self, joins: Sequence[JoinView]) -> None:
+        self.waiting.show_joins(joins)
+        self._say_nothing()
+
     @property
     def is_rail(self) -> bool:
         return self._delegate.is_rail
@@ -241,6 +252,7 @@ class LeftPanel(Area):
         if is_rail == self._delegate.is_rail:
             return
         self._delegate.is_rail = is_rail
+        self.waiting.set_rail(is_rail)
         for widget in (self._me, self.start, self._search_box):
             widget.setVisible(not is_rail)
         self.rows.setViewportMargins(*((4, 0, 4, 0) if is_rail else (8, 0, 8, 0)))
@@ -372,6 +384,8 @@ class LeftPanel(Area):
                     Listed.PEOPLE: tr("You talk to nobody one to one yet."),
                 }[self._model.listed]
             )
+        elif self.waiting.is_wanted:
+            empty = False  # What waits is not nothing.
         elif empty:
             self._nothing.setText(
                 tr("Groups and people appear here, newest first. Nothing is waiting for you.")

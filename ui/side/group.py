@@ -9,18 +9,24 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
+from engine.core.admin_log.acts import MAX_TOPIC_CHARACTERS, Role
 from engine.core.ids import ParticipantId
 from engine.events import ConversationView, MemberView
+from engine.governance_views import GovernanceView
 from ui.avatar import Avatar
-from ui.controls import Button, ColourRole, Text
+from ui.controls import Button, ColourRole, IconButton, Text
 from ui.conversation_words import present_members
 from ui.foreign_text import one_line
+from ui.governing_acts import MemberAct, act_words, acts_on
+from ui.governing_words import is_out, role_words
 from ui.menu import Menu
 from ui.mute_entries import MuteChoice, durations, mute_words
 from ui.people import face_of
+from ui.side.governed import GovernedSection
 from ui.side.panel import SidePanel, WhoRow
 from ui.side.shared import SharedFiles
 from ui.side.words import Activity, member_words
@@ -63,9 +69,54 @@ class PanelHead(QWidget):
         self.setAccessibleName(f"{name}. {line}")
 
 
+class MemberRow(WhoRow):
+    """Of a group's member; by the right button, the menu key or its own button: what can be done.
+
+    The button is for the mouse alone: the keys have the menu key, and all of it is in the panel
+    about the person, which Enter opens.
+    """
+
+    act_requested = Signal(object)
+    """A ``MemberAct``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._acts: tuple[MemberAct, ...] = ()
+        self.more = IconButton("more", tr("What can be done"), side=26)
+        self.more.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.more.clicked.connect(lambda _checked=False: self._offer_below())
+        self.row.addWidget(self.more)
+        self.menu: Menu | None = None
+
+    def allow(self, acts: tuple[MemberAct, ...]) -> None:
+        self._acts = acts
+        self.more.setVisible(bool(acts))
+
+    def _offer_below(self) -> None:
+        self._offer(self.more.mapToGlobal(self.more.rect().bottomLeft()))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        if self._acts:
+            self._offer(event.globalPos())
+
+    def _offer(self, at: QPoint) -> None:
+        self.menu = Menu(self)
+        self.menu.setAccessibleName(self.accessibleName())
+        for act in self._acts:
+            action = self.menu.addAction(act_words(act))
+            action.triggered.connect(partial(self._choose, act))
+        self.menu.aboutToHide.connect(self.menu.deleteLater)
+        self.menu.popup(at)
+
+    def _choose(self, act: MemberAct, _checked: bool = False) -> None:
+        self.act_requested.emit(act)
+
+
 class GroupPanel(SidePanel):
     member_chosen = Signal(str)
     """A participant id."""
+    act_requested = Signal(str, object)
+    """On a member, by the participant id: a ``MemberAct``."""
     invite_requested = Signal()
     mute_requested = Signal(object)
     """A ``MuteChoice``."""
@@ -77,9 +128,12 @@ class GroupPanel(SidePanel):
         self._muted = False
         self._most = _FIRST_SHOWN
         self._again: Callable[[], None] = lambda: None
-        self.rows: dict[ParticipantId, WhoRow] = {}
+        self._view: GovernanceView | None = None
+        self.rows: dict[ParticipantId, MemberRow] = {}
         self.head = PanelHead(is_group=True)
         self.body.addWidget(self.head)
+        self.governed = GovernedSection(now)
+        self.body.addWidget(self.governed.requests)
         self.invite = self.add_action(tr("Invite people"), "join", self.invite_requested.emit)
         self.mute = self.add_action(tr("Mute"), "bell-off", self._ask_mute)
         self.mute_menu = Menu(self)
@@ -88,6 +142,7 @@ class GroupPanel(SidePanel):
             action = self.mute_menu.addAction(words)
             choice = MuteChoice(muted=True, for_ms=for_ms)
             action.triggered.connect(partial(self._choose_mute, choice))
+        self.body.addWidget(self.governed)
         self.members_title = self.add_section("")
         self._members = QVBoxLayout()
         self._members.setSpacing(0)
@@ -111,15 +166,30 @@ class GroupPanel(SidePanel):
         contacts: Mapping[ParticipantId, ConversationView],
         verified: frozenset[ParticipantId],
         activity: Mapping[ParticipantId, Activity],
+        view: GovernanceView | None = None,
     ) -> None:
-        """``contacts``: conversations with those whom one talks to one to one."""
+        """``contacts``: conversations with those whom one talks to one to one.
+
+        ``view``: None for a group that anybody with its link is in.
+        """
         self._again = partial(
-            self.show_group, group, contacts=contacts, verified=verified, activity=activity
+            self.show_group,
+            group,
+            contacts=contacts,
+            verified=verified,
+            activity=activity,
+            view=view,
         )
+        self._view = view
+        self.governed.show_view(view, knows=not group.key_is_lost)
+        self.invite.setVisible(view is None or view.may_invite)
+        self.leave.rename(tr("Remove…") if is_out(view) else tr("Leave group…"))
         name = one_line(group.name, 120)
         here = present_members(group)
-        self.head.avatar.show_identity(group.conversation_id, name, is_group=True)
-        self.head.say(name, tr("%n members", "%n member", len(here)))
+        picture = b"" if view is None else view.picture
+        self.head.avatar.show_identity(group.conversation_id, name, is_group=True, picture=picture)
+        topic = "" if view is None else one_line(view.topic, MAX_TOPIC_CHARACTERS)
+        self.head.say(name, topic or tr("%n members", "%n member", len(here)))
         self._muted = group.muted
         muted = mute_words(group, self._now())
         self.mute.rename(tr("Unmute ({muted})").format(muted=muted) if muted else tr("Mute"))
@@ -145,10 +215,11 @@ class GroupPanel(SidePanel):
         for who in [who for who in self.rows if who not in ids]:
             self.rows.pop(who).deleteLater()
 
-    def _row_of(self, who: ParticipantId, place: int) -> WhoRow:
+    def _row_of(self, who: ParticipantId, place: int) -> MemberRow:
         row = self.rows.get(who)
         if row is None:
-            row = self.rows[who] = WhoRow()
+            row = self.rows[who] = MemberRow()
+            row.act_requested.connect(lambda act: self.act_requested.emit(who, act))
             row.clicked.connect(lambda _checked=False: self.member_chosen.emit(who))
             row.focused.connect(self.reveal)
         if self._members.indexOf(row) != place:
@@ -157,7 +228,7 @@ class GroupPanel(SidePanel):
 
     def _show_member(
         self,
-        row: WhoRow,
+        row: MemberRow,
         member: MemberView,
         conversation: ConversationView | None,
         verified: frozenset[ParticipantId],
@@ -171,8 +242,8 @@ class GroupPanel(SidePanel):
         marks: list[tuple[str, ColourRole, ColourRole]] = []
         if member.is_self:
             marks.append((tr("you"), "accentInk", "accentSoft"))
-        if member.is_admin:
-            marks.append((tr("admin"), "ink2", "surface2"))
+        if role := self._role_of(member):
+            marks.append((role, "ink2", "surface2"))
         if member.participant_id in verified:
             marks.append(verified_mark())
         if member.is_muted:
@@ -182,6 +253,12 @@ class GroupPanel(SidePanel):
         what = activity.get(member.participant_id, Activity())
         words = "" if member.has_left else member_words(member, contact, what, self._now())
         row.show_words(name, words, tuple(marks))
+        row.allow(acts_on(self._view, member.participant_id, is_self=member.is_self))
+
+    def _role_of(self, member: MemberView) -> str:
+        if self._view is None:
+            return tr("admin") if member.is_admin else ""
+        return role_words(self._view.roles.get(member.participant_id, Role.NOBODY))
 
     def _ask_mute(self) -> None:
         if self._muted:

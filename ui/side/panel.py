@@ -62,13 +62,13 @@ class SidePanel(Area):
         self.close_button.clicked.connect(self.close_requested)
         self.back_button = IconButton("back", back or tr("Back"))
         self.back_button.clicked.connect(self.back_requested)
-        self.back_button.setVisible(bool(back))
         head = QWidget()
         head.setFixedHeight(current_theme().metrics.scaled(_HEAD))
         top = QHBoxLayout(head)
         top.setContentsMargins(6 if back else _EDGE, 0, 10, 0)
         top.setSpacing(4)
         top.addWidget(self.back_button)
+        self.back_button.setVisible(bool(back))  # Not before: it would be a window of its own.
         top.addWidget(self.title, 1)
         top.addWidget(self.close_button)
         self._top = top

@@ -6,6 +6,7 @@ by another way makes somebody verified.
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from msgspec import Struct
 from PySide6.QtCore import Signal
@@ -17,6 +18,7 @@ from engine.events import ConversationView, MemberView
 from ui.controls import Pill, Text
 from ui.dialogs.group import selectable
 from ui.foreign_text import one_line
+from ui.governing_acts import MemberAct, act_words, icon_of
 from ui.people import face_of, is_blocked, person_line
 from ui.side.group import PanelHead, verified_mark
 from ui.side.panel import SidePanel, WhoRow
@@ -37,6 +39,8 @@ class Somebody(Struct, frozen=True, kw_only=True):
     is_verified: bool = False
     groups: Sequence[ConversationView] = ()
     """In which both are."""
+    acts: tuple[MemberAct, ...] = ()
+    """What we can do about them in the group from which one came."""
 
     @property
     def name(self) -> str:
@@ -74,6 +78,8 @@ class PersonPanel(SidePanel):
     unblock_requested = Signal()
     remove_requested = Signal()
     mute_member_requested = Signal(bool)
+    act_requested = Signal(object)
+    """A ``MemberAct``."""
     group_chosen = Signal(str)
 
     def __init__(
@@ -111,6 +117,15 @@ class PersonPanel(SidePanel):
             self.add_section(tr("Pictures and files"))
             self.body.addWidget(shared)
         self.body.addSpacing(12)
+        self.acts = {
+            act: self.add_action(
+                act_words(act),
+                icon_of(act),
+                partial(self.act_requested.emit, act),
+                danger=act is MemberAct.REMOVE,
+            )
+            for act in MemberAct
+        }
         self.mute_member = self.add_action("", "bell-off", self._toggle_mute)
         self.rename = self.add_action(tr("Rename…"), "rename", self.rename_requested.emit)
         self.block = self.add_action("", "block", self._toggle_block)
@@ -144,6 +159,8 @@ class PersonPanel(SidePanel):
         self.remove.setVisible(is_contact)
         if conversation is not None:
             self.block.rename(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
+        for act, button in self.acts.items():
+            button.setVisible(act in somebody.acts)
         in_group = member is not None and not member.is_self and not is_contact
         self.mute_member.setVisible(in_group)
         if member is not None:

@@ -24,6 +24,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n asking</source>
+        <comment>%n asking</comment>
+        <translation>
+            <numerusform>%n demande</numerusform>
+            <numerusform>%n demandes</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n authors told different people different things; both are kept.</source>
         <comment>%n author told different people different things; both are kept.</comment>
         <translation>
@@ -189,6 +197,14 @@
         <translation>
             <numerusform>%n poignée de main qui durait trop et a laissé la place à une autre.</numerusform>
             <numerusform>%n poignées de main qui duraient trop et ont laissé la place à une autre.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n invitations are out.</source>
+        <comment>%n invitation is out.</comment>
+        <translation>
+            <numerusform>%n invitation est en cours.</numerusform>
+            <numerusform>%n invitations sont en cours.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -488,6 +504,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n more</source>
+        <comment>%n more</comment>
+        <translation>
+            <numerusform>%n autre</numerusform>
+            <numerusform>%n autres</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n more copies, not recorded</source>
         <comment>%n more copy, not recorded</comment>
         <translation>
@@ -549,6 +573,14 @@
         <translation>
             <numerusform>%n personne</numerusform>
             <numerusform>%n personnes</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n people ask to be let in</source>
+        <comment>%n person asks to be let in</comment>
+        <translation>
+            <numerusform>%n personne demande à entrer</numerusform>
+            <numerusform>%n personnes demandent à entrer</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -960,6 +992,14 @@
         <translation>Ajouter…</translation>
     </message>
     <message>
+        <source>Admin no more</source>
+        <translation>Retirer le rôle d’admin</translation>
+    </message>
+    <message>
+        <source>Admin no more…</source>
+        <translation>Retirer le rôle d’admin…</translation>
+    </message>
+    <message>
         <source>Advanced</source>
         <translation>Avancé</translation>
     </message>
@@ -1028,8 +1068,20 @@
         <translation>Un accusé de réception de l’un de&#xa0;: {names}</translation>
     </message>
     <message>
+        <source>An admin lets people in, removes members, and changes the group&apos;s name, topic and picture. Only who ranks higher can take that back: the owner, and admins who became it earlier.</source>
+        <translation>Un admin fait entrer des gens, retire des membres et change le nom, le sujet et l’image du groupe. Seuls ceux d’un rang plus élevé peuvent revenir dessus&#xa0;: le propriétaire, et les admins nommés plus tôt.</translation>
+    </message>
+    <message>
         <source>An invitation to a group. A click shows what it says.</source>
         <translation>Une invitation à un groupe. Un clic montre ce qu’elle dit.</translation>
+    </message>
+    <message>
+        <source>And everything before</source>
+        <translation>Et tout ce qui précède</translation>
+    </message>
+    <message>
+        <source>And the last 30 days</source>
+        <translation>Et les 30 derniers jours</translation>
     </message>
     <message>
         <source>Animals and nature</source>
@@ -1046,6 +1098,10 @@
     <message>
         <source>Another folder…</source>
         <translation>Autre dossier…</translation>
+    </message>
+    <message>
+        <source>Another one</source>
+        <translation>Une autre</translation>
     </message>
     <message>
         <source>Another process keeps the database locked.</source>
@@ -1074,6 +1130,14 @@
     <message>
         <source>Anyone can take any name: compare the fingerprint if you can. They learn only that their request arrived.</source>
         <translation>N’importe qui peut prendre n’importe quel nom&#xa0;: comparez l’empreinte si vous le pouvez. La personne apprend seulement que sa demande est arrivée.</translation>
+    </message>
+    <message>
+        <source>Anyone with the link</source>
+        <translation>Qui a le lien</translation>
+    </message>
+    <message>
+        <source>Anyone with the link can come in and read along. Nobody can be removed, and nobody has a role; a new group with people who are let in has both.</source>
+        <translation>Quiconque a le lien peut entrer et lire. Personne ne peut être retiré et personne n’a de rôle&#x202f;; un nouveau groupe où l’on fait entrer les gens a les deux.</translation>
     </message>
     <message>
         <source>Anyone with the link is in this group, so nobody can do that here.</source>
@@ -1168,12 +1232,24 @@
         <translation>Me demander</translation>
     </message>
     <message>
+        <source>Ask one of the admins to invite whom you want to have here.</source>
+        <translation>Demandez à un admin d’inviter la personne que vous voulez avoir ici.</translation>
+    </message>
+    <message>
+        <source>Ask to join {group}</source>
+        <translation>Demander à rejoindre {group}</translation>
+    </message>
+    <message>
         <source>Ask whether there is a newer version</source>
         <translation>Demander s’il existe une version plus récente</translation>
     </message>
     <message>
         <source>Ask {name}</source>
         <translation>Demander à {name}</translation>
+    </message>
+    <message>
+        <source>Ask {name} for a new one.</source>
+        <translation>Demandez-en une nouvelle à {name}.</translation>
     </message>
     <message numerus="yes">
         <source>Asked %n times</source>
@@ -1196,6 +1272,10 @@
         <translation>Demandé une fois</translation>
     </message>
     <message>
+        <source>Asked since {time}. {name}&apos;s device has to be online once to let you in. This device keeps asking by itself, also after a restart.</source>
+        <translation>Demandé depuis {time}. L’appareil de {name} doit être en ligne une fois pour vous faire entrer. Cet appareil continue de demander tout seul, même après un redémarrage.</translation>
+    </message>
+    <message>
         <source>Asked twice</source>
         <translation>Demandé deux fois</translation>
     </message>
@@ -1206,6 +1286,10 @@
     <message>
         <source>Asked when the window is locked; the system keyring opens the profile at a start.</source>
         <translation>Demandée quand la fenêtre est verrouillée&#x202f;; le trousseau du système ouvre le profil au démarrage.</translation>
+    </message>
+    <message>
+        <source>Asked {time}</source>
+        <translation>Demande de {time}</translation>
     </message>
     <message>
         <source>Asking Stores for what is missing, {number} new</source>
@@ -1654,6 +1738,10 @@
     <message>
         <source>Compare it with {name} when you meet or talk. If it is the same on both devices, nobody is in between.</source>
         <translation>Comparez-le avec {name} quand vous vous voyez ou vous parlez. S’il est le même sur les deux appareils, personne n’est entre vous.</translation>
+    </message>
+    <message>
+        <source>Compare keys…</source>
+        <translation>Comparer les clés…</translation>
     </message>
     <message>
         <source>Compare with {name}</source>
@@ -2132,6 +2220,14 @@
         <translation>Chaque jour</translation>
     </message>
     <message>
+        <source>Every member</source>
+        <translation>Chaque membre</translation>
+    </message>
+    <message>
+        <source>Every member may let others in.</source>
+        <translation>Chaque membre peut faire entrer d’autres personnes.</translation>
+    </message>
+    <message>
         <source>Every other member holds it; to one person: delivered.</source>
         <translation>Tous les autres membres le détiennent&#x202f;; pour une seule personne&#xa0;: remis.</translation>
     </message>
@@ -2142,6 +2238,10 @@
     <message>
         <source>Everybody in it must use the same number.</source>
         <translation>Tous ceux qui y sont doivent utiliser le même nombre.</translation>
+    </message>
+    <message>
+        <source>Everybody in the group sees them.</source>
+        <translation>Tout le groupe les voit.</translation>
     </message>
     <message>
         <source>Everybody who received an earlier version can still read it.</source>
@@ -2292,6 +2392,10 @@
         <translation>Empreinte de son admin, comparez-la si vous le pouvez</translation>
     </message>
     <message>
+        <source>Fingerprint of who invites you, compare it if you can</source>
+        <translation>Empreinte de qui vous invite, comparez-la si vous le pouvez</translation>
+    </message>
+    <message>
         <source>Fingerprint of {name}</source>
         <translation>Empreinte de {name}</translation>
     </message>
@@ -2319,6 +2423,14 @@
         <source>For</source>
         <translation>Pour</translation>
     </message>
+    <message numerus="yes">
+        <source>For %n people</source>
+        <comment>For %n person</comment>
+        <translation>
+            <numerusform>Pour %n personne</numerusform>
+            <numerusform>Pour %n personnes</numerusform>
+        </translation>
+    </message>
     <message>
         <source>For 1 hour</source>
         <translation>Pendant 1 heure</translation>
@@ -2326,6 +2438,10 @@
     <message>
         <source>For 8 hours</source>
         <translation>Pendant 8 heures</translation>
+    </message>
+    <message>
+        <source>For everybody: the message of {name} is hidden in the whole group. Everybody sees that you deleted it, and it cannot be undone. Whoever kept a copy can keep it.</source>
+        <translation>Pour tout le monde&#xa0;: le message de {name} est masqué dans tout le groupe. Tout le monde voit que vous l’avez supprimé, et c’est définitif. Qui en a gardé une copie peut la garder.</translation>
     </message>
     <message>
         <source>For everybody: the others are asked to hide it, in ten seconds, so that you can still undo it. Whoever has it now, or kept a copy, can keep it.</source>
@@ -2338,6 +2454,10 @@
     <message>
         <source>For example general</source>
         <translation>Par exemple general</translation>
+    </message>
+    <message>
+        <source>For how many</source>
+        <translation>Pour combien</translation>
     </message>
     <message>
         <source>For its turn, or for a Store that can be reached.</source>
@@ -2620,12 +2740,20 @@
         <translation>L’aspect de la fenêtre.</translation>
     </message>
     <message>
+        <source>I decide about each person</source>
+        <translation>Je décide pour chaque personne</translation>
+    </message>
+    <message>
         <source>I have a backup</source>
         <translation>J’ai une sauvegarde</translation>
     </message>
     <message>
         <source>Icon in the tray</source>
         <translation>Icône dans la zone de notification</translation>
+    </message>
+    <message>
+        <source>If that was a mistake, talk to {name} and ask for another invitation.</source>
+        <translation>Si c’est une erreur, parlez à {name} et demandez une autre invitation.</translation>
     </message>
     <message>
         <source>If the same backup is restored on two devices, nothing breaks, but messages from one person to you reach only one of them for certain. Use one of the two.</source>
@@ -2724,6 +2852,10 @@
         <translation>Invitation à {group}. {inviter}</translation>
     </message>
     <message>
+        <source>Invitations</source>
+        <translation>Invitations</translation>
+    </message>
+    <message>
         <source>Invitations name them, and members keep messages for each other, too.</source>
         <translation>Les invitations les nomment, et les membres gardent aussi des messages les uns pour les autres.</translation>
     </message>
@@ -2808,6 +2940,10 @@
         <translation>Elle sort de Causerie et s’ouvre dans un autre programme, qui révèle votre adresse réseau à ce site.</translation>
     </message>
     <message>
+        <source>It lets nobody in any more. Ask {name} for a new one.</source>
+        <translation>Elle ne fait plus entrer personne. Demandez-en une nouvelle à {name}.</translation>
+    </message>
+    <message>
         <source>It names</source>
         <translation>Il nomme</translation>
     </message>
@@ -2878,6 +3014,10 @@
     <message>
         <source>Join with an invitation</source>
         <translation>Rejoindre avec une invitation</translation>
+    </message>
+    <message>
+        <source>Join with an invitation…</source>
+        <translation>Rejoindre avec une invitation…</translation>
     </message>
     <message>
         <source>Join {group}</source>
@@ -3084,6 +3224,10 @@
         <translation>Supprimer les anciens</translation>
     </message>
     <message>
+        <source>Let in</source>
+        <translation>Faire entrer</translation>
+    </message>
+    <message>
         <source>Let it be scanned, or send the link over a channel you trust.</source>
         <translation>Faites-le scanner, ou envoyez le lien par un canal auquel vous vous fiez.</translation>
     </message>
@@ -3186,6 +3330,22 @@
     <message>
         <source>Make a channel, or join one by its link. Other Waku programs can be in it, too.</source>
         <translation>Créez un canal, ou rejoignez-en un par son lien. D’autres programmes Waku peuvent aussi y être.</translation>
+    </message>
+    <message>
+        <source>Make admin</source>
+        <translation>Nommer admin</translation>
+    </message>
+    <message>
+        <source>Make admin…</source>
+        <translation>Nommer admin…</translation>
+    </message>
+    <message>
+        <source>Make invitation</source>
+        <translation>Créer l’invitation</translation>
+    </message>
+    <message>
+        <source>Make {name} an admin?</source>
+        <translation>Nommer {name} admin&#x202f;?</translation>
     </message>
     <message>
         <source>Makes the network bad on purpose, for tests. Nothing you say is lost for good, and a restart ends all of it.</source>
@@ -3440,6 +3600,14 @@
         <translation>Nom sur cet appareil</translation>
     </message>
     <message>
+        <source>Name, topic and picture</source>
+        <translation>Nom, sujet et image</translation>
+    </message>
+    <message>
+        <source>Name, topic and picture…</source>
+        <translation>Nom, sujet et image…</translation>
+    </message>
+    <message>
         <source>Network</source>
         <translation>Réseau</translation>
     </message>
@@ -3670,6 +3838,10 @@
     <message>
         <source>Nobody any more.</source>
         <translation>Plus personne.</translation>
+    </message>
+    <message>
+        <source>Nobody came by it yet</source>
+        <translation>Personne n’est encore venu avec elle</translation>
     </message>
     <message>
         <source>Nobody else is in this group yet.</source>
@@ -4012,6 +4184,18 @@
         <translation>En ligne</translation>
     </message>
     <message>
+        <source>Only admins</source>
+        <translation>Les admins</translation>
+    </message>
+    <message>
+        <source>Only admins let others in</source>
+        <translation>Seuls les admins font entrer d’autres personnes</translation>
+    </message>
+    <message>
+        <source>Only admins let others in.</source>
+        <translation>Seuls les admins font entrer d’autres personnes.</translation>
+    </message>
+    <message>
         <source>Only admins of this group can do that.</source>
         <translation>Seuls les admins de ce groupe peuvent faire cela.</translation>
     </message>
@@ -4218,6 +4402,10 @@
     <message>
         <source>People to mention</source>
         <translation>Personnes à mentionner</translation>
+    </message>
+    <message>
+        <source>People who are let in</source>
+        <translation>Qui est admis</translation>
     </message>
     <message>
         <source>People you talk to see this name and picture.</source>
@@ -4452,12 +4640,24 @@
         <translation>Retirer</translation>
     </message>
     <message>
+        <source>Remove from the group…</source>
+        <translation>Retirer du groupe…</translation>
+    </message>
+    <message>
+        <source>Remove from the list</source>
+        <translation>Retirer de la liste</translation>
+    </message>
+    <message>
         <source>Remove picture</source>
         <translation>Retirer l’image</translation>
     </message>
     <message>
         <source>Remove the passphrase</source>
         <translation>Supprimer la phrase secrète</translation>
+    </message>
+    <message>
+        <source>Remove {name} from {group}?</source>
+        <translation>Retirer {name} de {group}&#x202f;?</translation>
     </message>
     <message>
         <source>Remove {name}?</source>
@@ -4548,6 +4748,10 @@
         <translation>Restauré</translation>
     </message>
     <message>
+        <source>Revoke</source>
+        <translation>Révoquer</translation>
+    </message>
+    <message>
         <source>Room for files</source>
         <translation>Place pour les fichiers</translation>
     </message>
@@ -4634,6 +4838,10 @@
     <message>
         <source>Save…</source>
         <translation>Enregistrer…</translation>
+    </message>
+    <message>
+        <source>Say first whether you know this {name}</source>
+        <translation>Dites d’abord si vous connaissez cette personne nommée {name}</translation>
     </message>
     <message>
         <source>Score</source>
@@ -4952,6 +5160,14 @@
         <translation>Quelqu’un</translation>
     </message>
     <message>
+        <source>Somebody else came in with it before you. Ask {name} for one of your own, and tell them: if it was meant for you alone, the link went astray.</source>
+        <translation>Quelqu’un d’autre est entré avec elle avant vous. Demandez à {name} une invitation rien que pour vous, et dites-le&#xa0;: si elle vous était destinée, le lien s’est égaré.</translation>
+    </message>
+    <message>
+        <source>Somebody in this group bears the name, with another key. It may be another person, a new device of theirs, or somebody who pretends.</source>
+        <translation>Quelqu’un dans ce groupe porte ce nom, avec une autre clé. C’est peut-être une autre personne, son nouvel appareil, ou quelqu’un qui se fait passer pour elle.</translation>
+    </message>
+    <message>
         <source>Somebody who left</source>
         <translation>Une personne partie</translation>
     </message>
@@ -5014,6 +5230,22 @@
     <message>
         <source>Stop and quit</source>
         <translation>Arrêter et quitter</translation>
+    </message>
+    <message>
+        <source>Stop asking</source>
+        <translation>Ne plus demander</translation>
+    </message>
+    <message>
+        <source>Stop being an admin</source>
+        <translation>Ne plus être admin</translation>
+    </message>
+    <message>
+        <source>Stop being an admin?</source>
+        <translation>Ne plus être admin&#x202f;?</translation>
+    </message>
+    <message>
+        <source>Stop being an admin…</source>
+        <translation>Ne plus être admin…</translation>
     </message>
     <message>
         <source>Stopped</source>
@@ -5308,6 +5540,34 @@
         <translation>Le dossier n’est plus là&#xa0;: {detail}. S’il est sur un autre disque ou une clé, branchez-les.</translation>
     </message>
     <message>
+        <source>The group has no picture</source>
+        <translation>Le groupe n’a pas d’image</translation>
+    </message>
+    <message>
+        <source>The group&apos;s key changes: {name} reads nothing that is written from now on, and nothing that {name} writes counts. What {name} has read already cannot be taken back. {name} sees who removed them, and comes back only by a new invitation.</source>
+        <translation>La clé du groupe change&#xa0;: {name} ne lit rien de ce qui s’écrit désormais, et rien de ce que {name} écrit ne compte. Ce que {name} a déjà lu ne peut être repris. {name} voit qui l’a retiré et ne revient que par une nouvelle invitation.</translation>
+    </message>
+    <message>
+        <source>The group&apos;s picture</source>
+        <translation>L’image du groupe</translation>
+    </message>
+    <message>
+        <source>The invitation has expired</source>
+        <translation>L’invitation a expiré</translation>
+    </message>
+    <message>
+        <source>The invitation is used up</source>
+        <translation>L’invitation est épuisée</translation>
+    </message>
+    <message>
+        <source>The invitation is valid until {date}.</source>
+        <translation>L’invitation est valable jusqu’au {date}.</translation>
+    </message>
+    <message>
+        <source>The invitation was revoked</source>
+        <translation>L’invitation a été révoquée</translation>
+    </message>
+    <message>
         <source>The key beside your messages opens them at a start, too, so whoever has the profile&apos;s folder reads them.</source>
         <translation>La clé à côté de vos messages les ouvre aussi au démarrage&#xa0;: quiconque a le dossier du profil les lit.</translation>
     </message>
@@ -5392,6 +5652,10 @@
         <translation>Cette ligne est peut-être là pour vous protéger, elle n’est donc pas ignorée. Corrigez-la et réessayez. Les paramètres par défaut s’en passent&#x202f;; votre fichier est gardé à côté du nouveau.</translation>
     </message>
     <message>
+        <source>The link holds no key. Your device lets people in, and has to be online once after they ask.</source>
+        <translation>Le lien ne contient aucune clé. C’est votre appareil qui fait entrer les gens&#x202f;; il doit être en ligne une fois après leur demande.</translation>
+    </message>
+    <message>
         <source>The log of this group has no room for more.</source>
         <translation>Le journal de ce groupe n’a plus de place.</translation>
     </message>
@@ -5458,6 +5722,10 @@
     <message>
         <source>The picture is larger than 20 MB. Cut out the code and try again.</source>
         <translation>L’image dépasse 20&#xa0;Mo. Découpez le code et réessayez.</translation>
+    </message>
+    <message>
+        <source>The present key of the group is of {time}.</source>
+        <translation>La clé actuelle du groupe date de {time}.</translation>
     </message>
     <message>
         <source>The profile &quot;{detail}&quot; is in use by another program, whose window does not answer. Close that program first.</source>
@@ -5744,8 +6012,20 @@
         <translation>La personne en est informée. Vous pouvez redemander.</translation>
     </message>
     <message>
+        <source>They are two people</source>
+        <translation>Ce sont deux personnes</translation>
+    </message>
+    <message>
         <source>They asked you already: this accepts.</source>
         <translation>La personne vous a déjà demandé&#xa0;: ceci accepte.</translation>
+    </message>
+    <message>
+        <source>They came with an invitation of yours.</source>
+        <translation>Avec une de vos invitations.</translation>
+    </message>
+    <message>
+        <source>They can read</source>
+        <translation>Ils peuvent lire</translation>
     </message>
     <message>
         <source>They come again by themselves</source>
@@ -5972,6 +6252,10 @@
         <translation>Cette invitation contient un nœud de service inutilisable. Demandez-en une nouvelle.</translation>
     </message>
     <message>
+        <source>This invitation has expired</source>
+        <translation>Cette invitation a expiré</translation>
+    </message>
+    <message>
         <source>This invitation has something in it that does not belong there. Ask for a new one.</source>
         <translation>Cette invitation contient quelque chose qui n’a rien à y faire. Demandez-en une nouvelle.</translation>
     </message>
@@ -5984,12 +6268,20 @@
         <translation>Cette invitation n’est pas signée par la personne qu’elle nomme. Ne vous y fiez pas.</translation>
     </message>
     <message>
+        <source>This invitation is used up</source>
+        <translation>Cette invitation est épuisée</translation>
+    </message>
+    <message>
         <source>This invitation names an admin key that cannot be genuine. Do not trust it.</source>
         <translation>Cette invitation nomme une clé d’admin qui ne peut pas être authentique. Ne vous y fiez pas.</translation>
     </message>
     <message>
         <source>This invitation was made by a newer version of Causerie. Update first.</source>
         <translation>Cette invitation a été faite par une version plus récente de Causerie. Mettez d’abord à jour.</translation>
+    </message>
+    <message>
+        <source>This invitation was revoked</source>
+        <translation>Cette invitation a été révoquée</translation>
     </message>
     <message>
         <source>This is a person&apos;s contact link. Choose “Add a person” for it.</source>
@@ -6168,6 +6460,10 @@
         </translation>
     </message>
     <message>
+        <source>This {name} is not the {name} whose key you compared</source>
+        <translation>{name}, ici, n’est pas la personne nommée {name} dont vous avez comparé la clé</translation>
+    </message>
+    <message>
         <source>Those of earlier starts are deleted. This cannot be undone.</source>
         <translation>Ceux des démarrages précédents sont supprimés. C’est irrévocable.</translation>
     </message>
@@ -6230,6 +6526,10 @@
     <message>
         <source>Too short</source>
         <translation>Trop courte</translation>
+    </message>
+    <message>
+        <source>Topic</source>
+        <translation>Sujet</translation>
     </message>
     <message>
         <source>Train</source>
@@ -6336,6 +6636,10 @@
         <translation>Utilisez une invitation ou un lien de contact qu’on vous a donné, ou créez un groupe.</translation>
     </message>
     <message>
+        <source>Use another invitation…</source>
+        <translation>Une autre invitation…</translation>
+    </message>
+    <message>
         <source>Use any free port</source>
         <translation>Utiliser n’importe quel port libre</translation>
     </message>
@@ -6358,6 +6662,10 @@
     <message>
         <source>Usual</source>
         <translation>Habituel</translation>
+    </message>
+    <message>
+        <source>Valid for</source>
+        <translation>Valable</translation>
     </message>
     <message>
         <source>Verified: you compared this person&apos;s key.</source>
@@ -6390,6 +6698,14 @@
     <message>
         <source>Waiting for {name} to accept</source>
         <translation>En attente que {name} accepte</translation>
+    </message>
+    <message>
+        <source>Waiting to be let in</source>
+        <translation>En attente d’entrer</translation>
+    </message>
+    <message>
+        <source>Waiting to be let into {group}</source>
+        <translation>En attente d’entrer dans {group}</translation>
     </message>
     <message>
         <source>Waiting to fetch earlier messages. {why}</source>
@@ -6460,6 +6776,10 @@
         <translation>Ce qui est arrivé ne peut pas être utilisé ({reason}).</translation>
     </message>
     <message>
+        <source>What can be done</source>
+        <translation>Ce qui est possible</translation>
+    </message>
+    <message>
         <source>What can be done with it</source>
         <translation>Ce qu’on peut en faire</translation>
     </message>
@@ -6494,6 +6814,14 @@
     <message>
         <source>What is not read yet is in the archive.</source>
         <translation>Ce qui n’est pas encore lu se trouve dans les archives.</translation>
+    </message>
+    <message>
+        <source>What is written from then on</source>
+        <translation>Ce qui s’écrit dès lors</translation>
+    </message>
+    <message>
+        <source>What it is about</source>
+        <translation>De quoi il est question</translation>
     </message>
     <message>
         <source>What it names is not known here</source>
@@ -6636,6 +6964,10 @@
         <translation>En écrivant</translation>
     </message>
     <message>
+        <source>Who can come in</source>
+        <translation>Qui peut entrer</translation>
+    </message>
+    <message>
         <source>Who else holds it is not recorded</source>
         <translation>Qui d’autre le détient n’a pas été enregistré</translation>
     </message>
@@ -6656,6 +6988,10 @@
         <translation>Qui détient quoi, en tableau</translation>
     </message>
     <message>
+        <source>Who may let others in</source>
+        <translation>Qui peut faire entrer d’autres personnes</translation>
+    </message>
+    <message>
         <source>Who reacted</source>
         <translation>Qui a réagi</translation>
     </message>
@@ -6674,6 +7010,10 @@
     <message>
         <source>Whoever has it can ask to talk to you; you decide. It expires on {expires}.</source>
         <translation>Quiconque l’a peut demander à discuter avec vous&#x202f;; c’est vous qui décidez. Il expire le {expires}.</translation>
+    </message>
+    <message>
+        <source>Whoever has the link can read along for good. Nobody can be removed, and this cannot be changed later.</source>
+        <translation>Qui a le lien peut lire pour toujours. Personne ne peut être retiré, et cela ne peut plus être changé ensuite.</translation>
     </message>
     <message>
         <source>Whoever has them learns that you are there. Without it, a click fetches each.</source>
@@ -6812,12 +7152,24 @@
         <translation>Vous n’êtes plus admin&#xa0;: {name} l’a décidé</translation>
     </message>
     <message>
+        <source>You are not in it any more. Its messages are removed from this device.</source>
+        <translation>Vous n’en faites plus partie. Ses messages sont retirés de cet appareil.</translation>
+    </message>
+    <message>
+        <source>You are not in this group any more</source>
+        <translation>Vous ne faites plus partie de ce groupe</translation>
+    </message>
+    <message>
         <source>You are not in this group any more.</source>
         <translation>Vous ne faites plus partie de ce groupe.</translation>
     </message>
     <message>
         <source>You are now called {new}</source>
         <translation>Vous vous appelez maintenant {new}</translation>
+    </message>
+    <message>
+        <source>You are the only one who can let others in or remove anybody: after you nobody can. Make somebody an admin first.</source>
+        <translation>Vous seul pouvez faire entrer ou retirer quelqu’un&#xa0;: après vous, personne ne le pourra. Nommez d’abord un admin.</translation>
     </message>
     <message>
         <source>You are there</source>
@@ -6850,6 +7202,10 @@
     <message>
         <source>You can ask them.</source>
         <translation>Vous pouvez lui demander.</translation>
+    </message>
+    <message>
+        <source>You can read what is here. To come back, ask somebody in the group for a new invitation.</source>
+        <translation>Vous pouvez lire ce qui est là. Pour revenir, demandez une nouvelle invitation à quelqu’un du groupe.</translation>
     </message>
     <message>
         <source>You can write once {name} accepts</source>
@@ -6902,6 +7258,10 @@
     <message>
         <source>You have {version}.</source>
         <translation>Vous avez la {version}.</translation>
+    </message>
+    <message>
+        <source>You invite people and can make some of them admins. Who is removed reads nothing that is written afterwards.</source>
+        <translation>Vous invitez des gens et pouvez en nommer admins. Qui est retiré ne lit rien de ce qui s’écrit ensuite.</translation>
     </message>
     <message>
         <source>You joined</source>
@@ -6982,6 +7342,10 @@
     <message>
         <source>You started this group</source>
         <translation>Vous avez créé ce groupe</translation>
+    </message>
+    <message>
+        <source>You stay a member. Only another admin can make you one again.</source>
+        <translation>Vous restez membre. Seul un autre admin peut vous nommer à nouveau.</translation>
     </message>
     <message>
         <source>You talk to nobody one to one yet.</source>
@@ -7360,8 +7724,20 @@
         <translation>changer un paramètre</translation>
     </message>
     <message>
+        <source>change the group</source>
+        <translation>changer le groupe</translation>
+    </message>
+    <message>
         <source>change the passphrase</source>
         <translation>changer la phrase secrète</translation>
+    </message>
+    <message>
+        <source>change who may let others in</source>
+        <translation>changer qui peut faire entrer d’autres personnes</translation>
+    </message>
+    <message>
+        <source>change who may what</source>
+        <translation>changer qui peut quoi</translation>
     </message>
     <message>
         <source>channel with a shared key</source>
@@ -7872,6 +8248,10 @@
         <translation>libérer des fichiers</translation>
     </message>
     <message>
+        <source>let them in</source>
+        <translation>faire entrer la personne</translation>
+    </message>
+    <message>
         <source>lightpush</source>
         <translation>lightpush</translation>
     </message>
@@ -8228,6 +8608,10 @@
         <translation>d’autres le nomment peut-être aussi</translation>
     </message>
     <message>
+        <source>owner</source>
+        <translation>propriétaire</translation>
+    </message>
+    <message>
         <source>pause the file</source>
         <translation>mettre le fichier en pause</translation>
     </message>
@@ -8348,6 +8732,10 @@
         <translation>restaurer une sauvegarde</translation>
     </message>
     <message>
+        <source>revoke the invitation</source>
+        <translation>révoquer l’invitation</translation>
+    </message>
+    <message>
         <source>said before {moment}</source>
         <translation>dit avant&#xa0;: {moment}</translation>
     </message>
@@ -8442,6 +8830,10 @@
     <message>
         <source>show both messages</source>
         <translation>afficher les deux messages</translation>
+    </message>
+    <message>
+        <source>show how it stands</source>
+        <translation>montrer où en est la demande</translation>
     </message>
     <message>
         <source>show how it works</source>
@@ -9119,6 +9511,10 @@
         <source>{name} allowed only admins to let others in</source>
         <translation>{name} a permis aux seuls admins de faire entrer d’autres personnes</translation>
     </message>
+    <message>
+        <source>{name} an admin no more?</source>
+        <translation>Retirer à {name} le rôle d’admin&#x202f;?</translation>
+    </message>
     <message numerus="yes">
         <source>{name} and %n others</source>
         <comment>{name} and %n other</comment>
@@ -9156,6 +9552,10 @@
         <translation>{name} ne demande plus</translation>
     </message>
     <message>
+        <source>{name} asks to be let in</source>
+        <translation>{name} demande à entrer</translation>
+    </message>
+    <message>
         <source>{name} changed the group&apos;s picture</source>
         <translation>{name} a changé l’image du groupe</translation>
     </message>
@@ -9172,8 +9572,16 @@
         <translation>{name} a supprimé ce message</translation>
     </message>
     <message>
+        <source>{name} did not let you in</source>
+        <translation>{name} ne vous a pas fait entrer</translation>
+    </message>
+    <message>
         <source>{name} edited: {text}</source>
         <translation>{name} a modifié&#xa0;: {text}</translation>
+    </message>
+    <message>
+        <source>{name} has to decide</source>
+        <translation>{name} doit décider</translation>
     </message>
     <message>
         <source>{name} is no admin any more, by their own wish</source>
@@ -9198,6 +9606,10 @@
     <message>
         <source>{name} let you in</source>
         <translation>{name} vous a fait entrer</translation>
+    </message>
+    <message>
+        <source>{name} let you into {group}.</source>
+        <translation>{name} vous a fait entrer dans {group}.</translation>
     </message>
     <message>
         <source>{name} let {other} in</source>
@@ -9228,6 +9640,10 @@
         <translation>{name} vous a retiré du groupe</translation>
     </message>
     <message>
+        <source>{name} removed you from this group</source>
+        <translation>{name} vous a retiré de ce groupe</translation>
+    </message>
+    <message>
         <source>{name} removed {other}</source>
         <translation>{name} a retiré {other} du groupe</translation>
     </message>
@@ -9242,6 +9658,10 @@
     <message>
         <source>{name} started this group</source>
         <translation>{name} a créé ce groupe</translation>
+    </message>
+    <message>
+        <source>{name} stays a member. What {name} did as an admin stays as it is.</source>
+        <translation>{name} reste membre. Ce que {name} a fait comme admin reste en l’état.</translation>
     </message>
     <message>
         <source>{name} told different people different things.</source>
@@ -9260,6 +9680,10 @@
         <translation>{name}&#xa0;: aucun signe depuis le démarrage.</translation>
     </message>
     <message>
+        <source>{name} was told that you want to come in. You need not do anything more.</source>
+        <translation>{name} sait que vous voulez entrer. Vous n’avez plus rien à faire.</translation>
+    </message>
+    <message>
         <source>{name} withdrew the request</source>
         <translation>{name} a retiré sa demande</translation>
     </message>
@@ -9270,6 +9694,10 @@
     <message>
         <source>{name}&apos;s clock is {furthest} ahead</source>
         <translation>l’horloge de {name} avance de {furthest}</translation>
+    </message>
+    <message>
+        <source>{name}&apos;s device lets you in, and has to be online once.</source>
+        <translation>C’est l’appareil de {name} qui vous fait entrer&#x202f;; il doit être en ligne une fois.</translation>
     </message>
     <message>
         <source>{name}&apos;s fingerprint, to compare</source>
@@ -9432,6 +9860,10 @@
         </translation>
     </message>
     <message>
+        <source>{number} of {all} came: {names}</source>
+        <translation>{number} sur {all}&#xa0;: {names}</translation>
+    </message>
+    <message>
         <source>{number} of {total}</source>
         <translation>{number} sur {total}</translation>
     </message>
@@ -9484,6 +9916,22 @@
         <translation>Interrogés&#xa0;: {peers}. Personne n’a ce qui manque.</translation>
     </message>
     <message>
+        <source>{people}, expired on {date}</source>
+        <translation>{people}, expirée le {date}</translation>
+    </message>
+    <message>
+        <source>{people}, revoked</source>
+        <translation>{people}, révoquée</translation>
+    </message>
+    <message>
+        <source>{people}, until {date}</source>
+        <translation>{people}, jusqu’au {date}</translation>
+    </message>
+    <message>
+        <source>{people}, used up</source>
+        <translation>{people}, épuisée</translation>
+    </message>
+    <message>
         <source>{percent} %</source>
         <translation>{percent}&#xa0;%</translation>
     </message>
@@ -9518,6 +9966,14 @@
     <message>
         <source>{reason}: {node} {problem}</source>
         <translation>{reason}&#xa0;: {node} {problem}</translation>
+    </message>
+    <message numerus="yes">
+        <source>{row}, %n ask to be let in</source>
+        <comment>{row}, %n asks to be let in</comment>
+        <translation>
+            <numerusform>{row}, %n demande à entrer</numerusform>
+            <numerusform>{row}, %n demandent à entrer</numerusform>
+        </translation>
     </message>
     <message>
         <source>{row}, pinned</source>
@@ -9658,6 +10114,10 @@
     <message>
         <source>{words}, {number} of {count}</source>
         <translation>{words}, {number} sur {count}</translation>
+    </message>
+    <message>
+        <source>{words}. You decide about each.</source>
+        <translation>{words}. Vous décidez pour chacun.</translation>
     </message>
     <message numerus="yes">
         <source>{word}, %n peers</source>

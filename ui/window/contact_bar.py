@@ -135,7 +135,7 @@ class ContactBar(Area):
         self._whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
         shown = [self.buttons[answer] for answer in self._standing.answers]
         edges = self._whole.contentsMargins()
-        room = self.width() - edges.left() - edges.right()
+        room = self.contentsRect().width() - edges.left() - edges.right()
         wanted = sum(button.sizeHint().width() + self._row.spacing() for button in shown)
         column = narrow and wanted > room
         self._row.setDirection(directions.TopToBottom if column else directions.LeftToRight)
@@ -147,7 +147,7 @@ class ContactBar(Area):
         height = self._whole.totalHeightForWidth(self.width())
         self.setFixedHeight(height if height > 0 else self._whole.totalSizeHint().height())
         # A height that is set while the layout answers a resize leaves the parts where they were.
-        self._whole.setGeometry(self.rect())
+        self._whole.setGeometry(self.contentsRect())
         self._become_column(column=column)
 
     def _become_column(self, *, column: bool) -> None:

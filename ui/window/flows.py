@@ -27,13 +27,13 @@ from ui.dialogs.confirm import (
     quit_confirm,
 )
 from ui.dialogs.go_to_date import GoToDate
-from ui.dialogs.group import CreateGroup, InviteLink
+from ui.dialogs.group import CreateGroup, GroupKind, InviteLink
 from ui.dialogs.join import Join
 from ui.dialogs.sheet import Sheet
 from ui.refusals import refusal_sentences
 from ui.tasks import Tasks
 from ui.translate import tr
-from ui.window.one_sheet import OneSheet
+from ui.window.one_sheet import Flow, OneSheet
 from ui.window.window_context import WindowContext
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Flows(QObject):
     open_requested = Signal(str)
     """A conversation id that should be shown now."""
     quit_agreed = Signal()
+    governed_invitation_wanted = Signal(ConversationView)
+    """To a group with roles, which has a sheet of its own."""
     contact_link_pressed = Signal(str)
     channel_link_pressed = Signal(str)
     """In a message; what it says is the other flows' to show."""
@@ -81,8 +83,9 @@ class Flows(QObject):
     # --- groups -----------------------------------------------------------------------------------
 
     def new_group(self) -> None:
-        async def create(name: str) -> None:
-            made.append(await self._engine.groups.create(name))
+        async def create(name: str, kind: GroupKind) -> None:
+            makes = self._engine.governing if kind is GroupKind.GOVERNED else self._engine.groups
+            made.append(await makes.create(name))
 
         async def flow() -> None:
             if await self._ask(CreateGroup(create, self._tasks, self._window)):
@@ -96,7 +99,9 @@ class Flows(QObject):
 
     def show_invitation(self, given: str) -> None:
         """What the link says, and the choice to join; "" lets one paste one."""
+        self._start(tr("join a group"), self._join_flow(given))
 
+    def _join_flow(self, given: str) -> Flow:
         async def agree(link: str) -> None:
             invite = self._engine.groups.preview_invite(link)
             if invite.already_joined:
@@ -112,9 +117,17 @@ class Flows(QObject):
                 self.open_requested.emit(joined[-1])
 
         joined: list[ConversationId] = []
-        self._start(tr("join a group"), flow)
+        return flow
+
+    def join_next(self) -> None:
+        """As ``join``, after the sheet that is being closed."""
+        self.one_sheet.start_instead(tr("join a group"), self._join_flow(""))
 
     def invite(self, conversation: ConversationView) -> None:
+        if self._engine.governing.view(conversation.conversation_id) is not None:
+            self.governed_invitation_wanted.emit(conversation)
+            return
+
         async def flow() -> None:
             link = await self._engine.groups.make_invite_link(conversation.conversation_id)
             await self._ask(InviteLink(conversation, link, self._window))
@@ -123,7 +136,8 @@ class Flows(QObject):
 
     def leave(self, conversation: ConversationView) -> None:
         async def flow() -> None:
-            if await self._ask(leave_confirm(conversation, self._window)):
+            view = self._engine.governing.view(conversation.conversation_id)
+            if await self._ask(leave_confirm(conversation, self._window, view)):
                 await self._engine.groups.leave(conversation.conversation_id)
 
         self._start(tr("leave the group"), flow)

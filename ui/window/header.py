@@ -146,6 +146,7 @@ class ConversationHeader(Area):
         self._fetching = ""
         self._offline = False
         self._is_alone = False
+        self._group_picture = b""
         self.back = BackButton()
         self.about = AvatarButton(38, is_group=True, behind="header")
         self._name = ElidedText(face="heading", strong=True)
@@ -279,7 +280,7 @@ class ConversationHeader(Area):
             avatar_id(conversation),
             name,
             present=True if is_online(conversation) else None,
-            picture=picture_of(conversation),
+            picture=self._group_picture or picture_of(conversation),
             is_group=group,
         )
         self._say_about(conversation, name)
@@ -302,6 +303,10 @@ class ConversationHeader(Area):
                 said = tr("{name}, channel with a shared key")
         self.setAccessibleName(said.format(name=name))
         self._fit()
+
+    def show_group_picture(self, picture: bytes) -> None:
+        """Of the group that is shown from now on; empty for one without, and for a person."""
+        self._group_picture = picture
 
     def _say_about(self, conversation: ConversationView, name: str) -> None:
         """An open channel has a page of its own, in its menu: nobody in it is known."""

@@ -39,6 +39,7 @@ from ui.window.first_page import FirstPage
 from ui.window.flood_notices import FloodNotices
 from ui.window.flows import Flows
 from ui.window.fork_notices import ForkNotices
+from ui.window.governing_flows import GoverningFlows
 from ui.window.inspector_flows import InspectorFlows
 from ui.window.layout import Body, Mode, keep_place, restore_place
 from ui.window.lock_flows import LockFlows
@@ -118,6 +119,7 @@ class MainWindow(QMainWindow):
         self.empty = EmptyPage()
         self.first_page = FirstPage(engine, self, surroundings)
         self.notices = NoticesBar()
+        self.governing = GoverningFlows(engine, self, one_sheet, settings, surroundings)
         self.about = MessageFlows(
             engine,
             self.tasks,
@@ -213,7 +215,6 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self.commands.fill_menu(self._surroundings)
         self._connect_parts()
-        self.resize(*_SIZE)
         restore_place(self, self.body, settings)
         self.lock.begin()
 
@@ -223,6 +224,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Causerie")
         self.setWindowIcon(app_icon())
         self.setMinimumSize(*_LEAST)
+        self.resize(*_SIZE)
         # From the outside in: with each new parent Qt styles all that a part holds once more.
         central = QWidget()
         self.setCentralWidget(central)
@@ -247,6 +249,7 @@ class MainWindow(QMainWindow):
             model=self.model,
             flows=self.flows,
             people=self.people,
+            governing=self.governing,
             now=self._surroundings.now,
         )
         self.inspector = InspectorFlows(
@@ -281,7 +284,7 @@ class MainWindow(QMainWindow):
         self.panel.mute_requested.connect(self.pane.mute)
         self.panel.profile_requested.connect(self.commands.profile)
         self.pages.currentChanged.connect(self.outside_links.show_next)
-        for flows in (self.flows, self.people, self.channels):
+        for flows in (self.flows, self.people, self.channels, self.governing):
             flows.open_requested.connect(self._open_when_known)
         self.people.profile_changed.connect(self.show_connection)
         self.flows.quit_agreed.connect(self.close_at_once)
@@ -347,6 +350,7 @@ class MainWindow(QMainWindow):
         pane.header.about_requested.connect(side.toggle)
         pane.timeline.personRequested.connect(side.show_person)
         pane.muted_bar.members_requested.connect(side.show_open)
+        pane.governance.requests_requested.connect(side.show_open)
         side.open_requested.connect(self.open_conversation)
         side.left_by_key.connect(self.commands.leave_side)
         self.inspector.left_by_key.connect(self.commands.leave_side)
@@ -371,6 +375,7 @@ class MainWindow(QMainWindow):
             self.first_page.page.begin()
         self.model.reset(await self._engine.conversations())
         self.marks.began()
+        self.governing.start()
         self.side.show_verified()
         self._show_last()
         if self._surroundings.settings_section:

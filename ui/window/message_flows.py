@@ -10,7 +10,7 @@ from engine.api import ChatEngine
 from engine.core.ids import ConversationId, MessageId
 from engine.events import ConversationView, MessageView, NoticeLevel
 from engine.file_views import FileState
-from ui.dialogs.confirm import DeleteChoice, delete_confirm, run_confirm
+from ui.dialogs.confirm import DeleteAsAdmin, DeleteChoice, delete_confirm, run_confirm
 from ui.dialogs.holders import Holders
 from ui.file_words import may_run
 from ui.tasks import Tasks
@@ -48,6 +48,9 @@ class MessageFlows(QObject):
         """Here, or for everybody if it is ours."""
 
         async def flow() -> None:
+            if self._may_delete_for_all(message, can_write=can_write):
+                await self._delete_as_admin(message)
+                return
             if not abilities_of(message, can_write=can_write).retract:
                 if await self._ask(delete_confirm(self._window, unsent=False)):
                     await self._delete_here(message.conversation_id, message.message_id)
@@ -60,6 +63,23 @@ class MessageFlows(QObject):
                     self.deletions.begin(message)
 
         self._start(tr("delete the message"), flow)
+
+    def _may_delete_for_all(self, message: MessageView, *, can_write: bool) -> bool:
+        """Of somebody whom we outrank in a governed group, as long as it is not deleted already."""
+        if message.is_own or not abilities_of(message, can_write=can_write).reply:
+            return False
+        view = self._engine.governing.view(message.conversation_id)
+        return view is not None and message.sender_id in view.outranked
+
+    async def _delete_as_admin(self, message: MessageView) -> None:
+        choice = DeleteAsAdmin(message, self._window)
+        if not await self._ask(choice):
+            return
+        if choice.here_only:
+            await self._delete_here(message.conversation_id, message.message_id)
+        else:
+            governing = self._engine.governing
+            await governing.delete_message(message.conversation_id, message.message_id)
 
     def discard(self, conversation: ConversationView, message_id: MessageId) -> None:
         async def flow() -> None:

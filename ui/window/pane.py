@@ -3,7 +3,7 @@
 It passes engine events for the open conversation on to its parts, and nothing for any other.
 """
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 
@@ -28,6 +28,7 @@ from ui.timeline.rows import is_system
 from ui.timeline.view import TimelineView
 from ui.translate import tr
 from ui.window.alone_hint import AloneHint
+from ui.window.answering import Answering
 from ui.window.attaching import Attaching
 from ui.window.attachment_bar import AttachmentBar
 from ui.window.composer import Composer
@@ -39,6 +40,7 @@ from ui.window.header import ConversationHeader
 from ui.window.message_commands import MessageCommands
 from ui.window.muted_bar import MutedBar
 from ui.window.open_bar import OpenBar
+from ui.window.pane_governance import PaneGovernance
 from ui.window.pane_history import PaneHistory
 from ui.window.received_files import ReceivedFiles
 from ui.window.shared_links import SharedLinks
@@ -114,10 +116,11 @@ class ConversationPane(QWidget):
         self.timeline.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.muted_bar = MutedBar()
         self.contact_bar = ContactBar()
+        self._answering = Answering(engine, tasks, self.contact_bar)
+        self.governance = PaneGovernance(engine, conversations, self)
         self.composer_bar = ComposerBar()
         self.open_bar = OpenBar(self.header.export_requested.emit, self.header.leave_requested.emit)
         self.composer = Composer()
-        self.composer.completions.add(emoji.completion())
         self.attachment_bar = AttachmentBar()
         self.attaching = Attaching(
             tasks, self.composer, self.attachment_bar, self, most=MAX_LARGE_FILE_BYTES
@@ -140,18 +143,18 @@ class ConversationPane(QWidget):
             tells_typing=tells_typing,
             parent=self,
         )
-        self.setAcceptDrops(True)
         self.chat = QWidget()
         """All below the header, unless ``_instead`` is shown there."""
         self._instead: QWidget | None = None
         self.alone_hint = AloneHint(self.chat)
         self.drop_hint = DropHint(self)
-        self.drop_hint.dropped.connect(self.attaching.take_mime)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
         self.finding = FindBar(engine, tasks, self._open_id)
-        above: tuple[QWidget, ...] = (self.finding, self.muted_bar)
+        above: tuple[QWidget, ...] = (self.finding, self.muted_bar, self.governance.asking)
         below: tuple[QWidget, ...] = (
             self.contact_bar,
+            self.governance.namesake,
+            self.governance.out,
             self.composer_bar,
             self.attachment_bar,
             self.open_bar,
@@ -176,6 +179,9 @@ class ConversationPane(QWidget):
         self._connect()
 
     def _connect(self) -> None:
+        self.setAcceptDrops(True)
+        self.drop_hint.dropped.connect(self.attaching.take_mime)
+        self.composer.completions.add(self._emoji.completion())
         self.composer.emoji_requested.connect(self.ask_emoji)
         self.finding.chosen.connect(self.timeline.show_found)
         self.finding.unchosen.connect(self.timeline.leave_found)
@@ -235,7 +241,7 @@ class ConversationPane(QWidget):
         self.muted_bar.show_muted(conversation)
         self.timeline.open(conversation)
         self.writing.open(conversation)
-        self._judge_standing()
+        self.judge_standing()
         self.history.open(conversation.conversation_id)
         self._fill(conversation.conversation_id)
         self.opened.emit()
@@ -291,6 +297,8 @@ class ConversationPane(QWidget):
         self._show_alone()
         self.history.leave()
         self.contact_bar.show_standing(None)
+        self.governance.show_of(None)
+        self._share_room()
         self.open_bar.show_standing(None)
         self.muted_bar.show_muted(None)
         self.timeline.clear()
@@ -306,7 +314,7 @@ class ConversationPane(QWidget):
             self.timeline.update_conversation(conversation)
             self.writing.refresh(conversation)
             self.muted_bar.show_muted(conversation)
-            self._judge_standing()
+            self.judge_standing()
             if before is not None and _shows_the_same(before, conversation):
                 self._change_header()
             else:
@@ -322,16 +330,22 @@ class ConversationPane(QWidget):
         """What F6 leads to, in order."""
         if self._instead is not None:
             return (self._instead,)
-        return self.muted_bar.button, self.timeline, self.contact_bar, self.composer.box
+        governance = self.governance
+        bars = (self.contact_bar, governance.namesake, governance.out)
+        asking = governance.asking
+        return (self.muted_bar.button, asking, self.timeline, *bars, self.composer.box)
 
     def take_focus(self) -> None:
         """Where one writes, or if one cannot: what says why."""
         if self._instead is not None:
             self._instead.setFocus()
-        elif self.composer.box.isEnabled():
+            return
+        if self.composer.box.isEnabled():
             self.composer.box.setFocus()
-        elif self.contact_bar.isVisibleTo(self):
-            self.contact_bar.setFocus()
+            return
+        bars = (self.contact_bar, self.governance.namesake, self.governance.out)
+        for bar in (bar for bar in bars if bar.isVisibleTo(self)):
+            bar.setFocus()
 
     def ask_emoji(self) -> None:
         """For the text that one writes."""
@@ -349,10 +363,14 @@ class ConversationPane(QWidget):
 
     def _share_room(self) -> None:
         """Large letters in a narrow window: the bar says all that the composer would."""
-        self.composer.setVisible(not self.contact_bar.is_column)
+        instead = self.contact_bar.is_column or self.governance.replaces_composer
+        self.composer.setVisible(not instead)
 
-    def _judge_standing(self) -> None:
-        """Two people write to each other once both want to; until then the bar says why not."""
+    def judge_standing(self) -> None:
+        """Two people write to each other once both want to; until then the bar says why not.
+
+        In a governed group those write who are in it.
+        """
         conversation = self._conversation
         if conversation is None:
             return
@@ -364,7 +382,10 @@ class ConversationPane(QWidget):
         groups = () if who is None else groups_with(who, self._conversations())
         self.contact_bar.show_standing(conversation, groups)
         self.open_bar.show_standing(conversation)
-        reason = cannot_write_words(conversation)
+        self.governance.show_of(conversation)
+        self.header.show_group_picture(self.governance.picture)
+        self._share_room()
+        reason = cannot_write_words(conversation) or self.governance.reason
         # In an open channel only text is understood: no files, and nothing about messages.
         is_open = conversation.open_channel is not None
         self.timeline.allow_writing(not reason and not is_open)
@@ -462,35 +483,7 @@ class ConversationPane(QWidget):
         if answer is Answer.SEND_AGAIN:
             self._resend_request()
             return
-        commands: dict[Answer, tuple[str, Callable[[], Coroutine[object, object, None]]]] = {
-            Answer.ACCEPT: (
-                tr("accept the request"),
-                lambda: self._engine.people.accept(open_id),
-            ),
-            Answer.ASK_AGAIN: (tr("ask again"), lambda: self._engine.people.accept(open_id)),
-            Answer.DECLINE: (
-                tr("decline the request"),
-                lambda: self._engine.people.decline(open_id),
-            ),
-            Answer.WITHDRAW: (
-                tr("withdraw the request"),
-                lambda: self._engine.people.withdraw(open_id),
-            ),
-            Answer.UNBLOCK: (
-                tr("unblock the person"),
-                lambda: self._engine.people.set_blocked(open_id, blocked=False),
-            ),
-        }
-        purpose, command = commands[answer]
-
-        async def work() -> None:
-            self.contact_bar.wait_for_engine(waiting=True)
-            try:
-                await command()
-            finally:
-                self.contact_bar.wait_for_engine(waiting=False)
-
-        self._tasks.spawn(work, purpose=purpose)
+        self._answering.answer(open_id, answer)
 
     def _fetch(self) -> None:
         if (open_id := self._open_id()) is not None:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationView, MemberView, MessageView
+from ui.governing_acts import MemberAct, acts_on
 from ui.list.model import ConversationModel
 from ui.people import groups_with
 from ui.side.dock import Dock
@@ -25,6 +26,7 @@ from ui.tasks import Tasks
 from ui.timeline.file_pictures import FilePictures
 from ui.translate import tr
 from ui.window.flows import Flows
+from ui.window.governing_flows import GoverningFlows
 from ui.window.pane import ConversationPane
 from ui.window.people_flows import PeopleFlows
 from ui.window.received_files import ReceivedFiles
@@ -53,6 +55,7 @@ class SideFlows(QObject):
         model: ConversationModel,
         flows: Flows,
         people: PeopleFlows,
+        governing: GoverningFlows,
         now: Callable[[], datetime],
     ) -> None:
         super().__init__(window)
@@ -64,6 +67,7 @@ class SideFlows(QObject):
         self._model = model
         self._flows = flows
         self._people = people
+        self._governing = governing
         self._now = now
         self._about: ConversationId | None = None
         self._who: ParticipantId | None = None
@@ -87,6 +91,7 @@ class SideFlows(QObject):
         self._stale.setInterval(_REFRESH_MS)
         self._stale.timeout.connect(self._refresh)
         model.totals_changed.connect(self._refresh_soon)
+        governing.changed.connect(self._refresh_soon)
         people.verified_changed.connect(self._refresh)
         people.verified_changed.connect(self.show_verified)
 
@@ -239,6 +244,7 @@ class SideFlows(QObject):
         panel.invite_requested.connect(lambda: self._with_group(self._flows.invite))
         panel.leave_requested.connect(lambda: self._with_group(self._flows.leave))
         panel.mute_requested.connect(lambda choice: self._pane.mute(conversation_id, choice))
+        self._governing.follow(panel, conversation_id)
         return panel
 
     def _person_panel(
@@ -250,6 +256,7 @@ class SideFlows(QObject):
         panel.unverify_requested.connect(lambda: self._set_verified(verified=False))
         panel.group_chosen.connect(self.open_requested)
         panel.mute_member_requested.connect(self._mute_member)
+        panel.act_requested.connect(self._act_on_shown)
         if conversation_id is not None:
             panel.write_requested.connect(lambda: self.open_requested.emit(conversation_id))
             for asked, run in (
@@ -260,6 +267,11 @@ class SideFlows(QObject):
             ):
                 asked.connect(self._with(conversation_id, run))
         return panel
+
+    def _act_on_shown(self, act: MemberAct) -> None:
+        somebody, about = self._shown_somebody(), self._about
+        if somebody is not None and about is not None:
+            self._governing.act(about, somebody.participant_id, act)
 
     def _with(
         self, conversation_id: ConversationId, run: Callable[[ConversationView], None]
@@ -298,6 +310,7 @@ class SideFlows(QObject):
                 contacts=contacts_by_id(self._model.conversations()),
                 verified=self._engine.people.verified(),
                 activity=self._activity,
+                view=self._engine.governing.view(view.conversation_id),
             )
         elif isinstance(panel, PersonPanel):
             somebody = self._somebody(view)
@@ -310,6 +323,7 @@ class SideFlows(QObject):
         """Whom the panel is about; None once they are not in the group any more."""
         conversations = self._model.conversations()
         member: MemberView | None = None
+        acts: tuple[MemberAct, ...] = ()
         who = self._who
         if who is None:
             who = None if view.contact is None else view.contact.participant_id
@@ -317,6 +331,8 @@ class SideFlows(QObject):
             member = next((m for m in view.members if m.participant_id == who), None)
             if member is None:
                 return None
+            governance = self._engine.governing.view(view.conversation_id)
+            acts = acts_on(governance, who, is_self=member.is_self)
         if who is None:
             return None
         return Somebody(
@@ -326,6 +342,7 @@ class SideFlows(QObject):
             activity=self._activity.get(who, Activity()),
             is_verified=who in self._engine.people.verified(),
             groups=groups_with(who, conversations),
+            acts=acts,
         )
 
     def _read_activity(self) -> None:

@@ -1,0 +1,495 @@
+"""Groups with roles in the window: made, invited to, asked to be let into, governed, and left.
+
+By keyboard and mouse, on the scripted engine.
+"""
+
+from msgspec.structs import replace
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from engine.core.admin_log.acts import Role
+from engine.core.errors import StorageError, StorageFault
+from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.events import ConversationAdded, MessageKind
+from engine.governance_views import DeedKind, DeedView, EarlierMessages, JoinState, JoinView
+from tests.ui.driving import Key, Stage, play, stage, turn, until
+from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
+from tests.ui.scripted_governing import STRONG_LINK
+from tests.ui.scripted_people import PERSON_FINGERPRINT, person_id, picture_bytes
+from tests.ui.seeing import join, sheet_of, spoken_rows, words_of
+from ui.dialogs.confirm import Confirm, DeleteAsAdmin
+from ui.dialogs.contact import Fingerprints
+from ui.dialogs.group import CreateGroup, GroupKind, InviteLink
+from ui.dialogs.group_details import GroupDetails
+from ui.dialogs.invite import Invite
+from ui.dialogs.join import Join
+from ui.dialogs.waiting import WaitingToBeLetIn
+from ui.governing_acts import MemberAct
+from ui.side.group import GroupPanel
+from ui.side.person import PersonPanel
+
+HARBOUR = ConversationId("harbour")
+OLGA, LUC = person_id("Olga"), person_id("Luc")
+
+
+def a_governed_group(own: Role = Role.OWNER) -> tuple[ScriptedEngine, ConversationId]:
+    """With Olga as an admin, and Luc."""
+    engine = ScriptedEngine()
+    group = engine.add_group("Tide Gauge", others=("Olga", "Luc"))
+    engine.governing.govern(group, own, Olga=Role.ADMIN)
+    return engine, group
+
+
+def waiting(state: JoinState = JoinState.ASKED) -> JoinView:
+    return JoinView(
+        conversation_id=HARBOUR,
+        group_name="Harbour Watch",
+        inviter_name="Olga",
+        asked_ms=UnixMs(START_MS),
+        state=state,
+    )
+
+
+def spoken(widget: QWidget) -> str:
+    return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
+
+
+def group_panel(it: Stage) -> GroupPanel:
+    panel = it.window.side.panel
+    assert isinstance(panel, GroupPanel)
+    return panel
+
+
+def notices(it: Stage) -> str:
+    return words_of(it.window.notices)
+
+
+# --- making one, and inviting to it -------------------------------------------------------------
+
+
+def test_a_new_group_lets_people_in_unless_one_chooses_the_link_for_everybody() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            it.press(Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+            sheet = await sheet_of(it.window, CreateGroup)
+            assert sheet.kind is GroupKind.GOVERNED
+            assert "reads nothing that is written afterwards" in words_of(sheet)
+            it.write("Tide Gauge")
+            it.press(Key.Key_Return)
+            await until(lambda: engine.called("create_governed") == ["Tide Gauge"])
+            await until(lambda: it.window.flows.sheet is None)
+            it.press(Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+            sheet = await sheet_of(it.window, CreateGroup)
+            it.write("Open to all")
+            it.press(Key.Key_Tab)
+            assert spoken(sheet.kinds) == "Who can come in"
+            it.press(Key.Key_Right)
+            assert "Nobody can be removed" in words_of(sheet)
+            sheet.confirm.click()
+            await until(lambda: engine.called("create_group") == ["Open to all"])
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            it.window.side.show_open()
+            assert "Anyone with the link can come in" in words_of(group_panel(it))
+            assert not group_panel(it).governed.details.isVisible()
+            it.window.pane.header.invite_requested.emit()
+            await sheet_of(it.window, InviteLink)
+
+    play(scenario)
+
+
+def test_an_invitation_is_made_as_one_says_handed_over_and_revoked() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.pane.header.invite_requested.emit()
+            sheet = await sheet_of(it.window, Invite)
+            assert "has to be online once" in words_of(sheet)
+            sheet.form.uses.setFocus()
+            it.press(Key.Key_Down)
+            it.press(Key.Key_Down)
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Up)
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_End)
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Space)
+            engine.fail("invite", StorageError("full", StorageFault.DISK_FULL))
+            sheet.confirm.click()
+            await until(sheet.problem.isVisible)
+            it.press(Key.Key_Return)  # It has the focus again.
+            await until(lambda: bool(sheet.link))
+            assert engine.called("invite") == [(5, 3, True, EarlierMessages.NONE)]
+            assert sheet.confirm.hasFocus()
+            assert sheet.confirm.accessibleName() == "Copy link"
+            it.press(Key.Key_Return)
+            assert QGuiApplication.clipboard().text() == sheet.link == f"{STRONG_LINK}/1"
+            QTest.mouseClick(sheet.another, Qt.MouseButton.LeftButton)
+            (row,) = sheet.rows.values()
+            assert spoken(row).startswith("For 5 people, until")
+            assert "You decide about each" in spoken(row)
+            QTest.mouseClick(row.revoke_button, Qt.MouseButton.LeftButton)
+            await until(lambda: any("revoked" in spoken(r) for r in sheet.rows.values()))
+            (row,) = sheet.rows.values()
+            assert not row.revoke_button.isVisible()
+            assert not row.show_button.isVisible()
+
+    play(scenario)
+
+
+def test_a_link_that_somebody_else_revokes_is_not_shown_any_longer() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.pane.header.invite_requested.emit()
+            sheet = await sheet_of(it.window, Invite)
+            sheet.confirm.click()
+            await until(lambda: bool(sheet.link))
+            view = engine.governing.known[group]
+            await engine.governing.revoke(group, view.invitations[0].invitation_id)
+            assert sheet.link == ""
+            assert sheet.form.isVisible()
+
+    play(scenario)
+
+
+def test_who_may_not_invite_is_told_whom_to_ask() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group(Role.MEMBER)
+        async with stage(engine, opening=group) as it:
+            it.window.pane.header.invite_requested.emit()
+            sheet = await sheet_of(it.window, Confirm)
+            assert "Ask one of the admins" in words_of(sheet)
+            sheet.confirm.click()
+            await until(lambda: it.window.flows.sheet is None)
+            it.window.side.show_open()
+            panel = group_panel(it)
+            assert not panel.invite.isVisible()
+            assert not panel.governed.inviters.isVisible()
+            assert all(row.more.isHidden() for row in panel.rows.values())
+
+    play(scenario)
+
+
+# --- asking to be let in ------------------------------------------------------------------------
+
+
+def test_a_group_one_asks_to_join_waits_in_the_list_and_opens_once_one_is_let_in() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            sheet = await join(it.window)
+            sheet.form.field.setPlainText(STRONG_LINK)
+            shown = words_of(sheet)
+            assert "Maya's device lets you in, and has to be online once." in shown
+            assert "Fingerprint of who invites you" in shown
+            assert sheet.confirm.accessibleName() == "Ask to join Tide Gauge"
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            engine.governing.wait(waiting())
+            (row,) = it.window.panel.waiting.rows.values()
+            assert row.isVisible()
+            assert spoken(row) == "Harbour Watch: Waiting to be let in"
+            row.setFocus()
+            it.press(Key.Key_Return)
+            about = await sheet_of(it.window, WaitingToBeLetIn)
+            assert "This device keeps asking by itself" in words_of(about)
+            assert about.another.isHidden()
+            it.press(Key.Key_Escape)
+            await until(lambda: it.window.flows.sheet is None)
+            made = engine.add_group("Harbour Watch")
+            engine.governing.wait()
+            assert not it.window.panel.waiting.isVisible()
+            view = replace(engine.views[made], conversation_id=HARBOUR)
+            engine.views[view.conversation_id], engine.rows[view.conversation_id] = view, {}
+            engine.tell(ConversationAdded(conversation=view))
+            await until(lambda: it.window.pane.is_open(view.conversation_id))
+
+    play(scenario)
+
+
+def test_who_looks_elsewhere_when_they_are_let_in_is_told_and_led_there() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        engine.governing.wait(waiting())
+        async with stage(engine, opening=group) as it:
+            made = engine.add_group("Harbour Watch")
+            view = replace(engine.views[made], conversation_id=HARBOUR)
+            engine.views[view.conversation_id], engine.rows[view.conversation_id] = view, {}
+            engine.tell(ConversationAdded(conversation=view))
+            assert it.window.pane.is_open(group)
+            assert "Olga let you into Harbour Watch." in notices(it)
+
+    play(scenario)
+
+
+def test_each_way_not_to_be_let_in_is_said_with_what_one_can_do() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine) as it:
+            panel = it.window.panel.waiting
+            engine.governing.wait(waiting())
+            for state, line in (
+                (JoinState.WAITS, "Olga has to decide"),
+                (JoinState.REFUSED, "Olga did not let you in"),
+                (JoinState.EXPIRED, "The invitation has expired"),
+                (JoinState.REVOKED, "The invitation was revoked"),
+                (JoinState.SPENT, "The invitation is used up"),
+            ):
+                engine.governing.wait(waiting(state))
+                assert spoken(panel.rows[HARBOUR]) == f"Harbour Watch: {line}"
+            row = panel.rows[HARBOUR]
+            QTest.mouseClick(row, Qt.MouseButton.LeftButton)
+            sheet = await sheet_of(it.window, WaitingToBeLetIn)
+            assert "Somebody else came in with it before you" in words_of(sheet)
+            QTest.mouseClick(sheet.another, Qt.MouseButton.LeftButton)
+            again = await sheet_of(it.window, Join)
+            again.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            QTest.mouseClick(row, Qt.MouseButton.LeftButton)
+            sheet = await sheet_of(it.window, WaitingToBeLetIn)
+            QTest.mouseClick(sheet.forget, Qt.MouseButton.LeftButton)
+            await until(lambda: not panel.isVisible())
+            assert engine.called("forget_join") == [HARBOUR]
+
+    play(scenario)
+
+
+def test_whoever_asks_stands_above_the_messages_and_beside_the_group_until_answered() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            bar = it.window.pane.governance.asking
+            assert not bar.isVisible()
+            engine.governing.ask(group, "Nora")
+            assert bar.isVisible()
+            assert spoken(bar).startswith("Nora asks to be let in")
+            assert PERSON_FINGERPRINT in spoken(bar)
+            index = it.window.model.index_of(group)
+            said = index.data(Qt.ItemDataRole.AccessibleTextRole)
+            assert "1 asks to be let in" in str(said)
+            it.press(Key.Key_Return)  # In the composer: nobody is let in by accident.
+            await turn()
+            assert engine.called("approve") == []
+            bar.setFocus()
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Tab)
+            focused = QApplication.focusWidget()
+            assert focused is not None
+            assert focused.accessibleName() == "Let in"
+            it.press(Key.Key_Return)
+            await until(lambda: engine.called("approve") == [person_id("Nora")])
+            await until(lambda: not bar.isVisible())
+            engine.governing.ask(group, "Nora", "Tom")
+            assert spoken(bar).startswith("2 people ask to be let in")
+            QTest.mouseClick(bar.buttons[0], Qt.MouseButton.LeftButton)
+            card = group_panel(it).governed.asking[person_id("Tom")]
+            QTest.mouseClick(card.refuse, Qt.MouseButton.LeftButton)
+            await until(lambda: engine.called("refuse") == [person_id("Tom")])
+            await until(lambda: list(group_panel(it).governed.asking) == [person_id("Nora")])
+
+    play(scenario)
+
+
+# --- who may what -------------------------------------------------------------------------------
+
+
+def test_roles_stand_behind_names_and_what_can_be_done_is_asked_before() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.side.show_open()
+            panel = group_panel(it)
+            assert spoken(panel.rows[OLGA]).startswith("Olga, admin")
+            own = next(row for row in panel.rows.values() if "you" in spoken(row))
+            assert "owner" in spoken(own)
+            row = panel.rows[LUC]
+            QTest.mouseClick(row.more, Qt.MouseButton.LeftButton)
+            await until(lambda: row.menu is not None and row.menu.isVisible())
+            assert row.menu is not None
+            assert [each.text() for each in row.menu.actions()] == [
+                "Make admin…",
+                "Remove from the group…",
+            ]
+            it.press(Key.Key_Down, on=row.menu)
+            it.press(Key.Key_Return, on=row.menu)
+            sheet = await sheet_of(it.window, Confirm)
+            assert "Only who ranks higher can take that back" in words_of(sheet)
+            assert sheet.cancel.hasFocus()
+            sheet.confirm.click()
+            await until(lambda: engine.called("promote") == [LUC])
+            await until(lambda: spoken(panel.rows[LUC]).startswith("Luc, admin"))
+
+    play(scenario)
+
+
+def test_a_member_is_removed_from_the_panel_about_them() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.side.show_person(OLGA)
+            panel = it.window.side.panel
+            assert isinstance(panel, PersonPanel)
+            shown = {act for act, button in panel.acts.items() if button.isVisible()}
+            assert shown == {MemberAct.DEMOTE, MemberAct.REMOVE}
+            panel.acts[MemberAct.REMOVE].setFocus()
+            it.press(Key.Key_Return)
+            sheet = await sheet_of(it.window, Confirm)
+            assert sheet.title.text() == "Remove Olga from Tide Gauge?"
+            assert "reads nothing that is written from now on" in words_of(sheet)
+            assert "cannot be taken back" in words_of(sheet)
+            it.press(Key.Key_Escape)
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            assert engine.called("remove_member") == []
+            panel.acts[MemberAct.REMOVE].click()
+            (await sheet_of(it.window, Confirm)).confirm.click()
+            await until(lambda: engine.called("remove_member") == [OLGA])
+
+    play(scenario)
+
+
+def test_name_topic_picture_and_who_may_invite_are_changed_each_by_itself() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.side.show_open()
+            panel = group_panel(it)
+            panel.governed.details.click()
+            sheet = await sheet_of(it.window, GroupDetails)
+            assert not sheet.confirm.isEnabled()
+            it.write("Every two hours", on=sheet.topic)
+            sheet.confirm.click()
+            await until(lambda: engine.called("set_topic") == ["Every two hours"])
+            assert engine.called("rename_group") == engine.called("set_picture") == []
+            await until(lambda: panel.head.line.text() == "Every two hours")
+            picture = picture_bytes()
+            view = engine.governing.known[group]
+            engine.governing.put(replace(view, picture=picture))
+            assert it.window.model.picture(it.listed(group)) == picture
+            segment = panel.governed.inviters.buttons[1]
+            QTest.mouseClick(segment, Qt.MouseButton.LeftButton)
+            await until(lambda: engine.called("set_inviters") == [Role.MEMBER])
+
+    play(scenario)
+
+
+def test_the_last_in_charge_is_warned_before_leaving() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.pane.header.leave_requested.emit()
+            sheet = await sheet_of(it.window, Confirm)
+            assert "after you nobody can" not in words_of(sheet)
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            await engine.governing.demote(group, OLGA)
+            it.window.pane.header.leave_requested.emit()
+            sheet = await sheet_of(it.window, Confirm)
+            assert "after you nobody can" in words_of(sheet)
+
+    play(scenario)
+
+
+# --- what one sees in the conversation ----------------------------------------------------------
+
+
+def test_who_was_removed_reads_on_and_is_offered_the_way_back_instead_of_a_composer() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group(Role.MEMBER)
+        engine.receive(group, "Luc", "still here")
+        async with stage(engine, opening=group) as it:
+            pane = it.window.pane
+            pane.composer.box.setFocus()
+            view = engine.governing.known[group]
+            engine.governing.put(
+                replace(view, own_role=Role.NOBODY, removed_by_name="Olga", roles={})
+            )
+            bar = pane.governance.out
+            assert bar.isVisible()
+            assert not pane.composer.isVisible()
+            assert spoken(bar).startswith("Olga removed you from this group")
+            await until(lambda: any("still here" in row for row in spoken_rows(pane.timeline)))
+            it.window.open_conversation(group)
+            assert bar.hasFocus()
+            it.write("hello?")
+            assert pane.composer.text() == ""
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Return)
+            (await sheet_of(it.window, Join)).reject()
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            QTest.mouseClick(bar.buttons[1], Qt.MouseButton.LeftButton)
+            sheet = await sheet_of(it.window, Confirm)
+            assert "You are not in it any more" in words_of(sheet)
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            engine.governing.govern(group, Role.MEMBER)
+            assert pane.composer.isVisible()
+            assert not bar.isVisible()
+
+    play(scenario)
+
+
+def test_what_was_done_to_the_group_is_told_in_rows_and_deleting_names_who_did_it() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            row = engine.row(group, member("Olga"), "")
+            deed = DeedView(kind=DeedKind.ADDED, about=LUC, about_name="Luc")
+            engine.arrive(replace(row, kind=MessageKind.DEED, deed=deed))
+            said = engine.receive(group, "Luc", "buy cheap")
+            timeline = it.window.pane.timeline
+            await until(lambda: any("Olga let Luc in" in row for row in spoken_rows(timeline)))
+            it.window.about.delete(said, can_write=True)
+            choice = await sheet_of(it.window, DeleteAsAdmin)
+            assert "Everybody sees that you deleted it" in words_of(choice)
+            choice.everybody.click()
+            await until(lambda: engine.called("delete_message") == [said.message_id])
+            engine.alter(replace(said, retracted=True, text="", spans=(), retracted_by="Olga"))
+            await until(
+                lambda: any("Olga deleted this message" in row for row in spoken_rows(timeline))
+            )
+
+    play(scenario)
+
+
+def test_a_member_with_a_verified_persons_name_and_another_key_stops_what_one_writes() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        members = engine.views[group].members
+        lookalike = replace(members[2], name="M\u0430ya")  # A Cyrillic letter.
+        engine.views[group] = replace(engine.views[group], members=(*members[:2], lookalike))
+        engine.add_person("Maya")
+        await engine.set_verified(person_id("Maya"), verified=True)
+        kept: dict[str, str] = {}
+        async with stage(engine, opening=group, stored=kept) as it:
+            pane, bar = it.window.pane, it.window.pane.governance.namesake
+            assert spoken(bar).startswith("This M\u0430ya is not the M\u0430ya whose key")
+            assert bar.hasFocus()
+            it.write("our secret")
+            it.press(Key.Key_Return, on=pane.composer.box)
+            await turn()
+            assert engine.called("send_text") == []
+            QTest.mouseClick(bar.buttons[0], Qt.MouseButton.LeftButton)
+            sheet = await sheet_of(it.window, Fingerprints)
+            sheet.reject()
+            await until(lambda: it.window.flows.sheet is None)
+            await turn()
+            assert bar.isVisible()
+            QTest.mouseClick(bar.buttons[1], Qt.MouseButton.LeftButton)
+            assert not bar.isVisible()
+            await it.send("hello")
+        async with stage(engine, opening=group, stored=kept) as it:
+            assert not it.window.pane.governance.namesake.isVisible()
+            await engine.set_verified(ParticipantId(lookalike.participant_id), verified=True)
+
+    play(scenario)

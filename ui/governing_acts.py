@@ -1,0 +1,119 @@
+"""What can be done about a member of a governed group, and what each of it does, in words."""
+
+from enum import Enum, auto
+from typing import assert_never
+
+from msgspec import Struct
+
+from engine.core.admin_log.acts import Role
+from engine.core.ids import ParticipantId
+from engine.governance_views import GovernanceView
+from ui.translate import tr
+
+
+class MemberAct(Enum):
+    PROMOTE = auto()
+    DEMOTE = auto()
+    STEP_DOWN = auto()
+    REMOVE = auto()
+
+
+def acts_on(
+    view: GovernanceView | None, who: ParticipantId, *, is_self: bool
+) -> tuple[MemberAct, ...]:
+    """What our role allows."""
+    if view is None or view.own_role < Role.ADMIN:
+        return ()
+    role = view.roles.get(who, Role.NOBODY)
+    if is_self:
+        return (MemberAct.STEP_DOWN,) if role is Role.ADMIN else ()
+    acts = []
+    if role is Role.MEMBER:
+        acts.append(MemberAct.PROMOTE)
+    if role is Role.ADMIN and who in view.outranked:
+        acts.append(MemberAct.DEMOTE)
+    if who in view.outranked:
+        acts.append(MemberAct.REMOVE)
+    return tuple(acts)
+
+
+def act_words(act: MemberAct) -> str:
+    """On a button or in a menu."""
+    match act:
+        case MemberAct.PROMOTE:
+            return tr("Make admin…")
+        case MemberAct.DEMOTE:
+            return tr("Admin no more…")
+        case MemberAct.STEP_DOWN:
+            return tr("Stop being an admin…")
+        case MemberAct.REMOVE:
+            return tr("Remove from the group…")
+        case _:
+            assert_never(act)
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """Before it is done."""
+
+    title: str
+    words: str
+    yes: str
+    is_grave: bool
+
+
+def question_of(act: MemberAct, name: str, group: str) -> Question:
+    match act:
+        case MemberAct.PROMOTE:
+            question = Question(
+                title=tr("Make {name} an admin?"),
+                words=tr(
+                    "An admin lets people in, removes members, and changes the group's name, topic"
+                    " and picture. Only who ranks higher can take that back: the owner, and admins"
+                    " who became it earlier."
+                ),
+                yes=tr("Make admin"),
+                is_grave=False,
+            )
+        case MemberAct.DEMOTE:
+            question = Question(
+                title=tr("{name} an admin no more?"),
+                words=tr("{name} stays a member. What {name} did as an admin stays as it is."),
+                yes=tr("Admin no more"),
+                is_grave=False,
+            )
+        case MemberAct.STEP_DOWN:
+            question = Question(
+                title=tr("Stop being an admin?"),
+                words=tr("You stay a member. Only another admin can make you one again."),
+                yes=tr("Stop being an admin"),
+                is_grave=False,
+            )
+        case MemberAct.REMOVE:
+            question = Question(
+                title=tr("Remove {name} from {group}?"),
+                words=tr(
+                    "The group's key changes: {name} reads nothing that is written from now on,"
+                    " and nothing that {name} writes counts. What {name} has read already cannot"
+                    " be taken back. {name} sees who removed them, and comes back only by a new"
+                    " invitation."
+                ),
+                yes=tr("Remove"),
+                is_grave=True,
+            )
+        case _:
+            assert_never(act)
+    return Question(
+        title=question.title.format(name=name, group=group),
+        words=question.words.format(name=name),
+        yes=question.yes,
+        is_grave=question.is_grave,
+    )
+
+
+def icon_of(act: MemberAct) -> str:
+    return {
+        MemberAct.PROMOTE: "up",
+        MemberAct.DEMOTE: "down",
+        MemberAct.STEP_DOWN: "down",
+        MemberAct.REMOVE: "leave",
+    }[act]

@@ -1,0 +1,155 @@
+"""What a governed group adds to the open conversation: who asks to come in, why nothing is sent.
+
+Three bars: requests stand above the messages.  In the composer's place it says that one was
+removed, and above it that a member bears the name of somebody else whose key the user compared:
+before that is answered nothing is sent.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from engine.api import ChatEngine
+from engine.events import ConversationView, MemberView
+from engine.governance_views import AskingView, GovernanceView
+from ui.conversation_words import is_group
+from ui.foreign_text import one_line
+from ui.governing_words import asking_title, is_out, removed_words
+from ui.namesakes import Namesake, namesakes
+from ui.translate import tr
+from ui.window.standing_bar import Choice, StandingBar
+
+_NAME = 40
+
+
+class PaneGovernance(QObject):
+    approve_requested = Signal(str)
+    refuse_requested = Signal(str)
+    requests_requested = Signal()
+    """Several ask: the panel about the group has them all."""
+    join_requested = Signal()
+    export_requested = Signal()
+    leave_requested = Signal()
+    compare_requested = Signal(MemberView)
+    told_apart = Signal(str)
+    """The user knows that these are two people: the key of a ``Namesake``."""
+
+    def __init__(
+        self,
+        engine: ChatEngine,
+        conversations: Callable[[], Iterable[ConversationView]],
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self._engine = engine
+        self._conversations = conversations
+        self.known_apart: frozenset[str] = frozenset()
+        """Keys of namesakes whom the user told apart."""
+        self.asking = StandingBar(edge="bottom")
+        self.out = StandingBar()
+        self.namesake = StandingBar("warnBg")
+        self._reason = ""
+        self.picture = b""
+        """Of the group that is open."""
+
+    @property
+    def reason(self) -> str:
+        """Why nothing can be written; "" if nothing here is against it."""
+        return self._reason
+
+    @property
+    def replaces_composer(self) -> bool:
+        return self.out.is_wanted
+
+    def show_of(self, conversation: ConversationView | None) -> None:
+        view = None
+        if conversation is not None and is_group(conversation) and not conversation.open_channel:
+            view = self._engine.governing.view(conversation.conversation_id)
+        self.picture = b"" if view is None else view.picture
+        self._show_asking(view)
+        self._show_out(view)
+        self._show_namesake(None if conversation is None or is_out(view) else conversation)
+
+    def _show_asking(self, view: GovernanceView | None) -> None:
+        asking = () if view is None else view.asking
+        if not asking:
+            self.asking.show_nothing()
+        elif len(asking) == 1:
+            self._show_one(asking[0])
+        else:
+            show: Choice = (tr("Show"), "plain", self.requests_requested.emit)
+            names = ", ".join(one_line(one.name, _NAME) or "?" for one in asking[:3])
+            self.asking.show_standing("several", asking_title(asking), names, (show,))
+
+    def _show_one(self, one: AskingView) -> None:
+        self.asking.show_standing(
+            one,
+            asking_title((one,)),
+            tr("They came with an invitation of yours."),
+            (
+                (tr("Decline"), "plain", partial(self.refuse_requested.emit, one.participant_id)),
+                (
+                    tr("Let in"),
+                    "primary",
+                    partial(self.approve_requested.emit, one.participant_id),
+                ),
+            ),
+            fingerprint=one.fingerprint,
+        )
+
+    def _show_out(self, view: GovernanceView | None) -> None:
+        self._reason = ""
+        if view is None or not is_out(view):
+            self.out.show_nothing()
+            return
+        self._reason = removed_words(view)
+        self.out.show_standing(
+            "out",
+            self._reason,
+            tr(
+                "You can read what is here. To come back, ask somebody in the group for a new"
+                " invitation."
+            ),
+            (
+                (tr("Export…"), "plain", self.export_requested.emit),
+                (tr("Remove…"), "danger", self.leave_requested.emit),
+                (tr("Join with an invitation…"), "primary", self.join_requested.emit),
+            ),
+        )
+
+    def _show_namesake(self, group: ConversationView | None) -> None:
+        found = self._first_namesake(group)
+        if found is None:
+            self.namesake.show_nothing()
+            return
+        name = one_line(found.member.name, _NAME) or "?"
+        title = tr("This {name} is not the {name} whose key you compared").format(name=name)
+        self._reason = self._reason or tr("Say first whether you know this {name}").format(
+            name=name
+        )
+        self.namesake.show_standing(
+            found.key,
+            title,
+            tr(
+                "Somebody in this group bears the name, with another key. It may be another person,"
+                " a new device of theirs, or somebody who pretends."
+            ),
+            (
+                (
+                    tr("Compare keys…"),
+                    "primary",
+                    partial(self.compare_requested.emit, found.member),
+                ),
+                (tr("They are two people"), "plain", partial(self.told_apart.emit, found.key)),
+            ),
+            fingerprint=found.member.fingerprint,
+        )
+
+    def _first_namesake(self, group: ConversationView | None) -> Namesake | None:
+        if group is None:
+            return None
+        verified = self._engine.people.verified()
+        found = namesakes(group, self._conversations(), verified)
+        return next((one for one in found if one.key not in self.known_apart), None)

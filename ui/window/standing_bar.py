@@ -1,0 +1,138 @@
+"""A bar that says how one stands to the open conversation, with what can be done about it.
+
+Words on the left and buttons on the right; in a narrow window the buttons stand below.  It can be
+reached by Tab and is read as a whole, and never takes the focus to one of its buttons by itself.
+"""
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from ui.controls import Area, Button, ButtonKind, ColourRole, Edge, Text
+from ui.dialogs.group import selectable
+from ui.theme import current_theme, theme_changed
+from ui.translate import tr
+
+_STACK_BELOW = 620
+Choice = tuple[str, ButtonKind, Callable[[], None]]
+"""What a button says, how it looks, and what it does."""
+
+
+class StandingBar(Area):
+    def __init__(self, fill: ColourRole = "header", *, edge: Edge = "top") -> None:
+        super().__init__(fill, edges=(edge,))
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._shown: object = None
+        self.title = Text(face="body", strong=True, wrap=True)
+        self.words = Text(face="label", colour="ink2", wrap=True)
+        self.fingerprint = selectable("")
+        self.buttons: list[Button] = []
+        self._foot = QWidget()
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._foot)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(8)
+        self._row.addStretch(1)
+        texts = QVBoxLayout()
+        texts.setSpacing(2)
+        texts.addStretch(1)
+        for text in (self.title, self.words, self.fingerprint):
+            texts.addWidget(text)
+        texts.addStretch(1)
+        self._whole = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._whole.addLayout(texts, 1)
+        self._whole.addWidget(self._foot, 0, Qt.AlignmentFlag.AlignVCenter)
+        theme_changed.connect(self._dress)
+        self.hide()
+        self._dress()
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._shown is not None
+
+    def show_nothing(self) -> None:
+        self._shown = None
+        self.hide()
+
+    def show_standing(
+        self,
+        about: object,
+        title: str,
+        words: str,
+        choices: Sequence[Choice],
+        *,
+        fingerprint: str = "",
+    ) -> None:
+        """``about``: equal as long as the buttons stay as they are, with the focus that they have.
+
+        Of several choices the safest comes first.
+        """
+        self.title.setText(title)
+        self.words.setText(words)
+        self.words.setVisible(bool(words))
+        self.fingerprint.setText(fingerprint)
+        self.fingerprint.setVisible(bool(fingerprint))
+        said = tr("Their fingerprint: {fingerprint}").format(fingerprint=fingerprint)
+        self.fingerprint.setAccessibleName(said)
+        parts = (title, words, said if fingerprint else "")
+        self.setAccessibleName(". ".join(part for part in parts if part))
+        if about != self._shown:
+            self._shown = about
+            self._make_buttons(choices)
+        self.show()
+        self._fit()
+
+    def _make_buttons(self, choices: Sequence[Choice]) -> None:
+        had_focus = any(button.hasFocus() for button in self.buttons)
+        for button in self.buttons:
+            button.hide()
+            button.deleteLater()
+        self.buttons = []
+        before: QWidget = self.fingerprint
+        for words, kind, run in choices:
+            button = Button(words, kind=kind)
+            button.clicked.connect(lambda _checked=False, run=run: run())
+            self._row.addWidget(button)
+            QWidget.setTabOrder(before, button)  # Else Tab would come to it last of all.
+            before = button
+            self.buttons.append(button)
+        if had_focus:
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Beside each other, below each other, or the buttons in a column of their own."""
+        narrow = self.width() / current_theme().metrics.factor < _STACK_BELOW
+        directions = QBoxLayout.Direction
+        self._whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+        edges = self._whole.contentsMargins()
+        room = self.contentsRect().width() - edges.left() - edges.right()
+        wanted = sum(button.sizeHint().width() + self._row.spacing() for button in self.buttons)
+        column = narrow and wanted > room
+        self._row.setDirection(directions.TopToBottom if column else directions.LeftToRight)
+        for button in self.buttons:
+            sideways = QSizePolicy.Policy.Expanding if column else QSizePolicy.Policy.Fixed
+            button.setSizePolicy(sideways, QSizePolicy.Policy.Fixed)
+        self._whole.activate()
+        height = self._whole.totalHeightForWidth(self.width())
+        self.setFixedHeight(height if height > 0 else self._whole.totalSizeHint().height())
+        # A height that is set while the layout answers a resize leaves the parts where they were.
+        self._whole.setGeometry(self.contentsRect())
+
+    def _dress(self) -> None:
+        gap = current_theme().metrics.gap
+        self._whole.setContentsMargins(gap(20), gap(10), gap(14), gap(10))
+        self._whole.setSpacing(gap(12))
+        self._fit()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self.hasFocus():
+            theme = current_theme()
+            painter = QPainter(self)
+            painter.setPen(QPen(theme.focus, theme.focus_width))
+            painter.drawRect(QRectF(self.rect()).adjusted(2, 2, -2, -2))
