@@ -1,10 +1,13 @@
-"""A segmented control: two or three choices side by side, one of them chosen."""
+"""A segmented control: two or three choices side by side, one of them chosen.
+
+Where their words have no room beside each other they may stand below each other instead.
+"""
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QRadioButton, QSizePolicy, QWidget
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QButtonGroup, QRadioButton, QSizePolicy, QWidget
 
 from ui.controls import literal
 from ui.theme import Radius, current_theme, theme_changed
@@ -31,7 +34,7 @@ class _Segment(QRadioButton):
 
     def sizeHint(self) -> QSize:
         theme = current_theme()
-        words = QFontMetricsF(theme.type.small.strong()).horizontalAdvance(self._words)
+        words = QFontMetricsF(self.font()).horizontalAdvance(self._words)
         return QSize(int(words) + 2 * theme.metrics.gap(_INSET), self.height())
 
     def minimumSizeHint(self) -> QSize:
@@ -39,6 +42,7 @@ class _Segment(QRadioButton):
 
     def _dress(self) -> None:
         theme = current_theme()
+        self.setFont(theme.type.small.strong())
         line = int(theme.type.small.line_height) + 2 * theme.metrics.gap(6)
         self.setFixedHeight(max(theme.metrics.scaled(_HEIGHT) - 2 * _TRACK, line))
         self.updateGeometry()
@@ -65,7 +69,7 @@ class _Segment(QRadioButton):
             painter.setPen(QPen(theme.focus, theme.focus_width))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(box, radius, radius)
-        painter.setFont(theme.type.small.strong())
+        painter.setFont(self.font())
         painter.setPen(ink)
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, self._words)
 
@@ -75,11 +79,13 @@ class Segments(QWidget):
 
     chosen = Signal(int)
 
-    def __init__(self, name: str, words: Sequence[str]) -> None:
+    def __init__(self, name: str, words: Sequence[str], *, stacks: bool = False) -> None:
+        """``stacks``: rather below each other than cut off."""
         super().__init__()
+        self._stacks = stacks
         self.setAccessibleName(name)
         self._group = QButtonGroup(self)
-        row = QHBoxLayout(self)
+        self._row = row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         row.setContentsMargins(_TRACK, _TRACK, _TRACK, _TRACK)
         row.setSpacing(2)
         self.buttons = [_Segment(each) for each in words]
@@ -95,6 +101,14 @@ class Segments(QWidget):
 
     def choose(self, number: int) -> None:
         self.buttons[number].setChecked(True)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._stacks:
+            wanted = 2 * _TRACK + sum(each.sizeHint().width() + 2 for each in self.buttons)
+            directions = QBoxLayout.Direction
+            fits = wanted <= self.width()
+            self._row.setDirection(directions.LeftToRight if fits else directions.TopToBottom)
 
     def _toggled(self, number: int, on: bool) -> None:
         policies = Qt.FocusPolicy  # Tab comes to the chosen one; Qt sees to it only later.

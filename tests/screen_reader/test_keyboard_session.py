@@ -142,6 +142,9 @@ async def new_group(alice: Person) -> str:
     await alice.press_until("shift+Tab", "Invite people", "push button")
     await alice.press("Return")
     sheet = await reader.until_shown(alice.program, "Invite to Tide Gauge", "dialog")
+    await reader.until_focus("Make invitation", "push button")
+    await alice.go_round(sheet.thing)
+    await alice.press("Return")
     link = await reader.until_shown(alice.program, "Invitation link", "text")
     await reader.until_focus("Copy link", "push button")
     await alice.go_round(sheet.thing)
@@ -158,7 +161,7 @@ async def join_by_link(bob: Person, link: str) -> None:
     await bob.reader.until_focus("Cancel", "push button")
     await bob.go_round(sheet.thing)
     await bob.listen_through()
-    await bob.press_until("Tab", "Join Tide Gauge", "push button")
+    await bob.press_until("Tab", "Ask to join Tide Gauge", "push button")
     await bob.press("Return")
     await bob.reader.until_focus(COMPOSER, "text")
 

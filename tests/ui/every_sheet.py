@@ -1,18 +1,36 @@
-"""A lively engine, and every sheet that the window opens on it."""
+"""A lively engine, and every sheet that the window opens on it.
+
+It has a group that anybody with its link is in, one with roles, and people.
+"""
 
 from collections.abc import Callable
 
+from engine.core.admin_log.acts import Role
 from engine.core.contacts import ContactState
+from engine.core.ids import ConversationId, UnixMs
 from engine.events import ConversationView
+from engine.governance_views import JoinState, JoinView
 from tests.ui.driving import Stage
-from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine
+from tests.ui.scripted_engine import GOOD_LINK, START_MS, ScriptedEngine
+
+WAITING = JoinView(
+    conversation_id=ConversationId("ferry"),
+    group_name="Night Ferry",
+    inviter_name="Olga",
+    asked_ms=UnixMs(START_MS),
+    state=JoinState.ASKED,
+)
 
 
 def a_lively_engine() -> ScriptedEngine:
-    """A group with a message, somebody to talk to, and somebody who asks."""
+    """Groups, somebody to talk to, and several who ask."""
     engine = ScriptedEngine()
     group = engine.add_group("Tide Gauge", others=("Maya", "Luc"))
     engine.receive(group, "Maya", "hello")
+    governed = engine.add_group("Harbour Watch", others=("Olga", "Luc"))
+    engine.governing.govern(governed, Olga=Role.ADMIN)
+    engine.governing.ask(governed, "Nora", "Tom")
+    engine.governing.wait(WAITING)
     engine.add_person("Ann")
     engine.add_person("Bob", ContactState.ASKING)
     return engine
@@ -20,6 +38,10 @@ def a_lively_engine() -> ScriptedEngine:
 
 def group_of(it: Stage) -> ConversationView:
     return next(view for view in it.engine.views.values() if view.contact is None)
+
+
+def governed_of(it: Stage) -> ConversationView:
+    return next(view for view in it.engine.views.values() if view.name == "Harbour Watch")
 
 
 def pair_of(it: Stage) -> ConversationView:
@@ -31,6 +53,11 @@ SHEETS: dict[str, Callable[[Stage], None]] = {
     "join": lambda it: it.window.flows.join(),
     "join, with a link": lambda it: it.window.flows.show_invitation(GOOD_LINK),
     "invite": lambda it: it.window.flows.invite(group_of(it)),
+    "invite, with roles": lambda it: it.window.flows.invite(governed_of(it)),
+    "name, topic and picture": lambda it: it.window.governing.change(
+        governed_of(it).conversation_id
+    ),
+    "waiting to be let in": lambda it: it.window.governing.show_waiting(WAITING.conversation_id),
     "leave": lambda it: it.window.flows.leave(group_of(it)),
     "network": lambda it: it.window.commands.network(),
     "stores": lambda it: it.window.flows.stores(),

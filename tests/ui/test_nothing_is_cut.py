@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, QPoint
-from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QRadioButton, QWidget
 
 from engine.core.ids import MessageId
 from tests.ui.driving import play, stage, turn, until
-from tests.ui.every_sheet import SHEETS, a_lively_engine
+from tests.ui.every_sheet import SHEETS, a_lively_engine, governed_of
 from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import sheet_of
 from tests.ui.test_languages import built_translations
@@ -75,6 +75,8 @@ def is_cut(widget: QObject) -> bool:
             return widget.text() != widget.whole_text() and not widget.toolTip()
         case QLabel():
             return bool(widget.text()) and lacks_room(widget)
+        case QRadioButton():  # A segment, whose words may stand close to its edges.
+            return widget.width() < widget.fontMetrics().horizontalAdvance(widget.accessibleName())
         case QAbstractButton():
             hint = widget.sizeHint()
             return bool(widget.text()) and widget.width() < hint.width() - 1
@@ -127,6 +129,12 @@ def test_the_window_and_every_sheet(language: str, width: str, percent: str) -> 
             it.window.side.toggle()
             await until(lambda: it.window.side.panel is not None)
             found.extend(f"panel: {each}" for each in cut(it.window))
+            it.window.open_conversation(governed_of(it).conversation_id)
+            await turn()
+            found.extend(f"with requests: {each}" for each in cut(it.window))
+            it.window.side.show_open()
+            await turn()
+            found.extend(f"panel with roles: {each}" for each in cut(it.window))
             it.window.side.close()
             for name, open_it in SHEETS.items():
                 open_it(it)

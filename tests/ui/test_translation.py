@@ -33,7 +33,26 @@ from ui.timeline.row_words import time_words
 from ui.translate import tr
 
 WRITTEN = {
-    *("Tide", "Gauge", "Maya", "Ines", "Luc", "Ann", "Bob", "Causerie", "hello", "plate", "v3"),
+    *(
+        "Tide",
+        "Gauge",
+        "Maya",
+        "Ines",
+        "Luc",
+        "Ann",
+        "Bob",
+        "Nora",
+        "Olga",
+        "Tom",
+        "Harbour",
+        "Watch",
+        "Night",
+        "Ferry",
+        "Causerie",
+        "hello",
+        "plate",
+        "v3",
+    ),
     # Not words of a language: signs of keys, units of the clock, and what a link looks like.
     *("Ctrl", "Alt", "Shift", "Del", "Up", "Down", "causerie", "join", "contact", "socks5"),
     # Dates are words of Qt's.

@@ -1069,7 +1069,7 @@
     </message>
     <message>
         <source>An admin lets people in, removes members, and changes the group&apos;s name, topic and picture. Only who ranks higher can take that back: the owner, and admins who became it earlier.</source>
-        <translation>Un admin fait entrer des gens, retire des membres et change le nom, le sujet et l’image du groupe. Seuls ceux d’un rang plus élevé peuvent revenir dessus&#xa0;: le propriétaire, et les admins nommés plus tôt.</translation>
+        <translation>Un admin fait entrer des gens, retire des membres et change le nom, le sujet et l’image du groupe. Seuls ceux d’un rang plus élevé peuvent revenir dessus&#xa0;: le créateur, et les admins nommés plus tôt.</translation>
     </message>
     <message>
         <source>An invitation to a group. A click shows what it says.</source>
@@ -2142,6 +2142,10 @@
     <message>
         <source>Edit</source>
         <translation>Modifier</translation>
+    </message>
+    <message>
+        <source>Edit group…</source>
+        <translation>Modifier le groupe…</translation>
     </message>
     <message>
         <source>Edit message</source>
@@ -3602,10 +3606,6 @@
     <message>
         <source>Name, topic and picture</source>
         <translation>Nom, sujet et image</translation>
-    </message>
-    <message>
-        <source>Name, topic and picture…</source>
-        <translation>Nom, sujet et image…</translation>
     </message>
     <message>
         <source>Network</source>
@@ -8609,7 +8609,7 @@
     </message>
     <message>
         <source>owner</source>
-        <translation>propriétaire</translation>
+        <translation>créateur</translation>
     </message>
     <message>
         <source>pause the file</source>
