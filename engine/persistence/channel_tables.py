@@ -32,6 +32,7 @@ from engine.core.sds.vocabulary import (
     RemoveMissing,
     RemoveOutgoing,
     Replacement,
+    ReplaceRaw,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
@@ -165,6 +166,8 @@ def apply_channel_write(  # noqa: C901, PLR0912 - one case per kind of write
                 "WHERE conversation_key = ? AND message_id = ?",
                 (hint, conversation, stored_id(message_id)),
             )
+        case ReplaceRaw(message_id=message_id, raw=raw):
+            _replace_raw(connection, conversation, message_id, raw)
         case PutOutgoing():
             _put_outgoing(connection, conversation, write.entry)
         case MarkAccepted(message_id=message_id):
@@ -246,6 +249,22 @@ def _remove_from_log(
             (conversation, id_),
         )
     remove_message(connection, conversation, message_id)
+
+
+def _replace_raw(
+    connection: sqlite3.Connection, conversation: int, message_id: MessageId, raw: bytes
+) -> None:
+    stored = stored_id(message_id)
+    found: tuple[int] | None = connection.execute(RAW_KEY, (conversation, stored)).fetchone()
+    if found is None:
+        return
+    remove_raw(connection, conversation, found[0])
+    key = next_raw_key(connection)
+    connection.execute(
+        "UPDATE log_entry SET raw_key = ? WHERE conversation_key = ? AND message_id = ?",
+        (key, conversation, stored),
+    )
+    put_raw(connection, conversation, [(key, raw)])
 
 
 def _put_replacement(

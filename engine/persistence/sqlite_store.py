@@ -71,6 +71,7 @@ from engine.core.sds.vocabulary import (
     ChannelState,
     HolderEntry,
     RemoveFromLog,
+    ReplaceRaw,
     SaveRetrievalHint,
     Write,
 )
@@ -290,7 +291,7 @@ class SqliteProfileStore:
         if isinstance(write, AppendToLog):
             self._pending.log(key, write)
             return
-        if isinstance(write, SaveRetrievalHint | RemoveFromLog):
+        if isinstance(write, SaveRetrievalHint | RemoveFromLog | ReplaceRaw):
             self._pending.write()  # It may refer to pending rows.
         apply_channel_write(self._connection, key, write)
 

@@ -40,6 +40,7 @@ from engine.core.sds.vocabulary import (
     RemoveMissing,
     RemoveOutgoing,
     Replacement,
+    ReplaceRaw,
     SaveClock,
     SaveRetrievalHint,
     SaveStoreQueried,
@@ -140,6 +141,8 @@ class ChannelStore:
                 self._newest_claims |= {each.participant_id: each for each in claims}
             case SaveRetrievalHint(message_id=message_id, retrieval_hint=hint):
                 self.log[message_id] = replace(self.log[message_id], retrieval_hint=hint)
+            case ReplaceRaw(message_id=message_id, raw=raw):
+                self.raw[message_id] = raw
             case PutOutgoing(entry=outgoing):
                 self.outgoing[outgoing.message_id] = outgoing
             case MarkAccepted(message_id=message_id):

@@ -23,7 +23,7 @@ from engine.core.governed import Admission
 from engine.core.ids import HolderSource, InstanceId, MessageId, ParticipantId, PubsubTopic, UnixMs
 from engine.core.ports import ApplyChannel, StoreWrite
 from engine.core.records import FileRecord, GroupRecord, ProfileRecord
-from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached
+from engine.core.sds.inputs import ConnectivityChanged, DeadlineReached, ResendRequested
 from engine.core.sds.vocabulary import (
     AppendToLog,
     MissingState,
@@ -190,6 +190,13 @@ class SessionParticipant:
         self._now_ms = now_ms
         held = HoldsFiles(tuple(message_ids), tuple(let_go))
         return self.perform(self.session.handle(held, now_ms=now_ms))
+
+    def send_again(self, message_id: MessageId, *, now_ms: UnixMs) -> list[Outgoing]:
+        """The user wants one of ours to be sent again."""
+        self._now_ms = now_ms
+        return self.perform(
+            self.session.handle(ResendRequested(message_id=message_id), now_ms=now_ms)
+        )
 
     def set_online(self, online: bool, *, now_ms: UnixMs) -> list[Outgoing]:
         if self.recording is not None and online != self.online:

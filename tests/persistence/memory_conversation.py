@@ -66,6 +66,7 @@ from engine.core.sds.vocabulary import (
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    ReplaceRaw,
     SaveClock,
     SaveRetrievalHint,
     Write,
@@ -126,7 +127,7 @@ class MemoryChannel:
         """The model is strict; a store bears a change of what is not there."""
         store = self._store
         match write:
-            case SaveRetrievalHint(message_id=message_id):
+            case SaveRetrievalHint(message_id=message_id) | ReplaceRaw(message_id=message_id):
                 return message_id in store.log
             case MarkAccepted(message_id=message_id) | RemoveOutgoing(message_id=message_id):
                 return message_id in store.outgoing

@@ -36,6 +36,7 @@ from engine.core.sds.vocabulary import (
     RemoveIncoming,
     RemoveMissing,
     RemoveOutgoing,
+    ReplaceRaw,
     SaveClock,
     SaveRetrievalHint,
     StoresSaid,
@@ -227,6 +228,17 @@ def test_raw_bytes_are_those_of_the_log(with_group: ProfileStore) -> None:
     with_group.apply([channel(logged(1, "a", raw=b"\x00\xff"), outgoing("b"))])
     assert with_group.raw(GROUP, MessageId("a")) == b"\x00\xff"
     assert with_group.raw(GROUP, MessageId("b")) is None
+
+
+def test_what_was_signed_anew_replaces_what_was_signed_before(with_group: ProfileStore) -> None:
+    with_group.apply([channel(logged(1, "a", raw=b"old"), logged(2, "b", raw=b"other"))])
+    writes = (ReplaceRaw(MessageId("a"), b"new"), ReplaceRaw(MessageId("unknown"), b"new"))
+    with_group.apply([channel(*writes, logged(3, "c", raw=b"later"))])
+    with_group.apply([channel(ReplaceRaw(MessageId("c"), b"anew"))])
+    raws = {name: with_group.raw(GROUP, MessageId(name)) for name in ("a", "b", "c", "unknown")}
+    assert raws == {"a": b"new", "b": b"other", "c": b"anew", "unknown": None}
+    ids = [one.position.message_id for one in with_group.channel_state(GROUP).log]
+    assert ids == ["a", "b", "c"]
 
 
 def test_a_retrieval_hint_reaches_the_log(with_group: ProfileStore) -> None:

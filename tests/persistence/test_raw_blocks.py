@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, MessageId, WakuHash
 from engine.core.ports import ApplyChannel, PutGroup
-from engine.core.sds.vocabulary import RemoveFromLog, SaveRetrievalHint
+from engine.core.sds.vocabulary import RemoveFromLog, ReplaceRaw, SaveRetrievalHint
 from engine.persistence import raw_blocks
 from engine.persistence.database import open_database
 from engine.persistence.raw_blocks import BLOCK_BYTES, BLOCK_ROWS, packed, unpacked
@@ -91,6 +91,13 @@ class Blocks(RuleBasedStateMachine):
             hint = WakuHash(place.to_bytes(32))
             write = SaveRetrievalHint(message_id=here[place % len(here)], retrieval_hint=hint)
             self.store.apply([channel(write, conversation_id=GROUPS[which])])
+
+    @rule(which=st.integers(0, 1), place=st.integers(0, 1_000), raw=st.binary(max_size=40))
+    def replace(self, which: int, place: int, raw: bytes) -> None:
+        if here := [*self.raws[which]]:
+            id_ = here[place % len(here)]
+            self.store.apply([channel(ReplaceRaw(id_, raw), conversation_id=GROUPS[which])])
+            self.raws[which][id_] = raw
 
     @rule()
     def reopen(self) -> None:

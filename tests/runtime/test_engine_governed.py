@@ -240,6 +240,7 @@ async def test_the_removed_come_back_by_a_new_invitation_only(person: MakePerson
     old = await invited(olga, group, uses=5)
     await anna.engine.groups.join(old)
     await anna.until(added(group))
+    await anna.until(shows("Walks"))
     await anna.engine.timeline.send_text(group, "mine")
     await olga.until(shows("mine"))
     await olga.engine.governing.remove(group, id_of(anna))

@@ -28,6 +28,8 @@ class Circle:
         self.inside = {"Olga"}
         self.is_lost: Callable[[str, bytes], bool] = lambda _name, _payload: False
         """To whom which payload does not come."""
+        self.unheard: frozenset[str] = frozenset()
+        """Whatever they send is taken by nobody, and they hear nothing."""
         self.sent: list[tuple[str, bytes]] = []
         self.mail: list[tuple[str, Outgoing]] = []
         self.send("Olga", self["Olga"].create_governed_group("Walks", now_ms=self.now))
@@ -85,13 +87,15 @@ class Circle:
     def deliver(self) -> None:
         while self.mail:
             sender, out = self.mail.pop(0)
+            if sender in self.unheard:
+                continue
             payload = decode_waku_message(out.payload).payload
             self.sent.append((sender, payload))
             if out.accepted is not None:
                 self.mail += [(sender, more) for more in out.accepted(1, self.now)]
             for name, person in self.people.items():
                 hears = (name in self.apart) == (sender in self.apart)
-                if name == sender or not hears or name not in self.inside:
+                if name == sender or not hears or name not in self.inside - self.unheard:
                     continue
                 if not self.is_lost(name, payload):
                     self.mail += [

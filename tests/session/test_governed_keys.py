@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from engine.codec.sds import decode_message
-from engine.core.admin_log.acts import Act, Add, MakeEpoch, Promote, Remove, Rename
+from engine.core.admin_log.acts import Act, Add, MakeEpoch, Promote, Remove, Rename, SetTopic
 from engine.core.content import AdminEntry, Governing
 from engine.core.epochs import FRESH_AFTER_MS, FRESH_SPREAD_MS
 from engine.core.errors import RemoteProtocolError
@@ -196,3 +196,42 @@ def test_thirty_days_back_is_the_epoch_of_then_also_for_a_newcomer(circle: Circl
         assert keys.written_in_at(UnixMs(circle.now - 30 * DAY_MS)) == begun.lamport_timestamp
         assert keys.written_in_at(circle.now) == fresh.lamport_timestamp
         assert keys.written_in_at(UnixMs(circle.now - 99 * DAY_MS)) == 1
+
+
+@pytest.mark.parametrize("is_offline", [True, False])
+@pytest.mark.parametrize("restarts", [True, False])
+def test_what_nobody_took_before_a_removal_is_sealed_anew_for_those_who_stay(
+    circle: Circle, *, is_offline: bool, restarts: bool
+) -> None:
+    """Ben wrote where nobody heard him, and then hears that Cem was removed meanwhile."""
+    circle.say("Ben", "taken before")
+    circle.unheard = frozenset({"Ben"})
+    if is_offline:
+        circle.send("Ben", circle["Ben"].set_online(False, now_ms=circle.now))
+    said = circle.say("Ben", "not for Cem")
+    circle.govern("Ben", SetTopic(topic="for all"))
+    begin = len(circle.sent)
+    circle.remove("Cem", by="Olga")
+    missed = [payload for _, payload in circle.sent[begin:]]
+    if restarts:
+        circle["Ben"].restart(now_ms=circle.now)
+    circle.unheard = frozenset()
+    circle.send("Ben", circle["Ben"].set_online(True, now_ms=circle.now))
+    for payload in missed:
+        circle.replay("Ben", payload)
+    if restarts:
+        circle["Ben"].restart(now_ms=circle.now)
+    circle.live(120)
+    record = circle["Cem"].session.record
+    group_id = group_id_of(record.conversation_id)
+    by_ben = [payload for sender, payload in circle.sent[begin:] if sender == "Ben"]
+    assert say_nothing(group_id, record.epoch_keys, by_ben, since_ms=circle.removed_ms)
+    assert circle.shown("Cem") == ["taken before"]
+    for name in ("Olga", "Anna", "Ben"):
+        assert circle.shown(name) == ["taken before", "not for Cem"]
+        assert circle.part(name).governance.state.topic == "for all"
+    begin = len(circle.sent)
+    circle.send("Ben", circle["Ben"].send_again(said, now_ms=circle.now))
+    again = [payload for _, payload in circle.sent[begin:]]
+    assert again
+    assert say_nothing(group_id, record.epoch_keys, again)

@@ -32,6 +32,7 @@ from engine.core.sds.inputs import (
     SendContent,
     SendEphemeral,
     ShowSetAside,
+    SignedAnew,
     StoreAnswered,
     StoreChanged,
     StoresMissing,
@@ -54,7 +55,9 @@ from engine.core.sds.vocabulary import (
     Message,
     MessageDelivered,
     MessageIdOf,
+    OutgoingEntry,
     RepairRequested,
+    ReplaceRaw,
     SaveRetrievalHint,
     SendPurpose,
     Sign,
@@ -134,6 +137,9 @@ class SdsChannel:
                 self._copy_accepted(input_, step)
             case SendEphemeral(content=content):
                 self._send_ephemeral(content, step)
+            case SignedAnew(message_id=message_id, raw=raw):
+                if parts.outgoing.sign_anew(message_id, raw, step):
+                    step.writes.append(ReplaceRaw(message_id, raw))
             case ConnectivityChanged(online=online):
                 self._connectivity_changed(online, step)
             case ClaimChanged():
@@ -214,6 +220,10 @@ class SdsChannel:
     def set_aside(self) -> tuple[SetAsideOf, ...]:
         """The authors beyond their daily quota, and how many messages are set aside."""
         return self._parts.set_aside.tell()
+
+    def untaken(self) -> tuple[OutgoingEntry, ...]:
+        """Messages of ours that are to be sent, and that nobody has taken so far."""
+        return tuple(one for one in self._parts.outgoing.entries() if not one.accepted)
 
     def waiting_aside(self, sender_id: ParticipantId) -> int:
         """How many of this author's messages are set aside with their bytes."""

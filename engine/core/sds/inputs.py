@@ -77,6 +77,13 @@ class CopyAccepted(Struct, frozen=True):
     retrieval_hint: bytes | None = None
 
 
+class SignedAnew(Struct, frozen=True):
+    """A message of ours that nobody took is sent in these signed bytes from now on."""
+
+    message_id: MessageId
+    raw: bytes
+
+
 class ConnectivityChanged(Struct, frozen=True, kw_only=True):
     """Whether any peer can be reached.  Offline attempts and offline time do not count."""
 
@@ -199,6 +206,7 @@ Input: TypeAlias = (
     | SendEphemeral
     | MessageReceived
     | CopyAccepted
+    | SignedAnew
     | ConnectivityChanged
     | ClaimChanged
     | ClockSet

@@ -132,6 +132,14 @@ class OutgoingBuffer:
             step.writes.append(MarkAccepted(message_id))
         step.events.append(OutgoingChanged(message_id, state, accepted))
 
+    def sign_anew(self, message_id: MessageId, raw: bytes, step: Step) -> bool:
+        """Send these bytes from now on; False if somebody took the others already."""
+        entry = self._waiting.get(message_id)
+        if entry is None or entry.accepted:
+            return False
+        self._put(replace(entry, raw=raw), step)
+        return True
+
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:
         """The user wants the message sent again now; its attempts start over."""
         entry = self._waiting[message_id]

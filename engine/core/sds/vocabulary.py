@@ -308,6 +308,13 @@ class SaveRetrievalHint(Struct, frozen=True):
     retrieval_hint: bytes
 
 
+class ReplaceRaw(Struct, frozen=True):
+    """Our message was signed anew, before anybody took it."""
+
+    message_id: MessageId
+    raw: bytes
+
+
 class PutOutgoing(Struct, frozen=True):
     """Insert or replace."""
 
@@ -363,6 +370,7 @@ Write: TypeAlias = (
     | PutSpent
     | PutNewestClaims
     | SaveRetrievalHint
+    | ReplaceRaw
     | PutOutgoing
     | MarkAccepted
     | RemoveOutgoing

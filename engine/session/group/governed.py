@@ -5,7 +5,6 @@ anyone with the link is in there is none of this.
 """
 
 from collections import deque
-from collections.abc import Callable
 from typing import Final
 
 from engine.codec.content import decode_content
@@ -21,7 +20,9 @@ from engine.core.admin_log.acts import (
 )
 from engine.core.content import (
     AdminEntry,
+    Body,
     Governing,
+    KeyWraps,
 )
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
@@ -30,7 +31,15 @@ from engine.core.governed import Admission, GovernedState, GroupGovernance, Name
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.sds.channel import SdsChannel
-from engine.core.sds.vocabulary import Event, MessageDelivered, MessageShownWaiting
+from engine.core.sds.inputs import SignedAnew
+from engine.core.sds.vocabulary import (
+    Event,
+    MessageDelivered,
+    MessageShownWaiting,
+    OutgoingEntry,
+)
+from engine.crypto.sealed import SealedGroup
+from engine.session.clock import SessionClock
 from engine.session.group.author_binding import bound_author
 from engine.session.group.deeds import Deeds
 from engine.session.group.epoch_keys import EpochKeys, Saying
@@ -39,6 +48,7 @@ from engine.session.group.parking import Parking
 from engine.session.group.people import GroupPeople
 from engine.session.group.saved import SavedGroup
 from engine.session.group.void_messages import VoidMessages
+from engine.session.group.wire import GroupWire
 from engine.session.inputs import MessageArrived
 from engine.session.transitions import (
     GovernanceNoted,
@@ -64,8 +74,6 @@ def governance_of(seed: SavedGroup) -> Governance | None:
 
 
 class GovernedPart:
-    """``add_key``: to the wire."""
-
     def __init__(  # noqa: PLR0913 - everything that is injected
         self,
         governance: Governance,
@@ -75,7 +83,7 @@ class GovernedPart:
         seed: SavedGroup,
         entropy: Entropy,
         counters: Counters,
-        add_key: Callable[[bytes], None],
+        wire: GroupWire,
     ) -> None:
         self._governance = governance
         self._people = people
@@ -92,8 +100,9 @@ class GovernedPart:
             channel.has_logged,
         )
         self._name = seed.group.name
-        self._are_deeds_due = True
-        """At the start, too: entries may have come that nobody judged before it."""
+        self._are_deeds_due = False
+        self.is_new = True
+        """Entries may have come that nobody judged before the start: ``settle`` soon."""
         self._settle_at_ms: UnixMs | None = None
         self._is_reading = False
         self._seen = governance.state
@@ -105,7 +114,7 @@ class GovernedPart:
             entropy=entropy,
             counters=counters,
         )
-        self._add_key = add_key
+        self._wire = wire
         self._locked: Parking[MessageArrived] = Parking()
         self._has_new_key = False
         self._entropy = entropy
@@ -134,34 +143,52 @@ class GovernedPart:
         content = decode_content(event.message.content or b"")
         if isinstance(event, MessageDelivered) and isinstance(content.body, Governing):
             self._told.append(event.message.message_id)
-            try:
-                self._take(event, content.body, builder, now_ms=now_ms, clock_ms=clock_ms)
-            except RemoteProtocolError as error:
-                self._counters.add(f"group.{error.reason}")
+            self._take(event.message.sender_id, content.body, builder, now_ms, clock_ms, event)
         if not self._void.is_void(event.message, content):
             return True
         self._counters.add("group.void")
         return False
 
-    def _take(
+    def hear(
         self,
-        event: MessageDelivered,
+        who: ParticipantId,
+        body: Body,
+        builder: TransitionBuilder,
+        now_ms: UnixMs,
+        clock: SessionClock,
+    ) -> None:
+        """A member's message came that has no place yet, since it waits for others.
+
+        What keeps the group going is taken at once.  Else a fresh key could wait for a message that
+        is sealed with it: one that its author said before they made the key, and sealed afterwards.
+        """
+        if isinstance(body, AdminEntry | KeyWraps):
+            self._take(who, body, builder, now_ms, clock.at(now_ms), None)
+
+    def _take(  # noqa: PLR0913, PLR0917 - all that a body is taken with
+        self,
+        who: ParticipantId,
         body: Governing,
         builder: TransitionBuilder,
-        *,
         now_ms: UnixMs,
         clock_ms: UnixMs,
+        placed: MessageDelivered | None,
     ) -> None:
         """What an entry changes is done by ``settle``."""
-        who = event.message.sender_id
-        if not isinstance(body, AdminEntry):
-            self.keys.take(who, body, builder, now_ms=now_ms, clock_ms=clock_ms)
+        try:
+            if not isinstance(body, AdminEntry):
+                self.keys.take(who, body, builder, now_ms=now_ms, clock_ms=clock_ms)
+                return
+            entry_id = self._governance.take(body, who, builder)
+        except RemoteProtocolError as error:
+            self._counters.add(f"group.{error.reason}")
             return
-        entry_id = self._governance.take(body, who, builder)
-        self._deeds.came(entry_id, event.position, builder)
-        self._are_deeds_due = True
+        if placed is not None:
+            self._deeds.came(entry_id, placed.position, builder)
+            self._are_deeds_due = True
         if self._governance.is_behind:
-            wait_ms = SOON_MS if self._governance.is_large and who != self._own_id else 0
+            may_wait = self._governance.is_large and who != self._own_id
+            wait_ms = SOON_MS if may_wait and not self._channel.untaken() else 0
             due_ms = UnixMs(now_ms + wait_ms)
             self._settle_at_ms = min(due_ms, self._settle_at_ms or due_ms)
 
@@ -176,7 +203,11 @@ class GovernedPart:
         if is_due:
             self._governance.settle()
             self._settle_at_ms = None
-        changed = self._governance.state is not self._seen
+        is_news = self._governance.state is not self._seen
+        changed = is_news or self.is_new
+        self.is_new = False
+        if is_news:
+            builder.notes.append(GovernanceNoted())
         if changed:
             self._seen = self._governance.state
             self._tell_every_ms = TELL_FIRST_MS
@@ -184,7 +215,6 @@ class GovernedPart:
             self._people.follow(builder, clock_ms=clock_ms)
             authors = {*self._people.everyone(), *self._governance.state.last_messages}
             self._void.follow(self._governance.state, authors)
-            builder.notes.append(GovernanceNoted())
         if changed or (self._are_deeds_due and not self._governance.is_behind):
             self._are_deeds_due = False
             self._deeds.follow(self._seen, builder, now_ms=UnixMs(clock_ms))
@@ -245,7 +275,7 @@ class GovernedPart:
         builder.sends += [LoadForRepair(message_id=each) for each in self._told]
 
     def _take_key(self, key: bytes) -> None:
-        self._add_key(key)
+        self._wire.add_key(key)
         self._has_new_key = True
 
     def unlocked(self) -> list[MessageArrived]:
@@ -311,6 +341,28 @@ class GovernedPart:
         """Else nothing is sent at all: we were removed, or left."""
         return self._governance.role(self._own_id) is not Role.NOBODY
 
+    def stale(self) -> list[OutgoingEntry]:
+        """Messages of ours that nobody took, signed in an epoch that somebody removed has.
+
+        But not what keeps the group going: a fresh key's entry names entries before it, and whoever
+        had no key but that one could not read these.
+        """
+        if not self.is_member:
+            return []
+        return [
+            one
+            for one in self._channel.untaken()
+            if not self.keys.is_good(SealedGroup.epoch_of(one.raw))
+            and not isinstance(self._wire.body_of(one.raw), Governing)
+        ]
+
+    def signed_anew(self, *, clock_ms: UnixMs) -> list[SignedAnew]:
+        """The same in the epoch to write in, which there has to be: see ``EpochKeys.prepare``."""
+        return [
+            SignedAnew(one.message_id, self._wire.sign_anew(one.raw, clock_ms))
+            for one in self.stale()
+        ]
+
     def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
         """Raises CommandError for one that would not count.
 
@@ -358,7 +410,7 @@ def governed_part(  # noqa: PLR0913 - everything that is injected
     seed: SavedGroup,
     people: GroupPeople,
     channel: SdsChannel,
-    add_key: Callable[[bytes], None],
+    wire: GroupWire,
     *,
     entropy: Entropy,
     counters: Counters,
@@ -373,5 +425,5 @@ def governed_part(  # noqa: PLR0913 - everything that is injected
         seed=seed,
         entropy=entropy,
         counters=counters,
-        add_key=add_key,
+        wire=wire,
     )

@@ -83,17 +83,16 @@ from engine.session.group.wire import (
 )
 from engine.session.inputs import (
     ChannelInput,
-    ContactInput,
     CopiesAccepted,
     EnvelopeArrived,
     Govern,
     HoldsFiles,
     MessageArrived,
+    NotOfGroups,
     Prechecked,
     RetrieveKeptBack,
     Say,
     SessionInput,
-    SetLabel,
     TakeAdmission,
     TypeNow,
 )
@@ -102,7 +101,6 @@ from engine.session.transitions import (
     GapNoted,
     HeldAside,
     LoadSetAside,
-    PairLoaded,
     RawLoaded,
     SessionTransition,
     SetAsideLoaded,
@@ -166,7 +164,7 @@ class GroupSession:
         )  # fmt: skip
         self._aside = ShowingAside(self._channel)
         self.governed = governed_part(
-            governance, seed, self._people, self._channel, self._wire.add_key,
+            governance, seed, self._people, self._channel, self._wire,
             entropy=entropy, counters=counters,
         )  # fmt: skip
         """None for a group that anyone with the link is in."""
@@ -178,6 +176,8 @@ class GroupSession:
     def handle(self, input_: SessionInput, *, now_ms: UnixMs) -> SessionTransition:
         """Never raises for bytes from outside; LocalProtocolError for what a group cannot do."""
         builder = TransitionBuilder()
+        if self.governed is not None and self.governed.is_new:
+            self._settle(builder, now_ms=now_ms)
         self._handle(input_, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)
         return builder.finish()
@@ -242,9 +242,7 @@ class GroupSession:
                 self._feed(input_, builder, now_ms=now_ms)
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
-            case SetLabel() | EnvelopeArrived() | WrittenLoaded() | TakeAdmission():
-                raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
-            case _ if isinstance(input_, ContactInput | PairLoaded):
+            case _ if isinstance(input_, NotOfGroups):
                 raise LocalProtocolError(f"a group takes no {type(input_).__name__}")
             case _:
                 assert_never(input_)
@@ -267,6 +265,10 @@ class GroupSession:
             except RemoteProtocolError as error:
                 self._refuse(error, builder, now_ms=now_ms)
         self._connect(builder, now_ms=now_ms)
+        if self.governed.stale():
+            self._prepare(builder, now_ms=now_ms)
+            for anew in self.governed.signed_anew(clock_ms=clock_ms):
+                self._feed(anew, builder, now_ms=now_ms)
 
     def _connect(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Whoever was removed is quiet, as if offline, and still takes what comes."""
@@ -527,9 +529,8 @@ class GroupSession:
         if member is None:
             self._people.park(verified)
             return
-        repaired_by = opened.repaired_by
-        if repaired_by is not None and not self.membership.is_member(repaired_by):
-            repaired_by = None
+        by = opened.repaired_by
+        repaired_by = by if by is not None and self.membership.is_member(by) else None
         content, claim = verified.content, opened.claim
         received = received_of(verified, repaired_by, self._clock.at(now_ms), wanted=wanted)
         transition = self._step(received, builder, now_ms=now_ms)
@@ -545,6 +546,8 @@ class GroupSession:
         self._translate(transition, builder, now_ms=now_ms, received=verified)
         if content is not None and not self._channel.has_logged(message.message_id):
             self._projector.note_arrival(verified)
+            if self.governed is not None:
+                self.governed.hear(message.sender_id, content.body, builder, now_ms, self._clock)
 
     def _admit(self, statement: bytes, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Admit the author of a self-signed join and accept their parked messages."""

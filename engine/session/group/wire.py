@@ -104,6 +104,10 @@ class GroupWire:
             epoch_id=self.sending,
         )
 
+    def sign_anew(self, raw: bytes, clock_ms: UnixMs) -> bytes:
+        """A signed part of ours for the same message, of the epoch to sign in now."""
+        return self.sign(self.reopen(raw, None).message, None, clock_ms)
+
     def add_key(self, key: bytes) -> None:
         """Of another epoch, the newest from now on."""
         keys = (*self._sealed.epoch_keys, key)
