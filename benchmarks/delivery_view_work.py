@@ -265,7 +265,8 @@ def busy() -> dict[str, list[float]]:
             in_own_frame(partial(count, samples[half // 2 + 1]))
         turns(begun + REFRESH_SECONDS - time.monotonic())
     window.close()
-    return {"opening": [opening], "frames": [each for each in frames if each >= SHOWN_MS]}
+    painted = [each for each in frames if each >= SHOWN_MS]
+    return {"opening": [opening], "frames": painted, "all frames": frames}
 
 
 def graph() -> dict[str, list[float]]:

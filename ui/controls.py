@@ -402,13 +402,25 @@ class KeyCap(Text):
         super().paintEvent(event)
 
 
+PILL_INSET = 7
+"""From the edge to the words."""
+
+
+def draw_pill(painter: QPainter, box: QRectF, fill: ColourRole) -> None:
+    """What the words of a mark stand on."""
+    theme = current_theme()
+    painter.setPen(QPen(theme.line, 1) if theme.is_high_contrast else QPen(Qt.PenStyle.NoPen))
+    painter.setBrush(colour_of(theme, fill))
+    painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 7, 7)
+
+
 class Pill(Text):
     """A short mark behind a name: "you", "admin", "maybe"."""
 
     def __init__(self, text: str, *, ink: ColourRole, fill: ColourRole) -> None:
         super().__init__(text, face="micro", colour=ink, strong=True)
         self._fill: ColourRole = fill
-        self.setContentsMargins(7, 1, 7, 1)
+        self.setContentsMargins(PILL_INSET, 1, PILL_INSET, 1)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
     def show_mark(self, text: str, *, ink: ColourRole, fill: ColourRole) -> None:
@@ -418,13 +430,8 @@ class Pill(Text):
         self.recolour(ink)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        theme = current_theme()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        outlined = theme.is_high_contrast
-        painter.setPen(QPen(theme.line, 1) if outlined else QPen(Qt.PenStyle.NoPen))
-        painter.setBrush(colour_of(theme, self._fill))
-        box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
-        painter.drawRoundedRect(box, 7, 7)
+        draw_pill(painter, QRectF(self.rect()), self._fill)
         painter.end()
         super().paintEvent(event)

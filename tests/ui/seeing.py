@@ -12,9 +12,11 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from tests.ui.driving import until
 from ui.controls import ElidedText, Text
+from ui.dialogs.holders import HolderRow
 from ui.dialogs.join import Join
 from ui.dialogs.person import AddPerson
 from ui.dialogs.sheet import Sheet
+from ui.inspector.parts import StepRow
 from ui.timeline.view import TimelineView
 from ui.window.main_window import MainWindow
 
@@ -40,16 +42,22 @@ async def join(window: MainWindow) -> Join:
 
 
 def words_of(widget: QWidget) -> str:
-    return "\n".join(text.text() for text in widget.findChildren(Text)).replace("\u200b", "")
+    said = (_seen_words(part) for part in widget.findChildren(QWidget))
+    return "\n".join(filter(None, said)).replace("\u200b", "")
 
 
 def seen_words(widget: QWidget) -> list[str]:
-    """The words on the labels in view, in the order in which they were laid out, none elided."""
-    return [
-        text.whole_text() if isinstance(text, ElidedText) else text.text()
-        for text in widget.findChildren(Text)
-        if text.isVisible() and text.text()
-    ]
+    """The words on labels and painted rows in view, in the order of their making, none elided."""
+    said = ((part, _seen_words(part)) for part in widget.findChildren(QWidget))
+    return [words for part, words in said if words and part.isVisible()]
+
+
+def _seen_words(part: QWidget) -> str:
+    if isinstance(part, ElidedText):
+        return part.whole_text()
+    if isinstance(part, Text):
+        return part.text()
+    return part.accessibleName() if isinstance(part, StepRow | HolderRow) else ""
 
 
 def spoken_rows(timeline: TimelineView) -> list[str]:

@@ -1,20 +1,31 @@
 """Who holds a message, and how we know."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QAccessible, QFont, QFontMetricsF, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from engine.answers import HolderView
-from engine.core.ids import HolderSource, UnixMs
-from ui.avatar import Avatar
-from ui.controls import ColourRole, ElidedText, Pill, Text
+from engine.core.ids import HolderSource, ParticipantId, UnixMs
+from ui.avatar import AvatarImages
+from ui.controls import PILL_INSET, ColourRole, colour_of, draw_pill
 from ui.conversation_words import chance_words
 from ui.dialogs.sheet import ScrolledPart, Sheet
 from ui.foreign_text import one_line
+from ui.mirrored import draw_text, mirror_widget, mirrored_point
+from ui.speaking import told_as
 from ui.theme import current_theme, theme_changed
-from ui.times import spoken_time
+from ui.times import moment, short_date, spoken_time
+from ui.tips import set_tip
 from ui.translate import tr
+
+_AVATAR = 28
+_GAP = 10
+_AT_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+_AT_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+_IMAGES = AvatarImages()
 
 
 def _sign_words(source: str) -> str:
@@ -87,34 +98,30 @@ class Holders(Sheet):
         self.add_close()
 
 
+@told_as(QAccessible.Role.StaticText)
 class HolderRow(QWidget):
-    """Of one height, whatever is known: those below stay where they are when more is known."""
+    """Of one height, whatever is known: those below stay where they are when more is known.
+
+    One widget that paints all of it, since a group has many and they change while one looks.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._shown: object = None
-        self._avatar = Avatar(28, is_group=False)
-        self._name = ElidedText(face="label", strong=True)
-        self._words = ElidedText(face="caption", colour="ink2")
-        self._pill = Pill("", ink="ink3", fill="surface2")
-        self._since = Text(face="caption", colour="ink3")
-        texts = QVBoxLayout()
-        texts.setSpacing(0)
-        texts.addWidget(self._name)
-        texts.addWidget(self._words)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(10)
-        row.addWidget(self._avatar)
-        row.addLayout(texts, 1)
-        row.addWidget(self._pill)
-        row.addWidget(self._since)
+        self._who = ParticipantId("")
+        self._name = self._words = self._mark = ""
+        self._since = self._since_in_full = ""
+        self._ink: ColourRole = "ink3"
+        self._fill: ColourRole = "surface2"
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        set_tip(self, "")
         theme_changed.connect(self._dress)
         self._dress()
 
     def _dress(self) -> None:
         faces = current_theme().type
-        self.setMinimumHeight(int(faces.label.line_height) + int(faces.caption.line_height))
+        self.setFixedHeight(int(faces.label.line_height) + int(faces.caption.line_height))
+        self._place()
 
     def show_holder(
         self,
@@ -133,20 +140,93 @@ class HolderRow(QWidget):
         if told == self._shown:
             return
         self._shown = told
-        since = "" if holder.since_ms is None else spoken_time(holder.since_ms, now)
-        if holder.source is None and lacking_ms is not None and not is_open:
-            since = tr("since {time}").format(time=spoken_time(lacking_ms, now))
-        name = one_line(holder.name, 60)
-        mark, ink, fill = _mark(holder)
+        is_lacking = holder.source is None and lacking_ms is not None and not is_open
+        at_ms = lacking_ms if is_lacking else holder.since_ms
+        self._who, self._since, since = holder.participant_id, "", ""
+        if at_ms is not None:
+            form = tr("since {time}") if is_lacking else "{time}"
+            self._since = form.format(time=_time_or_day(at_ms, now))
+            since = form.format(time=spoken_time(at_ms, now))
+        self._since_in_full = since
+        self._name = one_line(holder.name, 60)
+        self._mark, self._ink, self._fill = _mark(holder)
         words = sign or source_words(holder, is_open=is_open)
-        self.setAccessibleName(f"{name}: {mark}, {words} {since}".rstrip())
-        self._avatar.show_identity(holder.participant_id, name)
-        self._name.setText(name)
-        self._words.setText(words)
-        self._words.setVisible(bool(sign) or holder.source is not None)
-        self._pill.show_mark(mark, ink=ink, fill=fill)
-        self._since.setText(since)
-        self._since.setVisible(bool(since))  # Nothing keeps a mark from the edge without a time.
+        self._words = words if sign or holder.source is not None else ""
+        self.setAccessibleName(f"{self._name}: {self._mark}, {words} {since}".rstrip())
+        self._place()
+
+    # --- where the parts are, from left to right --------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """The mark stands before the time, or at the end if there is none; lines have the rest."""
+        faces, right = current_theme().type, float(self.width())
+        if self._since:
+            right -= QFontMetricsF(faces.caption.font).horizontalAdvance(self._since) + _GAP
+        width = QFontMetricsF(faces.micro.strong()).horizontalAdvance(self._mark) + 2 * PILL_INSET
+        height = faces.micro.line_height + 2
+        self.mark_box = QRectF(right - width, (self.height() - height) / 2, width, height)
+        left = current_theme().metrics.scaled(_AVATAR) + _GAP
+        name, words = faces.label.line_height, faces.caption.line_height if self._words else 0.0
+        top, room = (self.height() - name - words) / 2, max(0.0, self.mark_box.left() - _GAP - left)
+        self._lines = (
+            _Line(self._name, faces.label.strong(), "ink", QRectF(left, top, room, name)),
+            _Line(self._words, faces.caption.font, "ink2", QRectF(left, top + name, room, words)),
+        )
+        self.update()
+
+    def tip_at(self, point: QPoint) -> str:
+        """All of what is cut off there."""
+        at = mirrored_point(QPointF(point), self)
+        if at.x() > self.mark_box.right() and self._since != self._since_in_full:
+            return self._since_in_full
+        cut = (line for line in self._lines if line.shown != line.words)
+        return next((line.words for line in cut if line.box.contains(at)), "")
+
+    def sizeHint(self) -> QSize:
+        name = self._lines[0]
+        words = QFontMetricsF(name.font).horizontalAdvance(name.words)
+        width = name.box.left() + words + _GAP + self.width() - self.mark_box.left()
+        return QSize(int(width) + 1, self.minimumHeight())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        theme, painter = current_theme(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
+        side = theme.metrics.scaled(_AVATAR)
+        face = QRectF(0, (self.height() - side) // 2, side, side)
+        _IMAGES.paint(painter, face, stable_id=self._who, name=self._name, is_group=False)
+        for line in self._lines:
+            painter.setFont(line.font)
+            painter.setPen(colour_of(theme, line.colour))
+            draw_text(painter, line.box, _AT_LEFT, line.shown)
+        painter.setFont(theme.type.caption.font)
+        painter.setPen(theme.ink3)
+        draw_text(painter, QRectF(self.rect()), _AT_RIGHT, self._since)
+        draw_pill(painter, self.mark_box, self._fill)
+        painter.setFont(theme.type.micro.strong())
+        painter.setPen(colour_of(theme, self._ink))
+        draw_text(painter, self.mark_box, Qt.AlignmentFlag.AlignCenter, self._mark)
+
+
+class _Line:
+    """As much of its words as there is room for."""
+
+    def __init__(self, words: str, font: QFont, colour: ColourRole, box: QRectF) -> None:
+        self.words, self.font, self.colour, self.box = words, font, colour, box
+        metrics = QFontMetricsF(font)
+        self.shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, box.width())
+
+
+def _time_or_day(at_ms: int, now: datetime) -> str:
+    """Of what was days ago the day is enough: a name has to stand beside it."""
+    day = moment(at_ms).astimezone(now.tzinfo).date()
+    if now.date() - day <= timedelta(days=1):
+        return spoken_time(at_ms, now)
+    return short_date(day, now.date())
 
 
 def _mark(holder: HolderView) -> tuple[str, ColourRole, ColourRole]:

@@ -44,7 +44,7 @@ from ui.inspector.parts import (
     HeldBar,
     StepRow,
 )
-from ui.side.panel import SidePanel
+from ui.side.panel import Painted, SidePanel
 from ui.speaking import announce
 from ui.translate import tr
 
@@ -110,17 +110,21 @@ class InspectorPanel(SidePanel):
     ) -> None:
         """``heard``: when something live last came from whom, as far as that is known."""
         before, self.found = self.found, found
-        self.excerpt.setText(_excerpt(found))
-        self.go.setVisible(found.message is not None)
-        self.copy_button.setEnabled(True)
+        # First whatever can move other parts, and then what changes in place: Qt moves what is
+        # painted of a part as long as nothing in it has to be painted anew.
+        with self.area.laid_out_once(self.life):
+            self.excerpt.setText(_excerpt(found))
+            self.state.setText(_state_words(found))
+            self.go.setVisible(found.message is not None)
+            self.copy_button.setEnabled(True)
+            self._show_life(found)
+            self._show_waiting(found)
+            self.stores.setText(_store_words(found, self._now()))
+            if before is None or _linked(before) != _linked(found):
+                self._show_graph(found)
+            self.fields.show_fields(raw_fields(found))
+            self.sizes.show_fields(part_fields(found))
         self._show_holders(found, heard)
-        self._show_life(found)
-        self._show_waiting(found)
-        self.stores.setText(_store_words(found, self._now()))
-        if before is None or _linked(before) != _linked(found):
-            self._show_graph(found)
-        self.fields.show_fields(raw_fields(found))
-        self.sizes.show_fields(part_fields(found))
 
     def show_gone(self) -> None:
         """It was deleted here; what was seen of it stays until one leaves."""
@@ -137,7 +141,6 @@ class InspectorPanel(SidePanel):
             found.holders,
             key=lambda each: (each.source is None, not each.certain, each.since_ms or 0),
         )
-        self.state.setText(_state_words(found))
         self.bar.show_holders(holders)
         self._holders_title.setVisible(bool(holders))
         self.holders.setVisible(bool(holders))
@@ -183,7 +186,7 @@ class InspectorPanel(SidePanel):
             announce(self.copy_button, tr("Copied"))
 
 
-class _Rows(QWidget, Generic[W]):
+class _Rows(Painted, Generic[W]):
     """Rows that stay, whatever they show: a new one costs much more than other words in one."""
 
     def __init__(self, make: Callable[[], W], *, spacing: int) -> None:
@@ -198,6 +201,9 @@ class _Rows(QWidget, Generic[W]):
         """So many of them, from the top."""
         while len(self._rows) < count:
             row = self._make()
+            row.setParent(self)
+            row.resize(0, 0)  # Else it covers the others until it has its place.
+            row.show()  # Else the layout passes over it, and is done anew once it is shown.
             self._rows.append(row)
             self._column.addWidget(row)
         for row in self._rows[count:]:

@@ -1,14 +1,17 @@
 """What the inspector is drawn with: steps of a life, who holds it at a glance, the causal graph.
 
-Words stand in labels and nodes are buttons, so that keys and screen readers find each of them; only
-beads, segments and edges are painted.
+Nodes are buttons, fields are labels and a step is one widget that has a name, so that keys and
+screen readers find each of them; only beads, segments and edges are nothing but paint.
 """
 
+import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QAccessible,
     QColor,
+    QFontMetrics,
     QKeyEvent,
     QPainter,
     QPainterPath,
@@ -19,7 +22,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QAbstractButton,
     QGridLayout,
-    QSizePolicy,
     QWidget,
 )
 
@@ -29,6 +31,8 @@ from ui.controls import Text, pressed_by_enter
 from ui.foreign_text import one_line
 from ui.inspector.life import Mark, Step, short_id
 from ui.mirrored import draw_text, mirror_widget
+from ui.side.panel import Painted
+from ui.speaking import told_as
 from ui.theme import Theme, current_theme, theme_changed
 from ui.tips import set_tip
 from ui.translate import tr
@@ -41,42 +45,13 @@ SHOWN_LINKS = 5
 _STEP = 22
 """The least height of a step."""
 _BELOW_WORDS = 4
+_GAP = 8
+"""Between bead, words and time."""
+_HIGHEST = 100_000
+_WRAPPED = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
 _NODE_ROW = 42
 _NODE = 12
 _NAME = 24
-
-
-class BeadMark(QWidget):
-    """The bead of one step, and its piece of the thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._mark = Mark.SURE
-        self._is_first = self._is_last = True
-        self.setFixedWidth(current_theme().metrics.scaled(_BEAD) + 4)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Expanding)
-
-    def show_mark(self, mark: Mark, *, is_first: bool, is_last: bool) -> None:
-        self._mark, self._is_first, self._is_last = mark, is_first, is_last
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        theme, painter = current_theme(), QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        line = theme.type.label.line_height
-        centre = QPointF(self.width() / 2, line / 2)
-        painter.setPen(QPen(theme.thread, 2))
-        top = centre.y() if self._is_first else 0.0
-        bottom = centre.y() if self._is_last else float(self.height())
-        painter.drawLine(QPointF(centre.x(), top), QPointF(centre.x(), bottom))
-        radius = theme.metrics.scaled(_BEAD) / 2
-        colour = _colour_of(self._mark, theme)
-        is_filled = self._mark in {Mark.SURE, Mark.LATE}
-        painter.setBrush(colour if is_filled else theme.panel)
-        style = Qt.PenStyle.DotLine if self._mark is Mark.AHEAD else Qt.PenStyle.SolidLine
-        painter.setPen(Qt.PenStyle.NoPen if is_filled else QPen(colour, 1.5, style))
-        inset = 0 if is_filled else 0.75
-        painter.drawEllipse(centre, radius - inset, radius - inset)
 
 
 def _colour_of(mark: Mark, theme: Theme) -> QColor:
@@ -93,43 +68,108 @@ def _colour_of(mark: Mark, theme: Theme) -> QColor:
             return theme.line2
 
 
+@told_as(QAccessible.Role.StaticText)
 class StepRow(QWidget):
-    """A bead, words, and a time beside them, or below if there is no room."""
+    """A bead, words, and a time beside them, or below if there is no room.
+
+    One widget that paints all of it: rows are added while one looks, and all that stands below is
+    laid out anew each time.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown: object = None
-        self._bead = BeadMark()
-        self._said = Text(face="label", wrap=True)
-        side = self._said.alignment() & Qt.AlignmentFlag.AlignHorizontal_Mask
-        self._said.setAlignment(side | Qt.AlignmentFlag.AlignTop)
-        self._when = Text(face="code", colour="ink2")
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(8)
-        self._grid.setVerticalSpacing(0)
-        self._grid.setColumnStretch(1, 1)
-        self._grid.addWidget(self._bead, 0, 0, 2, 1)
-        self._grid.addWidget(self._said, 0, 1)
-        self._grid.addWidget(self._when, 0, 2, Qt.AlignmentFlag.AlignTop)
-        self.setMinimumHeight(current_theme().metrics.scaled(_STEP))
+        self._shown: tuple[Step, str, tuple[bool, bool], bool] | None = None
+        self._words = self._time = ""
+        self._stacked = False
+        self._places: dict[int, tuple[QRectF, QRectF]] = {}
+        theme_changed.connect(self._lay_out)
 
     def show_step(self, step: Step, time: str, *, ends: tuple[bool, bool], stacked: bool) -> None:
         """``ends``: whether it is the first, and the last."""
-        if (step, time, ends, stacked) == self._shown:
+        told = step, time, ends, stacked
+        if told == self._shown:
             return
-        self._shown = step, time, ends, stacked
+        self._shown = told
+        self._words, self._time, self._stacked = step.words, time, stacked
         plain = step.words.replace("\u200b", "")
         self.setAccessibleName(f"{plain}, {time}" if time else plain)
-        self._said.setText(step.words)
-        self._said.setAccessibleName(plain)
-        self._said.setContentsMargins(0, 0, 0, 0 if stacked else _BELOW_WORDS)
-        self._when.setText(time)
-        self._when.setVisible(bool(time))
-        place = (1, 1) if stacked else (0, 2)
-        self._grid.addWidget(self._when, *place, Qt.AlignmentFlag.AlignTop)
-        is_first, is_last = ends
-        self._bead.show_mark(step.mark, is_first=is_first, is_last=is_last)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self._places.clear()
+        self.updateGeometry()
+        self.update()
+
+    def _place(self, width: int) -> tuple[QRectF, QRectF]:
+        """Where words and time are in this width, from left to right."""
+        known = self._places.get(width)
+        if known is not None:
+            return known
+        label, code = current_theme().type.label, current_theme().type.code
+        left = _bead_width() + _GAP
+        beside = QFontMetrics(code.font).horizontalAdvance(self._time)
+        room = width - left
+        is_below = self._stacked or room - beside - _GAP < beside
+        if self._time and not is_below:
+            room -= beside + _GAP
+        box = QRect(left, 0, max(room, 1), _HIGHEST)
+        needed = QFontMetrics(label.font).boundingRect(box, int(_WRAPPED), self._words)
+        words = QRectF(left, 0, box.width(), max(needed.height(), int(label.line_height)))
+        top = words.bottom() if is_below else 0.0
+        time = QRectF(left, top, width - left, code.line_height if self._time else 0.0)
+        self._places[width] = words, time
+        return words, time
+
+    # --- Qt ---------------------------------------------------------------------------------------
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        words, time = self._place(width)
+        needed = max(words.bottom() if time.top() else words.bottom() + _BELOW_WORDS, time.bottom())
+        return max(current_theme().metrics.scaled(_STEP), math.ceil(needed))
+
+    def sizeHint(self) -> QSize:
+        return QSize(0, current_theme().metrics.scaled(_STEP))
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._shown is None:
+            return
+        step, _time, ends, _stacked = self._shown
+        theme, painter = current_theme(), QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        mirror_widget(painter, self)
+        words, time = self._place(self.width())
+        painter.setFont(theme.type.label.font)
+        painter.setPen(theme.ink)
+        draw_text(painter, words, _WRAPPED, self._words)
+        painter.setFont(theme.type.code.font)
+        painter.setPen(theme.ink2)
+        side = Qt.AlignmentFlag.AlignLeft if time.top() else Qt.AlignmentFlag.AlignRight
+        draw_text(painter, time, side | Qt.AlignmentFlag.AlignVCenter, self._time)
+        self._paint_bead(painter, step.mark, ends)
+
+    def _paint_bead(self, painter: QPainter, mark: Mark, ends: tuple[bool, bool]) -> None:
+        """And its piece of the thread."""
+        theme, (is_first, is_last) = current_theme(), ends
+        centre = QPointF(_bead_width() / 2, theme.type.label.line_height / 2)
+        painter.setPen(QPen(theme.thread, 2))
+        top = centre.y() if is_first else 0.0
+        bottom = centre.y() if is_last else float(self.height())
+        painter.drawLine(QPointF(centre.x(), top), QPointF(centre.x(), bottom))
+        radius = theme.metrics.scaled(_BEAD) / 2
+        colour = _colour_of(mark, theme)
+        is_filled = mark in {Mark.SURE, Mark.LATE}
+        painter.setBrush(colour if is_filled else theme.panel)
+        style = Qt.PenStyle.DotLine if mark is Mark.AHEAD else Qt.PenStyle.SolidLine
+        painter.setPen(Qt.PenStyle.NoPen if is_filled else QPen(colour, 1.5, style))
+        inset = 0 if is_filled else 0.75
+        painter.drawEllipse(centre, radius - inset, radius - inset)
+
+
+def _bead_width() -> int:
+    return current_theme().metrics.scaled(_BEAD) + 4
 
 
 class HeldBar(QWidget):
@@ -141,9 +181,12 @@ class HeldBar(QWidget):
         theme_changed.connect(self.update)
 
     def show_holders(self, holders: Sequence[HolderView]) -> None:
+        before = self._holders
         self._holders = tuple(
             sorted(holders, key=lambda each: (not each.certain, each.source is None))
         )
+        if self._holders == before:
+            return
         number = len(holders)
         self.setVisible(1 < number <= _MOST_SEGMENTS)
         metrics = current_theme().metrics
@@ -349,7 +392,7 @@ def _edge(start: QPointF, end: QPointF) -> QPainterPath:
     return path
 
 
-class FieldTable(QWidget):
+class FieldTable(Painted):
     """Names on the left, values on the right, to be selected and copied."""
 
     def __init__(self) -> None:

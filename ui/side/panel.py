@@ -6,7 +6,7 @@ says all of the row, so that Tab and a screen reader go from one to the next.
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QPoint, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
@@ -47,6 +47,22 @@ def _is_stop(widget: QWidget) -> bool:
     return bool(takes_tab) and widget.isEnabled() and widget.isVisible()
 
 
+class Painted(Area):
+    """A part of a panel that paints all of its ground, so that Qt moves what is painted of it.
+
+    As high as its width makes it.  Qt's hint is the height for another width, for which all words
+    in it would be laid out anew, time and again, and nobody here asks for it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
+
+    def sizeHint(self) -> QSize:
+        return self.minimumSizeHint()
+
+
 class SidePanel(Area):
     close_requested = Signal()
     back_requested = Signal()
@@ -72,18 +88,17 @@ class SidePanel(Area):
         top.addWidget(self.title, 1)
         top.addWidget(self.close_button)
         self._top = top
-        self.content = QWidget()
-        self.content.setAttribute(Qt.WidgetAttribute.WA_StaticContents)
+        self.content = Painted()
         self.body = QVBoxLayout(self.content)
         self.body.setContentsMargins(_EDGE, 4, _EDGE, _EDGE)
         self.body.setSpacing(8)
-        self._area = FittedScrollArea(self.content)
-        self._area.setAccessibleName(title)
+        self.area = FittedScrollArea(self.content)
+        self.area.setAccessibleName(title)
         whole = QVBoxLayout(self)
         whole.setContentsMargins(1, 0, 0, 0)
         whole.setSpacing(0)
         whole.addWidget(head)
-        whole.addWidget(self._area, 1)
+        whole.addWidget(self.area, 1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -115,7 +130,7 @@ class SidePanel(Area):
         self.close_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def reveal(self, widget: QWidget) -> None:
-        self._area.ensureWidgetVisible(widget, 0, 24)
+        self.area.ensureWidgetVisible(widget, 0, 24)
 
     def add_to_head(self, button: QWidget) -> None:
         """Before the button that closes."""
