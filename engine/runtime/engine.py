@@ -285,8 +285,8 @@ class Engine:
             self._conversations.connectivity_changed(online=online)
             if self._history is not None:
                 self._history.online_changed()
-            if self._services is not None:
-                self._services.joins.online_changed()
+        if self._services is not None:
+            self._services.joins.peers_changed(status.peers)
         self._snapshots.status_changed(status, online=online)
         self._publish(ConnectionChanged(connection=connection_view(status)))
 

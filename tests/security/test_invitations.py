@@ -1,5 +1,6 @@
 """Attacks on strong invitations: forged and foreign proofs, replays, floods, lies, broken disks."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -40,6 +41,7 @@ from engine.network.memory import MemoryNetwork
 from engine.network.transport import Receipt, Transport
 from engine.network.wrapped import WrappedTransport
 from tests.crypto.test_joining import OLD_KEY, Log
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 from tests.runtime.test_engine_governed import added, governed, join_is, shows, view_of
 
@@ -249,14 +251,30 @@ async def test_answers_of_strangers_and_stale_ones_are_not_heeded(scene: Scene) 
     assert await scene.anna.engine.conversations() == []
 
 
-async def test_a_lost_answer_comes_again_with_the_next_ask(scene: Scene) -> None:
-    scene.olga.loses = lambda message: message.content_topic == inbox_topic_of(scene.anna.key)
+@pytest.mark.parametrize("network_was_away", [True, False])
+async def test_a_lost_answer_comes_again_with_the_next_ask(
+    scene: Scene, *, network_was_away: bool
+) -> None:
+    """Which is sent when the network is back, and when somebody else is connected."""
+    lost = asyncio.Event()
+
+    def loses(message: WakuMessage) -> bool:
+        if message.content_topic == inbox_topic_of(scene.anna.key):
+            lost.set()
+        return lost.is_set()
+
+    scene.olga.loses = loses
     await scene.anna.engine.groups.join(await scene.invite())
-    await scene.olga.until(governed(lambda view: len(view.roles) == 2))
+    async with asyncio.timeout(PATIENCE_S):
+        await lost.wait()
     scene.olga.loses = lambda _message: False
     scene.olga.passed_ms += 60_000
-    scene.anna.transport.set_online(False)
-    scene.anna.transport.set_online(True)
+    scene.anna.passed_ms += 15_000
+    if network_was_away:
+        scene.anna.transport.set_online(False)
+        scene.anna.transport.set_online(True)
+    else:
+        await scene.network.attach("Ben").start()
     await scene.anna.until(added(scene.group))
     assert len(view_of(scene.olga, scene.group).roles) == 2
     entries = [one for one in view_of(scene.olga, scene.group).invitations if one.came]

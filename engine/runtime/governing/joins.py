@@ -1,9 +1,9 @@
 """Groups that we asked to be let into: asks again and again, and takes the answer.
 
 An ask goes to the inviter's inbox at once, after 15 s, then ever more rarely up to once an hour;
-also after a restart, and whenever the network comes back.  An admission is taken only from the
-inviter, and only if all of it is genuine (``engine.crypto.joining``).  The group and the end of
-asking are one transaction.
+also after a restart, and whenever the network comes back or another peer is connected.  An
+admission is taken only from the inviter, and only if all of it is genuine
+(``engine.crypto.joining``).  The group and the end of asking are one transaction.
 """
 
 import asyncio
@@ -69,6 +69,8 @@ class _Join(Struct):
     ask_at_ms: UnixMs | None
     """By the time that timers go by; None: it was answered for good."""
     every_ms: int = ASK_FIRST_MS
+    asked_ms: int = -ASK_FIRST_MS
+    """When it was asked last, by the time that timers go by."""
 
     @property
     def view(self) -> JoinView:
@@ -98,6 +100,7 @@ class Joins:
         self._take_in = take_in
         self._joins: dict[ConversationId, _Join] = {}
         self._chunks = ChunkBook()
+        self._peers = 0
         self._wake = asyncio.Event()
 
     async def load(self) -> None:
@@ -163,11 +166,18 @@ class Joins:
 
     # --- asking ---------------------------------------------------------------------------------
 
-    def online_changed(self) -> None:
-        """Ask at once when the network is back."""
+    def peers_changed(self, peers: int) -> None:
+        """Ask if there are more: one of them may be the inviter, or on the way to them.
+
+        At once when the network is back, else not sooner than ASK_FIRST_MS after the last ask.
+        """
+        before, self._peers = self._peers, peers
+        if peers <= before:
+            return
         for one in self._joins.values():
             if one.ask_at_ms is not None:
-                one.ask_at_ms, one.every_ms = self._context.clock.steady_ms(), ASK_FIRST_MS
+                soon_ms = one.asked_ms + ASK_FIRST_MS if before else 0
+                one.ask_at_ms = UnixMs(min(one.ask_at_ms, soon_ms))
         self._wake.set()
 
     async def run(self) -> None:
@@ -188,7 +198,8 @@ class Joins:
         now_ms = self._context.clock.steady_ms
         for one in [*self._joins.values()]:
             if one.ask_at_ms is not None and one.ask_at_ms <= now_ms():
-                one.ask_at_ms = UnixMs(now_ms() + one.every_ms)
+                one.asked_ms = now_ms()
+                one.ask_at_ms = UnixMs(one.asked_ms + one.every_ms)
                 one.every_ms = min(2 * one.every_ms, ASK_MOST_MS)
                 await self._ask(one)
         due = [one.ask_at_ms for one in self._joins.values() if one.ask_at_ms is not None]

@@ -1,7 +1,7 @@
 """Sends what is said about joining a group: sealed and signed, to the other's inbox.
 
-Nothing is acknowledged.  Stores keep it like any other message of an inbox, so the two need not be
-online at the same time.
+Nothing is acknowledged.  A Store that archives what it relays keeps it like any other message of an
+inbox; where there is one, the two need not be online at the same time.
 """
 
 from typing import Final
