@@ -30,7 +30,8 @@ from engine.network.transport import Receipt
 from engine.network_views import NetworkFacts, PeerView
 from scripts.release import version
 from scripts.scene import Cast, until
-from scripts.screenshots import PEER, SIZE
+from scripts.screenshots import PEER
+from scripts.taking_pictures import SIZE
 from ui.app import build_window
 from ui.settings import UiSettings
 from ui.window.window_context import WindowContext

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QScrollArea
 
 from chat_app.qt_loop import run_on_qt
 from chat_app.settings import DEFAULTS
@@ -35,8 +35,10 @@ from engine.history_views import (
     StoresChanged,
     StoreView,
 )
+from scripts.governing_pictures import governing_pictures
 from scripts.release import version
 from scripts.scene import Cast, luc_scene, play
+from scripts.taking_pictures import NARROW, SIZE, keep, picture, settled
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
 from ui.languages import speak
@@ -46,9 +48,6 @@ from ui.window.looks import Looks
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
 
-OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
-SIZE = (1280, 820)
-NARROW = (420, 720)
 MIB = 1024 * 1024
 PEER = "/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
 
@@ -71,13 +70,9 @@ async def first_pictures(cast: Cast) -> None:
     window.close()
 
 
-async def finding_pictures(window: MainWindow, tide: ConversationId) -> None:
-    """Inviting to a group, and searching everything."""
-    view = window.model.conversation(tide)
-    if view is None:
-        raise RuntimeError("the group is gone")
+async def finding_pictures(window: MainWindow) -> None:
+    """Searching everything."""
     window.looks.choose(Appearance.LIGHT)
-    await sheet_picture(window, lambda: window.flows.invite(view), "invite.png")
     await sheet_picture(window, lambda: window.search.open("bat"), "search.png")
 
 
@@ -147,31 +142,6 @@ async def bench_pictures(cast: Cast, tide: ConversationId) -> None:
     engine.faults.stop_all()
     await window.shutdown()
     window.close()
-
-
-async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
-    window.looks.choose(appearance)
-    await settled(window)
-    keep(window, name)
-
-
-async def settled(widget: QWidget) -> None:
-    """Until nothing moves in it any more, however busy the machine is; a caret blinks for ever."""
-    before, same = widget.grab().toImage(), 0
-    for _ in range(30):
-        await asyncio.sleep(0.3)
-        now = widget.grab().toImage()
-        same = same + 1 if now == before else 0
-        before = now
-        if same == 3:  # noqa: PLR2004 - in a row
-            return
-
-
-def keep(widget: QWidget, name: str) -> None:
-    OUT.mkdir(parents=True, exist_ok=True)
-    if not widget.grab().save(str(OUT / name)):
-        raise OSError(f"{OUT / name} cannot be written")
-    print(f"docs/images/{name}")
 
 
 async def sheet_picture(window: MainWindow, open_it: Callable[[], None], name: str) -> None:
@@ -374,7 +344,7 @@ async def draw() -> int:
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
         await about_messages(window)
-        await finding_pictures(window, tide)
+        await finding_pictures(window)
         await delivery_pictures(window)
         await file_pictures(window)
         await history_pictures(window, cast, tide)
@@ -386,6 +356,7 @@ async def draw() -> int:
         await language_pictures(cast, tide)
         for engine in cast.engines.values():
             await engine.stop()
+        await governing_pictures()
     return 0
 
 

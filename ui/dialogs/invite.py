@@ -50,9 +50,9 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 def _earlier_words(earlier: EarlierMessages) -> str:
     return {
-        EarlierMessages.NONE: tr("What is written from then on"),
-        EarlierMessages.DAYS_30: tr("And the last 30 days"),
-        EarlierMessages.ALL: tr("And everything before"),
+        EarlierMessages.NONE: tr("Only what comes after"),
+        EarlierMessages.DAYS_30: tr("From 30 days ago on"),
+        EarlierMessages.ALL: tr("Everything from the start"),
     }[earlier]
 
 

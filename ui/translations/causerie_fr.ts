@@ -1076,14 +1076,6 @@
         <translation>Une invitation à un groupe. Un clic montre ce qu’elle dit.</translation>
     </message>
     <message>
-        <source>And everything before</source>
-        <translation>Et tout ce qui précède</translation>
-    </message>
-    <message>
-        <source>And the last 30 days</source>
-        <translation>Et les 30 derniers jours</translation>
-    </message>
-    <message>
         <source>Animals and nature</source>
         <translation>Animaux et nature</translation>
     </message>
@@ -2260,6 +2252,10 @@
         <translation>Tout</translation>
     </message>
     <message>
+        <source>Everything from the start</source>
+        <translation>Tout depuis le début</translation>
+    </message>
+    <message>
         <source>Everything goes through it, names are looked up by it, and nothing is said on the local network.</source>
         <translation>Tout passe par lui, c’est lui qui cherche les noms, et rien n’est dit sur le réseau local.</translation>
     </message>
@@ -2518,6 +2514,10 @@
     <message>
         <source>From</source>
         <translation>De</translation>
+    </message>
+    <message>
+        <source>From 30 days ago on</source>
+        <translation>Depuis 30 jours</translation>
     </message>
     <message>
         <source>From a Store</source>
@@ -4206,6 +4206,10 @@
     <message>
         <source>Only on this device so far.</source>
         <translation>Pour l’instant sur cet appareil seulement.</translation>
+    </message>
+    <message>
+        <source>Only what comes after</source>
+        <translation>Seulement la suite</translation>
     </message>
     <message>
         <source>Only you are here so far</source>
@@ -6814,10 +6818,6 @@
     <message>
         <source>What is not read yet is in the archive.</source>
         <translation>Ce qui n’est pas encore lu se trouve dans les archives.</translation>
-    </message>
-    <message>
-        <source>What is written from then on</source>
-        <translation>Ce qui s’écrit dès lors</translation>
     </message>
     <message>
         <source>What it is about</source>

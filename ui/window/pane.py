@@ -375,9 +375,9 @@ class ConversationPane(QWidget):
         if conversation is None:
             return
         focused = QApplication.focusWidget()
-        had_focus = focused is not None and (
-            focused is self.contact_bar or self.contact_bar.isAncestorOf(focused)
-        )
+        bars = (self.contact_bar, self.governance.namesake, self.governance.out)
+        had_focus = any(focused is bar or bar.isAncestorOf(focused) for bar in bars if focused)
+        wrote = self.composer.box.hasFocus()
         who = None if conversation.contact is None else conversation.contact.participant_id
         groups = () if who is None else groups_with(who, self._conversations())
         self.contact_bar.show_standing(conversation, groups)
@@ -395,7 +395,7 @@ class ConversationPane(QWidget):
             self.composer.block(reason)
         else:
             self.composer.address(conversation.name)
-        if had_focus:
+        if had_focus or (wrote and reason):
             self.take_focus()
 
     # --- engine events for the open conversation --------------------------------------------------
