@@ -12,14 +12,20 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine.api import MAX_NAME_CHARACTERS
 from engine.core.channel_link import MAX_CHANNEL_ID_BYTES, MAX_TOPIC_BYTES, SHARED_KEY_BYTES
-from engine.core.errors import ChatError, InputError, InputFlaw, InviteError
+from engine.core.errors import InputError, InputFlaw, InviteError
 from engine.core.ids import ChannelId, ContentTopic
 from engine.core.records import ChannelName
-from ui.controls import Button, Text
 from ui.conversation_words import shared_key_words
-from ui.dialogs.open_channel import ChannelChoice, field_box, field_column, line_field
+from ui.dialogs.open_channel import (
+    ChannelChoice,
+    ChannelSheet,
+    field_box,
+    field_column,
+    line_field,
+    typed_number,
+)
 from ui.dialogs.pasted_link import MAX_LINK_CHARACTERS
-from ui.dialogs.sheet import Sheet, field_label, problem_line, say_problem
+from ui.dialogs.sheet import field_label, say_problem
 from ui.error_words import error_words
 from ui.tasks import Tasks
 from ui.translate import tr
@@ -29,9 +35,7 @@ _KEY_CHARACTERS: Final = 4 * SHARED_KEY_BYTES
 """Room for spaces between the digits."""
 
 
-class KeyChannel(Sheet):
-    """``join`` may refuse, and then the reason stands under the fields."""
-
+class KeyChannel(ChannelSheet):
     def __init__(  # noqa: PLR0913 - keyword-only: what it shows, and what it does
         self,
         join: Callable[[ChannelChoice], Awaitable[None]],
@@ -45,10 +49,10 @@ class KeyChannel(Sheet):
         super().__init__(
             tr("Channel with a shared key"),
             tr("Make a channel, or join one by its link. Other Waku programs can be in it, too."),
+            join,
+            tasks,
             parent=parent,
         )
-        self._join = join
-        self._tasks = tasks
         self._proposed = proposed
         self._preview = preview
         self._is_linked = False
@@ -60,19 +64,9 @@ class KeyChannel(Sheet):
         self.shard = line_field("", _DIGITS, tr("By content topic"))
         self.key = line_field("", _KEY_CHARACTERS, tr("64 digits from 0 to 9 and a to f"))
         self.label = line_field("", MAX_NAME_CHARACTERS, tr("As the channel is called"))
-        self.more = Button(tr("More choices"), kind="ghost", size="small")
-        self.problem = problem_line()
-        self._names = self._name_fields()
-        self._choices = self._more_choices()
-        warning = Text(shared_key_words(), face="label", colour="warn", strong=True, wrap=True)
-        for part in (self._names, self._choices, self.more, warning, self.problem):
-            self.body.addWidget(part)
-        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
-        self.confirm = self.add_button(tr("Create channel"), kind="primary")
-        self.confirm.setDefault(True)
-        cancel.clicked.connect(self.reject)
-        self.confirm.clicked.connect(self._submit)
-        self.more.clicked.connect(self._turn)
+        self._lay_out(
+            self._name_fields(), self._more_choices(), shared_key_words(), tr("Create channel")
+        )
         self._fill(proposed)
         for field in (self.channel_id, self.content_topic, self.cluster, self.shard, self.key):
             field.textChanged.connect(self._judge)
@@ -111,14 +105,6 @@ class KeyChannel(Sheet):
         box.hide()
         return box
 
-    def _turn(self) -> None:
-        """Show the choices, or the names again: together, in large type, they outgrow a screen."""
-        to_choices = self._choices.isHidden()
-        self._names.setVisible(not to_choices)
-        self._choices.setVisible(to_choices)
-        self.more.rename(tr("Back to the names") if to_choices else tr("More choices"))
-        (self.content_topic if to_choices else self.link).setFocus()
-
     def _fill(self, name: ChannelName) -> None:
         self.channel_id.setText(name.channel_id)
         self.content_topic.setText(name.content_topic)
@@ -154,47 +140,18 @@ class KeyChannel(Sheet):
         self.confirm.setEnabled(all(field.text().strip() for field in needed))
 
     def _choice(self) -> ChannelChoice:
-        """Raises ValueError for a cluster or shard that is no number, and InputError for a key."""
         shard = self.shard.text().strip()
         name = replace(
             self._proposed,
             channel_id=ChannelId(self.channel_id.text().strip()),
             content_topic=ContentTopic(self.content_topic.text().strip()),
-            cluster_id=_number(self.cluster.text().strip()),
-            shard=_number(shard) if shard else None,
+            cluster_id=typed_number(self.cluster.text()),
+            shard=typed_number(shard) if shard else None,
             key=_key(self.key.text()),
         )
         return ChannelChoice(
             name=name, label=self.label.text().strip(), nick=self.nick.text().strip()
         )
-
-    def _submit(self) -> None:
-        try:
-            choice = self._choice()
-        except InputError as error:
-            say_problem(self.problem, error_words(error))
-            return
-        except ValueError:
-            say_problem(self.problem, tr("Cluster and shard are numbers."))
-            return
-        self.confirm.setEnabled(False)
-
-        async def work() -> None:
-            try:
-                await self._join(choice)
-            except ChatError as error:
-                say_problem(self.problem, error_words(error))
-                self.confirm.setEnabled(True)
-            else:
-                self.accept()
-
-        self._tasks.spawn(work, purpose=tr("open the channel"), retry=False)
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ValueError(text)
-    return int(text)
 
 
 def _key(text: str) -> bytes:

@@ -13,7 +13,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine.api import MAX_NAME_CHARACTERS
-from engine.core.errors import ChatError
+from engine.core.errors import ChatError, InputError
 from engine.core.ids import ChannelId, ContentTopic
 from engine.core.records import ChannelName, OpenFormat, OpenPace
 from engine.events import ConversationView, OpenChannelView
@@ -45,9 +45,82 @@ class ChannelChoice(Struct, frozen=True, kw_only=True):
     pace: OpenPace = OpenPace.JS_WAKU
 
 
-class OpenChannel(Sheet):
-    """``join`` may refuse, and then the reason stands under the fields."""
+class ChannelSheet(Sheet):
+    """Names, more choices in their place if they are asked for, a warning, and a button that joins.
 
+    ``join`` may refuse, and then the reason stands under the fields.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        words: str,
+        join: Callable[[ChannelChoice], Awaitable[None]],
+        tasks: Tasks,
+        *,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(title, words, parent=parent)
+        self._join = join
+        self._tasks = tasks
+        self.more = Button(tr("More choices"), kind="ghost", size="small")
+        self.problem = problem_line()
+
+    def _lay_out(self, names: QWidget, choices: QWidget, warning: str, yes: str) -> None:
+        self._names, self._choices = names, choices
+        self.body.addWidget(names)
+        self.body.addWidget(choices)
+        more = QHBoxLayout()
+        more.addSpacing(-self.more.inset())  # Its words stand below the fields.
+        more.addWidget(self.more)
+        more.addStretch(1)
+        self.body.addLayout(more)
+        self.body.addWidget(Text(warning, face="label", colour="warn", strong=True, wrap=True))
+        self.body.addWidget(self.problem)
+        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
+        self.confirm = self.add_button(yes, kind="primary")
+        self.confirm.setDefault(True)
+        cancel.clicked.connect(self.reject)
+        self.confirm.clicked.connect(self._submit)
+        self.more.clicked.connect(self._turn)
+
+    def _turn(self) -> None:
+        """Show the choices, or the names again: together, in large type, they outgrow a screen."""
+        to_choices = self._choices.isHidden()
+        self._names.setVisible(not to_choices)
+        self._choices.setVisible(to_choices)
+        self.more.rename(tr("Back to the names") if to_choices else tr("More choices"))
+        shown = self._choices if to_choices else self._names
+        next(iter(shown.findChildren(QLineEdit))).setFocus()
+
+    def _choice(self) -> ChannelChoice:
+        """Raises ValueError for a cluster or shard that is no number, and InputError for a key."""
+        raise NotImplementedError
+
+    def _submit(self) -> None:
+        try:
+            choice = self._choice()
+        except InputError as error:
+            say_problem(self.problem, error_words(error))
+            return
+        except ValueError:
+            say_problem(self.problem, tr("Cluster and shard are numbers."))
+            return
+        self.confirm.setEnabled(False)
+
+        async def work() -> None:
+            try:
+                await self._join(choice)
+            except ChatError as error:
+                say_problem(self.problem, error_words(error))
+                self.confirm.setEnabled(True)
+            else:
+                self.accept()
+
+        self._tasks.spawn(work, purpose=tr("open the channel"), retry=False)
+
+
+class OpenChannel(ChannelSheet):
     def __init__(
         self,
         join: Callable[[ChannelChoice], Awaitable[None]],
@@ -60,10 +133,10 @@ class OpenChannel(Sheet):
         super().__init__(
             tr("Open channel"),
             tr("Join a channel by its names, or make one. Other Waku programs can be in it, too."),
+            join,
+            tasks,
             parent=parent,
         )
-        self._join = join
-        self._tasks = tasks
         self.channel_id = line_field("", _LONGEST_ID, tr("For example general"))
         self.content_topic = line_field("", _LONGEST_TOPIC, "/my-app/1/room/proto")
         self.cluster = line_field(str(cluster_id), _DIGITS)
@@ -76,35 +149,12 @@ class OpenChannel(Sheet):
         self.pace = Segments(tr("Histories and retries"), (tr("As js-waku"), tr("As Causerie")))
         self.format.choose(0)
         self.pace.choose(0)
-        self.more = Button(tr("More choices"), kind="ghost", size="small")
-        self.problem = problem_line()
-        self._names = self._name_fields()
-        self._choices = self._more_choices()
-        self._lay_out()
-        cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
-        self.confirm = self.add_button(tr("Open channel"), kind="primary")
-        self.confirm.setDefault(True)
-        cancel.clicked.connect(self.reject)
-        self.confirm.clicked.connect(self._submit)
-        self.more.clicked.connect(self._turn)
+        warning = tr("Not encrypted: anybody can read and write, under any name.")
+        self._lay_out(self._name_fields(), self._more_choices(), warning, tr("Open channel"))
         for field in (self.channel_id, self.content_topic, self.cluster, self.shard, self.nick):
             field.textChanged.connect(self._judge)
         self._judge()
         self.channel_id.setFocus()
-
-    def _lay_out(self) -> None:
-        self.body.addWidget(self._names)
-        self.body.addWidget(self._choices)
-        self.body.addWidget(self.more)
-        warning = Text(
-            tr("Not encrypted: anybody can read and write, under any name."),
-            face="label",
-            colour="warn",
-            strong=True,
-            wrap=True,
-        )
-        self.body.addWidget(warning)
-        self.body.addWidget(self.problem)
 
     def _name_fields(self) -> QWidget:
         box, column = field_box()
@@ -135,54 +185,25 @@ class OpenChannel(Sheet):
         box.hide()
         return box
 
-    def _turn(self) -> None:
-        """Show the choices, or the names again: together, in large type, they outgrow a screen."""
-        to_choices = self._choices.isHidden()
-        self._names.setVisible(not to_choices)
-        self._choices.setVisible(to_choices)
-        self.more.rename(tr("Back to the names") if to_choices else tr("More choices"))
-        (self.label if to_choices else self.channel_id).setFocus()
-
     def _judge(self) -> None:
         say_problem(self.problem, "")
         needed = (self.content_topic, self.cluster, self.nick)
         self.confirm.setEnabled(all(field.text().strip() for field in needed))
 
-    def _choice(self) -> ChannelChoice | None:
-        """None if cluster or shard is not a number."""
-        cluster, shard = self.cluster.text().strip(), self.shard.text().strip()
-        if not cluster.isdecimal() or (shard and not shard.isdecimal()):
-            return None
+    def _choice(self) -> ChannelChoice:
+        shard = self.shard.text().strip()
         return ChannelChoice(
             name=ChannelName(
                 channel_id=ChannelId(self.channel_id.text().strip()),
                 content_topic=ContentTopic(self.content_topic.text().strip()),
-                cluster_id=int(cluster),
-                shard=int(shard) if shard else None,
+                cluster_id=typed_number(self.cluster.text()),
+                shard=typed_number(shard) if shard else None,
             ),
             label=self.label.text().strip(),
             nick=self.nick.text().strip(),
             format=_FORMATS[self.format.chosen_number],
             pace=_PACES[self.pace.chosen_number],
         )
-
-    def _submit(self) -> None:
-        choice = self._choice()
-        if choice is None:
-            say_problem(self.problem, tr("Cluster and shard are numbers."))
-            return
-        self.confirm.setEnabled(False)
-
-        async def work() -> None:
-            try:
-                await self._join(choice)
-            except ChatError as error:
-                say_problem(self.problem, error_words(error))
-                self.confirm.setEnabled(True)
-            else:
-                self.accept()
-
-        self._tasks.spawn(work, purpose=tr("open the channel"), retry=False)
 
 
 class ChannelDoing(Struct, frozen=True, kw_only=True):
@@ -294,6 +315,13 @@ def leave_channel_confirm(conversation: ConversationView, parent: QWidget) -> Co
         kind="danger",
         parent=parent,
     )
+
+
+def typed_number(text: str) -> int:
+    """Raises ValueError for anything but digits."""
+    if not text.strip().isdecimal():
+        raise ValueError(text)
+    return int(text)
 
 
 def line_field(text: str, most: int, placeholder: str = "") -> QLineEdit:

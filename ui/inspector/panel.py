@@ -76,7 +76,11 @@ class InspectorPanel(SidePanel):
         self.body.addLayout(held)
         self.go = Button(tr("Show it in the conversation"), kind="ghost", size="small")
         self.go.clicked.connect(lambda _checked=False: self.go_requested.emit())
-        self.body.addWidget(self.go)
+        going = QHBoxLayout()
+        going.addSpacing(-self.go.inset())  # Its words stand below the others.
+        going.addWidget(self.go)
+        going.addStretch(1)
+        self.body.addLayout(going)
         self.add_section(tr("Life"))
         self.life = _Rows(StepRow, spacing=0)
         self.body.addWidget(self.life)

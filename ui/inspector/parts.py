@@ -31,7 +31,6 @@ from ui.controls import Text, pressed_by_enter
 from ui.foreign_text import one_line
 from ui.inspector.life import Mark, Step, short_id
 from ui.mirrored import draw_text, mirror_widget
-from ui.side.panel import Painted
 from ui.speaking import told_as
 from ui.theme import Theme, current_theme, theme_changed
 from ui.tips import set_tip
@@ -392,7 +391,7 @@ def _edge(start: QPointF, end: QPointF) -> QPainterPath:
     return path
 
 
-class FieldTable(Painted):
+class FieldTable(QWidget):
     """Names on the left, values on the right, to be selected and copied."""
 
     def __init__(self) -> None:
@@ -404,6 +403,10 @@ class FieldTable(Painted):
         self._grid.setColumnStretch(1, 1)
         self._shown: tuple[tuple[str, str], ...] = ()
         self._values: list[Text] = []
+
+    def sizeHint(self) -> QSize:
+        """Not the height for Qt's own choice of a width, for which all words would be laid out."""
+        return self.minimumSizeHint()
 
     def show_fields(self, fields: tuple[tuple[str, str], ...]) -> None:
         before, self._shown = self._shown, fields

@@ -29,7 +29,7 @@ from ui.times import spoken_time
 from ui.translate import tr
 
 EVERY_MS: Final = 1_000
-_WIDTH: Final = 860
+_WIDTH: Final = 900
 _NARROW: Final = 640
 _NARROWEST: Final = 300
 _MOST_EVENTS: Final = 100
