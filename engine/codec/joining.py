@@ -7,6 +7,7 @@ bytes.  Keys, proofs and entries are checked in ``engine.crypto.joining``.
 """
 
 from hashlib import sha256
+from itertools import chain, repeat
 from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -15,8 +16,10 @@ from engine.codec.admin_entry import ENTRY_ID_BYTES, MAX_ENTRY_BYTES, entry_id_b
 from engine.codec.canonical import one_form
 from engine.codec.envelope import MAX_STATEMENT_BYTES
 from engine.codec.epochs import MAX_EARLIER_BYTES
+from engine.codec.message_id import ID_BYTES, id_bytes, id_text
 from engine.core.admin_log.acts import MAX_ENTRIES
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
+from engine.core.governed import MAX_BEFORE
 from engine.core.ids import KEY_BYTES
 from engine.core.invite import GROUP_ID_BYTES
 from engine.core.joining import (
@@ -116,11 +119,14 @@ def _chunk(wire: joining_pb2.Chunk) -> Chunk:
 
 
 def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
-    """The sealed keys, then each entry, each after its length in 4 bytes, big-endian; cut up.
+    """Sealed keys, ids of messages before, and each entry, each after its length; cut up.
+
+    A length has 4 bytes, big-endian, and an id 16.
 
     Raises LocalProtocolError if it is too large for anyone to take.
     """
-    pieces = (admission.keys, *admission.entries)
+    before = b"".join(map(id_bytes, admission.before))
+    pieces = (admission.keys, before, *admission.entries)
     whole = b"".join(len(piece).to_bytes(_LENGTH_BYTES, "big") + piece for piece in pieces)
     if len(whole) > MAX_ADMISSION_BYTES or len(admission.entries) > MAX_ENTRIES:
         raise LocalProtocolError(f"an admission of {len(whole)} bytes")
@@ -137,17 +143,19 @@ def decode_admission(whole: bytes) -> AdmissionParts:
     if len(whole) > MAX_ADMISSION_BYTES:
         raise _malformed("admission")
     at, pieces = 0, list[bytes]()
+    bounds = chain((MAX_EARLIER_BYTES, MAX_BEFORE * ID_BYTES), repeat(MAX_ENTRY_BYTES))
     while at < len(whole):
         begin = at + _LENGTH_BYTES
         at = begin + int.from_bytes(whole[at:begin], "big")
-        most = MAX_ENTRY_BYTES if pieces else MAX_EARLIER_BYTES
-        if not begin <= at <= min(len(whole), begin + most) or len(pieces) > MAX_ENTRIES:
+        most = next(bounds)
+        if not begin <= at <= min(len(whole), begin + most) or len(pieces) > MAX_ENTRIES + 1:
             raise _malformed("admission")
         pieces.append(whole[begin:at])
-    if len(pieces) < 2 or b"" in pieces[1:]:  # noqa: PLR2004 - the keys, and one entry at least
+    if len(pieces) < 3 or b"" in pieces[2:] or len(pieces[1]) % ID_BYTES:  # noqa: PLR2004
         raise _malformed("admission")
-    keys, *entries = pieces
-    return AdmissionParts(entries=tuple(entries), keys=keys)
+    keys, before, *entries = pieces
+    ids = (before[at : at + ID_BYTES] for at in range(0, len(before), ID_BYTES))
+    return AdmissionParts(entries=tuple(entries), keys=keys, before=tuple(map(id_text, ids)))
 
 
 def _malformed(what: str) -> RemoteProtocolError:

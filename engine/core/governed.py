@@ -5,14 +5,17 @@ anyone with the link is in has neither.  Private keys are raw bytes; the databas
 """
 
 from collections.abc import Mapping
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
 from engine.core.admin_log.acts import EntryId, Role
 from engine.core.admin_log.log import AdminState, Deletion
-from engine.core.ids import ConversationId, ParticipantId, Position, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.prekeys import OwnPrekey
+
+MAX_BEFORE: Final = 256
+"""Ids in an admission: what others write names the ten newest messages that they have."""
 
 
 class DeedPlace(Struct, frozen=True, kw_only=True):
@@ -70,6 +73,11 @@ class Admission(Struct, frozen=True, kw_only=True):
     admin_public_key: bytes
     """Of the group's creator."""
     service_nodes: tuple[str, ...] = ()
+    before: tuple[MessageId, ...] = ()
+    """The last messages, at most MAX_BEFORE, that are sealed in keys which they are not given.
+
+    What they may read depends on these, and need not wait for them.
+    """
 
     def __repr__(self) -> str:
         return f"Admission({self.group_name!r}, {len(self.epoch_keys)} keys)"

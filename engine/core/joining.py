@@ -14,7 +14,7 @@ from typing import Final, Protocol, TypeAlias
 from msgspec import Struct
 
 from engine.core.admin_log.acts import EntryId
-from engine.core.ids import ConversationId, ParticipantId, UnixMs
+from engine.core.ids import ConversationId, MessageId, ParticipantId, UnixMs
 
 CHUNK_BYTES: Final = 64 * 1024
 MAX_CHUNKS: Final = 256
@@ -89,6 +89,8 @@ class AdmissionParts:
     """The whole admin log."""
     keys: bytes = field(default=b"", repr=False)
     """Sealed; empty if there are none yet."""
+    before: tuple[MessageId, ...] = ()
+    """As in ``Admission``."""
 
 
 # --- what is kept ---------------------------------------------------------------------------------

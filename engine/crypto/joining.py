@@ -89,7 +89,7 @@ def _proof(
 def seal_admission(admission: Admission, who: ParticipantId, answer_key: bytes) -> AdmissionParts:
     """Raises LocalProtocolError if there is no key for them."""
     keys = seal_earlier_keys(admission.epoch_keys, who, answer_key, group_id=admission.group_id)
-    return AdmissionParts(entries=admission.entries, keys=keys)
+    return AdmissionParts(entries=admission.entries, keys=keys, before=admission.before)
 
 
 def open_admission(
@@ -131,4 +131,5 @@ def open_admission(
         epoch_keys=tuple(keys[each] for each in given if each in keys),
         admin_public_key=creator,
         service_nodes=invite.service_nodes,
+        before=parts.before,
     )

@@ -270,6 +270,14 @@ class SealedGroup:
         """The id of the epoch that a signed part of ours names."""
         return decode_signed_part(signed_part).epoch_id
 
+    @staticmethod
+    def epoch_in(payload: bytes) -> bytes:
+        """The id of the epoch that an envelope names, whether it is known or not.
+
+        Raises RemoteProtocolError.
+        """
+        return decode_header(decode_envelope(payload)[0]).epoch_id
+
     # --- in -------------------------------------------------------------------------------------
 
     def precheck(self, payload: bytes) -> CheckedEnvelope:

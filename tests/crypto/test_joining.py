@@ -17,6 +17,7 @@ from engine.codec.joining import (
     encode_admission,
     encode_joining,
 )
+from engine.codec.message_id import id_text
 from engine.core.admin_log.acts import (
     MAX_ENTRIES,
     Act,
@@ -28,7 +29,7 @@ from engine.core.admin_log.acts import (
     Remove,
 )
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
-from engine.core.governed import Admission
+from engine.core.governed import MAX_BEFORE, Admission
 from engine.core.ids import UnixMs
 from engine.core.invite import StrongInvite
 from engine.core.joining import (
@@ -126,13 +127,16 @@ INVITE = StrongInvite(
 )
 
 
+BEFORE = (id_text(bytes(range(16))), id_text(bytes(16)))
+
+
 def whole(
     entries: Sequence[bytes], keys: Sequence[bytes] = (NEW_KEY,), answer_key: bytes = ANSWER_KEY
 ) -> bytes:
     sealed = seal_earlier_keys(
         keys, ANNA.participant_id, public_answer_key(answer_key), group_id=GROUP
     )
-    parts = AdmissionParts(entries=tuple(entries), keys=sealed)
+    parts = AdmissionParts(entries=tuple(entries), keys=sealed, before=BEFORE)
     return b"".join(chunk.part for chunk in encode_admission(parts))
 
 
@@ -212,6 +216,7 @@ def test_a_genuine_admission_opens_and_goes_by_the_log_not_by_the_link() -> None
     assert admission.group_name == "Walks"
     assert admission.entries == LOG.data
     assert admission.epoch_keys == (NEW_KEY,)
+    assert admission.before == BEFORE
     assert admission.admin_public_key == OLGA.public_key
     shuffled = opened(whole((*reversed(LOG.data), LOG.data[0])))
     assert sorted(shuffled.entries) == sorted(LOG.data), "in any order, and each once"
@@ -315,7 +320,13 @@ def test_bounds_of_an_admission() -> None:
     with pytest.raises(LocalProtocolError):
         encode_admission(replace(many, entries=(bytes(40_000),) * 420))
     one = (1).to_bytes(4, "big") + b"x"
+    told = replace(many, entries=(b"x",), before=(id_text(bytes(range(16))),) * MAX_BEFORE)
+    packed_ids = b"".join(chunk.part for chunk in encode_admission(told))
+    assert decode_admission(packed_ids) == told
+    too_many = encode_admission(replace(told, before=told.before * 2))
     for wrong in (
+        b"".join(chunk.part for chunk in too_many),
+        one + one + one,
         packed + one,
         packed + bytes(4),
         packed[:-1],

@@ -18,6 +18,7 @@ from engine.codec.joining import (
     encode_admission,
     encode_joining,
 )
+from engine.codec.message_id import id_text
 from engine.core.admin_log.acts import EntryId
 from engine.core.ids import UnixMs
 from engine.core.invite import StrongInvite
@@ -142,6 +143,7 @@ def test_answers_stay() -> None:
     assert said.kind == Chunk(digest=sha256(whole).digest(), number=0, count=1, part=whole)
     parts = decode_admission(whole)
     assert [entry.hex() for entry in parts.entries] == JOINING["entries"]
+    assert parts.before == tuple(map(id_text, (bytes(range(16)), bytes(range(16, 32)))))
     assert encode_admission(parts) == (said.kind,)
     admission = open_admission(whole, INVITE, BOB.participant_id, ANSWER_KEY)
     assert admission.epoch_keys == (bytes.fromhex(JOINING["epoch_key"]),)

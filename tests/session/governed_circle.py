@@ -50,8 +50,8 @@ class Circle:
         assert part is not None
         return part
 
-    def admit(self, name: str, by: str = "Olga") -> None:
-        self.govern(by, Add(member=self.id(name), reads_from=1))
+    def admit(self, name: str, by: str = "Olga", *, reads_from: int | None = 1) -> None:
+        self.govern(by, Add(member=self.id(name), reads_from=reads_from))
         self.inside.add(name)
         self.send(name, self[name].let_in(self.part(by).admission(self.id(name)), now_ms=self.now))
 

@@ -235,3 +235,61 @@ def test_what_nobody_took_before_a_removal_is_sealed_anew_for_those_who_stay(
     again = [payload for _, payload in circle.sent[begin:]]
     assert again
     assert say_nothing(group_id, record.epoch_keys, again)
+
+
+def test_a_newcomer_waits_for_nothing_that_they_may_not_read(circle: Circle) -> None:
+    """Whatever the first messages depend on, and also after a restart and when all is quiet."""
+    for number in range(30):
+        circle.say("Ben", f"before {number}")
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.admit("Dora", by="Anna", reads_from=None)
+    circle.say("Ben", "welcome")
+    circle.say("Cem", "hello")
+    assert circle.shown("Dora") == ["welcome", "hello"]
+    assert circle["Dora"].session.gap() is None
+    circle.say("Dora", "thanks")
+    circle["Dora"].restart(now_ms=circle.now)
+    circle.live(120)
+    for name in ("Dora", *NAMES):
+        assert circle.shown(name)[-3:] == ["welcome", "hello", "thanks"]
+        assert circle[name].session.gap() is None
+    assert not circle["Dora"].session.buffers().missing
+
+
+def test_who_is_let_in_again_waits_for_nothing_that_was_said_meanwhile(circle: Circle) -> None:
+    circle.say("Cem", "mine")
+    circle.remove("Cem", by="Olga")
+    circle.say("Anna", "meanwhile")
+    circle.say("Ben", "meanwhile")
+    circle.live(30)
+    circle.admit("Cem", reads_from=None)
+    circle.say("Anna", "welcome back")
+    assert circle.shown("Cem") == ["mine", "welcome back"]
+    assert circle["Cem"].session.gap() is None
+    circle.say("Cem", "back")
+    circle.live(120)
+    assert circle["Cem"].session.gap() is None
+    assert circle.shown("Ben")[-2:] == ["welcome back", "back"]
+
+
+def test_who_may_read_everything_is_told_of_nothing_before(circle: Circle) -> None:
+    circle.govern("Olga", Rename(name="Strolls"))
+    assert circle.part("Olga").admission(circle.id("Cem")).before == ()
+
+
+def test_two_parts_that_made_keys_apart_and_restarted_meet_again(circle: Circle) -> None:
+    """Neither can read what the other says, until each says again what led to its key."""
+    circle.apart = frozenset({"Anna", "Ben"})
+    circle.now = UnixMs(circle.now + FRESH_AFTER_MS + FRESH_SPREAD_MS)
+    circle.live(60)
+    circle.say("Anna", "here")
+    circle.say("Olga", "there")
+    circle.live(60)
+    assert circle.part("Anna").keys.sending() != circle.part("Olga").keys.sending()
+    for name in NAMES:
+        circle[name].restart(now_ms=circle.now)
+    circle.apart = frozenset()
+    circle.live(120)
+    for name in NAMES:
+        assert sorted(circle.shown(name)) == ["here", "there"]
+    assert len({circle.part(name).keys.sending() for name in NAMES}) == 1

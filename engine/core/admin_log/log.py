@@ -87,6 +87,8 @@ class AdminState(Struct, frozen=True, kw_only=True):
     """Who removed somebody last, themselves if they left; they may be members again."""
     removed_at: Mapping[ParticipantId, int]
     """The Lamport timestamp of that."""
+    added: Mapping[ParticipantId, EntryId]
+    """By which entry somebody was admitted last."""
     verdicts: Mapping[EntryId, Verdict]
     idle: frozenset[EntryId]
     """Removals and demotions that count, and changed nothing: nobody had that role."""
@@ -138,6 +140,11 @@ class AdminLog:
         """One that has its place in the log, and room."""
         number = self._ancestry.number(entry_id)
         return None if number is None else self._ancestry.entries[number]
+
+    def knew(self, later: EntryId, earlier: EntryId) -> bool:
+        """Whether the author of one entry that has room knew another one that has."""
+        late, early = self._ancestry.number(later), self._ancestry.number(earlier)
+        return late is not None and early is not None and self._ancestry.knew(late, early)
 
     def has(self, entry_id: EntryId) -> bool:
         """Whether it is here, if only to wait."""
@@ -220,6 +227,9 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
                 for entry in counting
                 if isinstance(entry.act, Remove)
             }
+        ),
+        added=MappingProxyType(
+            {entry.act.member: entry.entry_id for entry in counting if isinstance(entry.act, Add)}
         ),
         idle=frozenset(
             entry.entry_id

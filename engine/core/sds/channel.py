@@ -11,7 +11,13 @@ from typing import assert_never
 from engine.core.counters import Counters
 from engine.core.entropy import RandomUnit
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import ChannelId, MessageId, ParticipantId, Position, UnixMs
+from engine.core.ids import (
+    ChannelId,
+    MessageId,
+    ParticipantId,
+    Position,
+    UnixMs,
+)
 from engine.core.sds.config import SdsConfig
 from engine.core.sds.floods import SetAsideOf
 from engine.core.sds.forks import Fork
@@ -25,6 +31,7 @@ from engine.core.sds.inputs import (
     Input,
     MembersChanged,
     MessageReceived,
+    NotForUs,
     ResendRequested,
     RetrieveLostRequested,
     RetrieveQuoted,
@@ -140,6 +147,8 @@ class SdsChannel:
             case SignedAnew(message_id=message_id, raw=raw):
                 if parts.outgoing.sign_anew(message_id, raw, step):
                     step.writes.append(ReplaceRaw(message_id, raw))
+            case NotForUs(message_ids=message_ids):
+                self._receiver.go_on_without(message_ids, step)
             case ConnectivityChanged(online=online):
                 self._connectivity_changed(online, step)
             case ClaimChanged():
@@ -220,6 +229,16 @@ class SdsChannel:
     def set_aside(self) -> tuple[SetAsideOf, ...]:
         """The authors beyond their daily quota, and how many messages are set aside."""
         return self._parts.set_aside.tell()
+
+    def before(self, position: Position, count: int) -> tuple[MessageId, ...]:
+        """The newest messages up to this one, and the next one of its author, if it is here."""
+        log = self._parts.log
+        found = log.newest_up_to(position.lamport_timestamp, count - 1)
+        entry = log.get(position.message_id)
+        if entry is not None and entry.author is not None:
+            following = log.id_of(entry.author.instance_id, entry.author.sequence + 1)
+            found += [] if following is None else [following]
+        return tuple(dict.fromkeys(found))
 
     def untaken(self) -> tuple[OutgoingEntry, ...]:
         """Messages of ours that are to be sent, and that nobody has taken so far."""

@@ -77,6 +77,12 @@ class CopyAccepted(Struct, frozen=True):
     retrieval_hint: bytes | None = None
 
 
+class NotForUs(Struct, frozen=True):
+    """Nobody gives us these, since we were not there: nothing waits for them."""
+
+    message_ids: tuple[MessageId, ...]
+
+
 class SignedAnew(Struct, frozen=True):
     """A message of ours that nobody took is sent in these signed bytes from now on."""
 
@@ -207,6 +213,7 @@ Input: TypeAlias = (
     | MessageReceived
     | CopyAccepted
     | SignedAnew
+    | NotForUs
     | ConnectivityChanged
     | ClaimChanged
     | ClockSet

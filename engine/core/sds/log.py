@@ -242,6 +242,10 @@ class LogIndex:
         """The newest messages, newest first."""
         return [*map(self._table.id_of, reversed(self._order.newest(count)))]
 
+    def newest_up_to(self, latest: int, count: int) -> list[MessageId]:
+        """The newest messages up to a Lamport timestamp, oldest first."""
+        return [*map(self._table.id_of, self._order.before((latest + 1, _FIRST_ID), count))]
+
     def causal_history(
         self, count: int, latest: int | None = None, *, ahead: int = 0
     ) -> tuple[HistoryEntry, ...]:

@@ -307,6 +307,16 @@ class MissingTable:
         self._forget_oldest_lost(step)
         return lost
 
+    def keep_back(self, message_id: MessageId, step: Step) -> None:
+        """We are not to have it: nothing waits for it, and it counts as missing nowhere."""
+        if message_id in self._wanted:
+            self._take_out(message_id)
+        entry = kept_back(message_id, step.now_ms)
+        self._lost[message_id] = entry
+        step.writes.append(PutMissing(entry=entry))
+        step.gap_changed = True
+        self._forget_oldest_lost(step)
+
     def _lose(self, message_id: MessageId, step: Step) -> HistoryEntry:
         entry = self._take_out(message_id)
         online_ms = self._config.lost_after_ms
@@ -484,6 +494,18 @@ class MissingTable:
     def _request_at_ms(self, message_id: MessageId) -> UnixMs | None:
         entry = self._wanted.get(message_id)
         return None if entry is None else entry.request_at_ms
+
+
+def kept_back(message_id: MessageId, now_ms: UnixMs) -> MissingEntry:
+    return MissingEntry(
+        entry=HistoryEntry(message_id=message_id),
+        state=MissingState.LOST,
+        since_ms=now_ms,
+        online_ms=0,
+        request_at_ms=now_ms,
+        requests=0,
+        stores=StoresSaid(at_ms=now_ms, lacked=0, kept_back=True),
+    )
 
 
 def _count_down(counts: dict[Namer, int], who: Namer) -> None:

@@ -549,6 +549,13 @@ class Receiver:
         for lost in self._parts.missing.take_lost(step):
             self._go_on_without(lost, step)
 
+    def go_on_without(self, message_ids: Iterable[MessageId], step: Step) -> None:
+        """Nobody will give us these; deliver what waited."""
+        for message_id in message_ids:
+            if not self._parts.knows(message_id):
+                self._parts.missing.keep_back(message_id, step)
+                self._release(message_id, step)
+
     def take_absence(self, said: StoresMissing | WindowAnswered, step: Step) -> None:
         """Stores do not have something: go on without what that decides."""
         for lost in self._absence.take(said, step):

@@ -132,6 +132,11 @@ class Deeds:
         self._places[deed.entry_id] = deed
         builder.writes.append(PutDeed(conversation_id=self._conversation_id, deed=deed))
 
+    def place_of(self, entry_id: EntryId) -> Position | None:
+        """Where the message is that an entry came in; None if it came with our admission."""
+        deed = self._places.get(entry_id)
+        return deed.position if deed is not None else None
+
     def follow(self, state: AdminState, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Give rows to what counts now, and take those of what does not."""
         for deed in [*self._places.values()]:

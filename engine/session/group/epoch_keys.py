@@ -7,6 +7,7 @@ wraps are sealed in an epoch that the members have already.  Times are our own c
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from engine.codec.admin_entry import id_bytes_of
@@ -158,6 +159,11 @@ class EpochKeys:
             epoch.is_good and epoch.commitment.startswith(epoch_id) for epoch in self._epochs
         )
 
+    def find(self, epoch_id: bytes) -> Epoch | None:
+        """What the log says of an epoch that an envelope names; None if it knows none."""
+        named = (one for one in self._epochs if one.commitment.startswith(epoch_id))
+        return next(named, None)
+
     def _carrier(self) -> bytes:
         """What all members have: it need not be kept from those who were removed."""
         ours = [one for one in self._epochs if one.commitment in self._keys]
@@ -169,6 +175,25 @@ class EpochKeys:
             if ours
             else (next(reversed(self._keys)))
         )
+
+    def _carrier_for(self, commitment: bytes, asker: ParticipantId) -> bytes:
+        """What is asked, and answered, about the key of an epoch is said in one that came before.
+
+        Who lacks the key cannot read what is said in that epoch; and who made it apart from others
+        lacks theirs.  The newest one that all members have, if there is any.
+        """
+        epochs = self._epochs
+        asked = next((one for one in epochs if one.commitment == commitment), None)
+        before = [
+            one
+            for one in epochs
+            if asked is not None
+            and one.commitment in self._keys
+            and asker in one.given
+            and self._governance.knew(asked.entry_id, one.entry_id)
+        ]
+        all_have = [one for one in before if one.given >= self._members]
+        return next((one.commitment for one in (*all_have, *before)), None) or self._carrier()
 
     def keys_for(self, who: ParticipantId) -> tuple[bytes, ...]:
         """The keys that the log gives to somebody and that are here, oldest first."""
@@ -397,11 +422,13 @@ class EpochKeys:
             builder.writes.append(
                 SaveOwnPrekeys(conversation_id=self._conversation_id, prekeys=self._prekeys)
             )
-        bodies += self._questions(now_ms=now_ms)
+        sayings += self._questions(now_ms=now_ms)
         for (who, commitment), due_ms in [*self._answers.items()]:
             if due_ms <= now_ms:
                 del self._answers[who, commitment]
-                bodies += map(KeyWraps, self._wraps(commitment, (who,)))
+                carrier = self._carrier_for(commitment, who)
+                wraps = self._wraps(commitment, (who,))
+                sayings += [Saying(carrier, KeyWraps(chunk)) for chunk in wraps]
         if bodies:
             sayings += self.prepare(builder, clock_ms=clock_ms)
             step = self._step()
@@ -421,7 +448,7 @@ class EpochKeys:
         self._prekeys = tuple(one for one in self._prekeys if one not in gone)
         return bool(gone)
 
-    def _questions(self, *, now_ms: UnixMs) -> list[Governing]:
+    def _questions(self, *, now_ms: UnixMs) -> list[Saying]:
         if self._ask_at_ms is None or self._ask_at_ms > now_ms:
             return []
         lacking = self._lacking()
@@ -430,4 +457,6 @@ class EpochKeys:
             return []
         self._ask_every_ms = min(2 * self._ask_every_ms, ASK_MOST_MS)
         self._ask_at_ms = UnixMs(now_ms + self._ask_every_ms)
-        return [KeysWanted(lacking[:MAX_KEYS_WANTED])]
+        asked = lacking[:MAX_KEYS_WANTED]
+        by_carrier = groupby(asked, lambda one: self._carrier_for(one, self._own_id))
+        return [Saying(carrier, KeysWanted(tuple(wanted))) for carrier, wanted in by_carrier]

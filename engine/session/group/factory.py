@@ -38,6 +38,7 @@ from engine.core.invite import (
 )
 from engine.core.membership.members import Membership, by_joining
 from engine.core.ports import (
+    ApplyChannel,
     ProfileStore,
     PutGroup,
     PutMember,
@@ -48,7 +49,8 @@ from engine.core.ports import (
 from engine.core.records import GroupRecord, MemberRecord, OwnSequence, ProfileRecord
 from engine.core.sds.config import FloodLimits, SdsConfig
 from engine.core.sds.log_table import LogTable
-from engine.core.sds.vocabulary import ChannelState
+from engine.core.sds.missing import kept_back
+from engine.core.sds.vocabulary import ChannelState, PutMissing
 from engine.crypto.admin_entry import sign_entry
 from engine.crypto.identity import Identity, participant_id_of
 from engine.crypto.join import build_join, verify_join
@@ -155,7 +157,11 @@ class GroupFactory:
         entries = [
             PutEntry(conversation_id=conversation_id, data=data) for data in admission.entries
         ]
-        writes, join = self._beginning(group, entries)
+        before = tuple(
+            PutMissing(entry=kept_back(each, self._clock_ms())) for each in admission.before
+        )
+        kept = ApplyChannel(conversation_id=conversation_id, writes=before)
+        writes, join = self._beginning(group, (*entries, kept) if before else entries)
         return group, writes, (join,)
 
     def joined_group(

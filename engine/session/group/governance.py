@@ -96,6 +96,10 @@ class Governance:
         """One that has its place in the log, and room."""
         return self._log.find(entry_id)
 
+    def knew(self, later: EntryId, earlier: EntryId) -> bool:
+        """Whether the author of one entry knew the other."""
+        return self._log.knew(later, earlier)
+
     def take(
         self, body: AdminEntry, sender_id: ParticipantId, builder: TransitionBuilder
     ) -> EntryId:

@@ -5,6 +5,7 @@ anyone with the link is in there is none of this.
 """
 
 from collections import deque
+from itertools import pairwise
 from typing import Final
 
 from engine.codec.content import decode_content
@@ -22,12 +23,19 @@ from engine.core.content import (
     AdminEntry,
     Body,
     Governing,
+    KeysWanted,
     KeyWraps,
 )
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import RemoteProtocolError
-from engine.core.governed import Admission, GovernedState, GroupGovernance, NameGroup
+from engine.core.governed import (
+    MAX_BEFORE,
+    Admission,
+    GovernedState,
+    GroupGovernance,
+    NameGroup,
+)
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
 from engine.core.sds.channel import SdsChannel
@@ -118,8 +126,9 @@ class GovernedPart:
         self._locked: Parking[MessageArrived] = Parking()
         self._has_new_key = False
         self._entropy = entropy
-        self._told: deque[MessageId] = deque(maxlen=MAX_TOLD)
-        """The newest messages that entries and wraps came in."""
+        entries = sorted(one.position for one in seed.governed.deeds) if seed.governed else []
+        self._told = deque((one.message_id for one in entries), maxlen=MAX_TOLD)
+        """The newest messages that entries and wraps came in; of before the start only entries."""
         self._tell_at_ms: UnixMs | None = None
         self._tell_every_ms = TELL_FIRST_MS
 
@@ -162,7 +171,7 @@ class GovernedPart:
         What keeps the group going is taken at once.  Else a fresh key could wait for a message that
         is sealed with it: one that its author said before they made the key, and sealed afterwards.
         """
-        if isinstance(body, AdminEntry | KeyWraps):
+        if isinstance(body, AdminEntry | KeyWraps | KeysWanted):
             self._take(who, body, builder, now_ms, clock.at(now_ms), None)
 
     def _take(  # noqa: PLR0913, PLR0917 - all that a body is taken with
@@ -237,14 +246,21 @@ class GovernedPart:
     # --- messages of epochs whose keys come later -----------------------------------------------
 
     def lock(self, arrived: MessageArrived, *, now_ms: UnixMs) -> None:
-        """Keep a message for when its key comes; who has it sends it again, if it is lost here."""
+        """Keep a message for when its key comes; who has it sends it again, if it is lost here.
+
+        That of an epoch which the log keeps from us is dropped.
+        """
+        epoch = self.keys.find(SealedGroup.epoch_in(arrived.message.payload))
+        if epoch is not None and self._own_id not in epoch.given:
+            self._counters.add("group.not_for_us")
+            return
         size = len(arrived.message.payload)
         name = MessageId(arrived.waku_hash.hex())
         dropped = self._locked.park(name, _NOBODY, size, arrived)
         self._counters.add("group.locked")
         if dropped:
             self._counters.add("group.locked_full", dropped)
-        if self._tell_at_ms is None:
+        if self._tell_at_ms is None and epoch is None:
             wait_ms = self._tell_every_ms * (1 + self._entropy.random_unit()) / 2
             self._tell_at_ms = UnixMs(now_ms + int(wait_ms))
 
@@ -318,14 +334,36 @@ class GovernedPart:
             epoch_keys=self.keys.keys_for(who),
             admin_public_key=group.admin_public_key,
             service_nodes=group.service_nodes,
+            before=self._before(who),
         )
 
+    def _before(self, who: ParticipantId) -> tuple[MessageId, ...]:
+        """What was said before their admission, or before the epoch that was made for them then.
+
+        That epoch's entry, and the wraps that follow it, are sealed in the one before.
+        """
+        state, place_of = self._seen, self._deeds.place_of
+        begun = [state.added[who]] if who in state.added else []
+        begun += [
+            epoch.entry_id
+            for epoch, earlier in pairwise(state.epochs)
+            if who in epoch.given and who not in earlier.given
+        ][:1]
+        places = [place for place in map(place_of, begun) if place is not None]
+        if not places or all(who in epoch.given for epoch in state.epochs):
+            return ()
+        return self._channel.before(max(places), MAX_BEFORE)
+
     def readmit(
-        self, admission: Admission, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs
+        self,
+        admission: Admission,
+        builder: TransitionBuilder,
+        now_ms: UnixMs,
+        clock: SessionClock,
     ) -> None:
         """Somebody let us in again: the rest is done by ``settle``."""
         self._governance.take_verified(admission.entries, builder)
-        self.keys.take_given(admission.epoch_keys, builder, clock_ms=clock_ms)
+        self.keys.take_given(admission.epoch_keys, builder, clock_ms=clock.at(now_ms))
         if self._governance.is_behind:
             self._settle_at_ms = now_ms
 

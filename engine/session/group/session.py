@@ -45,6 +45,7 @@ from engine.core.sds.inputs import (
     DeadlineReached,
     Input,
     MembersChanged,
+    NotForUs,
     RetrieveLostRequested,
     RetrieveQuoted,
     SendContent,
@@ -198,8 +199,8 @@ class GroupSession:
             case Govern():
                 builder.message_id = self._govern(input_.act, builder, now_ms=now_ms)
             case TakeAdmission() if self.governed is not None:
-                clock_ms = self._clock.at(now_ms)
-                self.governed.readmit(input_.admission, builder, now_ms=now_ms, clock_ms=clock_ms)
+                self.governed.readmit(input_.admission, builder, now_ms, self._clock)
+                self._feed(NotForUs(input_.admission.before), builder, now_ms=now_ms)
             case TypeNow():
                 if self._typing.may_say(active=input_.active, now_ms=now_ms):
                     typing = encode_ephemeral(Typing(active=input_.active))
@@ -562,8 +563,7 @@ class GroupSession:
                 self._refuse(error, builder, now_ms=now_ms)
 
     def _members_changed(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        changed = MembersChanged(members=self.membership.member_ids())
-        self._feed(changed, builder, now_ms=now_ms)
+        self._feed(MembersChanged(members=self.membership.member_ids()), builder, now_ms=now_ms)
 
     def _translate(
         self,
