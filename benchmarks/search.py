@@ -20,6 +20,8 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
+from msgspec import structs
+
 from benchmarks.report import Figure, Report, figure_of
 from benchmarks.scale import MILLION, PATIENCE_S, PLACE, QUICK
 from benchmarks.scale_profile import STEP_MS, make_profile
@@ -32,6 +34,7 @@ from engine.core.search import SearchQuery, SearchReader
 from engine.core.search_text import wanted
 from engine.network.waku.message_hash import message_hash
 from engine.network.waku.topics import Sharding
+from engine.persistence.connection import transaction
 from engine.persistence.database import open_database
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import open_profile_directory
@@ -166,7 +169,7 @@ def _chinese(place: Path) -> list[Figure]:
     keys = [key for (key,) in connection.execute("SELECT message_key FROM message")]
     drawn = iter(chance.choices(words, by_rank, k=CHINESE_CHARACTERS * len(keys)))
     texts = [_filled(drawn) for _ in keys]
-    with connection:
+    with transaction(connection):
         connection.executemany(
             "UPDATE message SET text = ? WHERE message_key = ?", zip(texts, keys, strict=True)
         )
@@ -184,10 +187,19 @@ def _chinese(place: Path) -> list[Figure]:
         "one character": signs[:ASKED_WORDS],
         "a rare character": signs[-ASKED_WORDS:],
     }
+    (one,) = store.searching.find(SearchQuery(wanted=wanted(signs[0])), limit=1, stop=Event())
     figures += [
         _timed(f"Chinese: {what}", reader, [SearchQuery(wanted=wanted(one)) for one in queries])
         for what, queries in asked.items()
     ]
+    filters = {
+        "a person": SearchQuery(wanted=wanted(""), sender_id=one.sender_id),
+        "nobody's": SearchQuery(wanted=wanted(""), sender_id=ParticipantId("nobody who wrote")),
+        "with a file": SearchQuery(wanted=wanted(""), has_file=True),
+    }
+    for what, filtered in filters.items():
+        queries = [structs.replace(filtered, wanted=wanted(one)) for one in asked["frequent words"]]
+        figures.append(_timed(f"Chinese: frequent words, {what}", reader, queries))
     reader.close()
     store.close()
     return figures

@@ -3,14 +3,14 @@
 Texts are folded (no accents, no difference between capital and small letters or between forms of
 one letter) and cut into words of letters, digits and marks; whatever stands between is ignored, so
 nothing that is typed is syntax.  Chinese, Japanese, Thai and others put no spaces between words:
-of these a run of characters is found anywhere.  The index asks by ``terms`` and ``Wanted.terms``,
-which miss nothing; ``Wanted.finds`` decides, and ``marked`` says where.
+of these a run of characters is found anywhere.  The index asks by ``terms``, ``Wanted.words`` and
+``Wanted.pairs``, which miss nothing; ``Wanted.finds`` decides, and ``marked`` says where.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -32,12 +32,19 @@ _UNSPACED: Final = (
 _ASCII_WORD: Final = re.compile(r"[a-z0-9]+")
 _PART: Final = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED} ]+")
 _FIRST_UNSPACED: Final = "\u0e00"
-_IDEOGRAPH: Final = re.compile(
-    "[\u2e80-\u2fdf\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]"
-)
-_KINDS: Final = 5
-"""Of ideographs after another character.  More would find fewer messages in vain, and take room."""
 _RUN: Final = re.compile(rf"[{_UNSPACED}]")
+PLAIN: Final = (
+    "\t\n\r -~\u2014\u2018-\u201d\u2026\u3000-\u3002\u3008-\u3011\u3041-\u3096\u30a1-\u30fa\u30fc"
+    "\u4e00-\u9fff\uff01-\uff5e\ufe0f\u2600-\u27bf\U0001f300-\U0001faff"
+)
+"""Characters that folding leaves as they are or makes ASCII: most of Chinese and Japanese.
+
+So runs of a text of these are found by comparing it as it is.
+"""
+_PLAIN_TEXT: Final = re.compile(f"[{PLAIN}]*")
+_ASCII_FOR: Final = {0x2026: "...", 0x3000: " "} | {
+    number: chr(number - 0xFEE0) for number in range(0xFF01, 0xFF5F)
+}
 _CHUNK: Final = re.compile(r"\S+")
 _ACCENTS: Final = (range(10, 37), range(200, 241))
 """Combining classes: vowel points of Hebrew and Arabic, and accents over and under letters.
@@ -64,6 +71,8 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text.lower()
+    if _PLAIN_TEXT.fullmatch(text):
+        return text.translate(_ASCII_FOR).lower()
     apart = unicodedata.normalize("NFKD", _with_few_marks(text))
     bare = "".join(one for one in apart if not _is_accent(one))
     return unicodedata.normalize("NFKC", bare.casefold())
@@ -84,33 +93,26 @@ def _is_accent(one: str) -> bool:
     return kind != 0 and any(kind in classes for classes in _ACCENTS)
 
 
-def terms(text: str) -> set[str]:
-    """What the index keeps of a text: its words, and each two neighbours of a run."""
-    found: set[str] = set()
+class Terms(NamedTuple):
+    """What the index keeps of a text."""
+
+    words: set[str]
+    pairs: set[str]
+    """Each two neighbours of a run, and its last character alone."""
+
+
+def terms(text: str) -> Terms:
+    found = Terms(set(), set())
     for part in _parts(folded(text)):
         if _is_run(part):
-            found.update(_neighbours(part), part[-1])
+            found.pairs.update(_pairs(part))
         else:
-            found.add(part[:MAX_WORD_CHARACTERS])
+            found.words.add(part[:MAX_WORD_CHARACTERS])
     return found
 
 
-def _neighbours(run: str) -> list[str]:
-    """Each character with the one after it; of an ideograph there, with its kind.
-
-    There are so many ideographs that hardly two messages have the same two: all such pairs would
-    take twice the room of the texts.  Kinds are digits, which no run has.
-    """
-    kinds = [str(ord(one) % _KINDS) if _IDEOGRAPH.match(one) else one for one in run]
-    return [one + kind for one, kind in zip(run, kinds[1:], strict=False)]
-
-
-class Term(Struct, frozen=True):
-    """What a text must have in its ``terms``."""
-
-    text: str
-    is_beginning: bool
-    """Any term that begins with it will do."""
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(len(run))]
 
 
 class Wanted(Struct, frozen=True):
@@ -122,14 +124,10 @@ class Wanted(Struct, frozen=True):
     def __bool__(self) -> bool:
         return bool(self.words or self.runs)
 
-    def terms(self) -> tuple[Term, ...]:
-        """A text without one of these is not found."""
-        asked = {Term(word, True) for word in self.words}
-        for run in self.runs:
-            if len(run) == 1 or _IDEOGRAPH.match(run[-1]):
-                asked.add(Term(run[-1], True))
-            asked.update(Term(pair, False) for pair in _neighbours(run))
-        return tuple(sorted(asked, key=lambda term: (-len(term.text), term.text)))[:MAX_WORDS]
+    def pairs(self) -> tuple[str, ...]:
+        """A text without one of these is not found; of one character, any that begins with it."""
+        asked = dict.fromkeys(pair for run in self.runs for pair in _pairs(run))
+        return tuple(sorted(asked, key=len, reverse=True))[:MAX_WORDS]
 
     def finds(self, text: str) -> bool:
         words: list[str] = []
@@ -209,6 +207,11 @@ def _parts(text: str) -> Iterator[str]:
         return
     plain = "".join(one if unicodedata.category(one)[0] in "LNM" else " " for one in text)
     yield from _PART.findall(plain)
+
+
+def is_plain(text: str) -> bool:
+    """Whether it has ``PLAIN`` characters only."""
+    return _PLAIN_TEXT.fullmatch(text) is not None
 
 
 def _is_run(part: str) -> bool:

@@ -8,7 +8,7 @@ moved about once.  Runs on the storage thread, inside the store's transaction.
 
 import sqlite3
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -19,9 +19,12 @@ from engine.core.search import Indexed
 from engine.core.search_text import terms
 from engine.persistence.muted_members import DELETED
 from engine.persistence.rules import FILE_KIND, SAID_KINDS
+from engine.persistence.search_pairs import Kinds, epoch_of, learn_kinds, read_kinds
 from engine.persistence.search_tables import (
     FORM,
+    HAS_RUNS,
     IN_CONVERSATION,
+    LINK_SPAN,
     WITH_FILE,
     WITH_LINK,
     SearchState,
@@ -43,7 +46,6 @@ MOST_BEHIND: Final = 16_384
 """Of more new messages the newest are indexed first, as those of an old profile."""
 _FIRST_OF_ALL: Final = -1
 _NEVER: Final = 2**63
-_LINK_SPAN: Final = '["link", '
 
 _ROWS: Final = """
 SELECT m.message_key, m.conversation_key, m.lamport_timestamp, m.sent_ms, p.participant_id, m.kind,
@@ -85,16 +87,21 @@ class _Row(NamedTuple):
     def is_found(self) -> bool:
         return self.kind in SAID_KINDS and self.hidden != DELETED and not self.retracted
 
-    def terms(self, code: str) -> str:
+    def terms(self, code: str, kinds: Callable[[], Kinds]) -> str:
         text = f"{self.text}\n{self.file_name}" if self.file_name else self.text
-        found = terms(text)
+        found, pairs = terms(text)
         found.add(conversation_term(self.conversation))
         found.add(sender_term(self.sender_id))
         if self.kind == FILE_KIND:
             found.add(WITH_FILE)
-        if _LINK_SPAN in self.spans:
+        if LINK_SPAN in self.spans:
             found.add(WITH_LINK)
-        return " ".join([code + term for term in found])
+        if pairs:
+            found.add(HAS_RUNS)
+        coded = [code + term for term in found]
+        if pairs:
+            coded += set(kinds().terms(pairs))
+        return " ".join(coded)
 
 
 class _Bucket(Struct):
@@ -196,6 +203,8 @@ class _IndexWriter:
 
     def __init__(self, connection: sqlite3.Connection, table: str) -> None:
         self._connection = connection
+        self._table = table
+        self._kinds: dict[int, Kinds] = {}
         self._put = _PUT.format(table=table)
         self._remove = _REMOVE.format(table=table)
         self._members = _MEMBERS.format(table=table)
@@ -257,7 +266,16 @@ class _IndexWriter:
     def _add(self, row: _Row, bucket: _Bucket) -> None:
         bucket.take(row.lamport, row.sent_ms)
         self._touched[bucket.key] = bucket
-        self._pending.append((row.key, row.terms(code_of(bucket.key))))
+        terms_ = row.terms(code_of(bucket.key), lambda: self._kinds_in(bucket, row.key))
+        self._pending.append((row.key, terms_))
+
+    def _kinds_in(self, bucket: _Bucket, newest: int) -> Kinds:
+        epoch = epoch_of(bucket.key)
+        if epoch not in self._kinds:
+            self._kinds[epoch] = read_kinds(self._connection, self._table, epoch) or learn_kinds(
+                self._connection, self._table, epoch, bucket_rows=BUCKET_ROWS, newest=newest
+            )
+        return self._kinds[epoch]
 
     def _write(self) -> None:
         self._connection.executemany(self._put, self._pending)

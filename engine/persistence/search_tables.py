@@ -7,8 +7,9 @@ old profile are indexed downwards from ``old_from`` to ``old_after``.
 
 Each term begins with the code of a bucket: a stretch of Lamport timestamps with a few thousand
 messages, over all conversations.  So the newest hits are found bucket by bucket, however many
-there are in all, and the beginning of a word is looked up among the words of one bucket.  Runs
-inside the store's transaction.
+there are in all, and the beginning of a word is looked up among the words of one bucket.  Only
+terms of scripts without spaces have codes of several buckets (``search_pairs``).  Runs inside the
+store's transaction.
 """
 
 import sqlite3
@@ -20,12 +21,14 @@ from msgspec import Struct
 
 from engine.core.ids import ParticipantId
 
-FORM: Final = f"2, Unicode {unicodedata.unidata_version}"
+FORM: Final = f"3, Unicode {unicodedata.unidata_version}"
 """Changes with what ``search_text`` makes of a text."""
 SIGN: Final = "\ue000"
 """Begins what is no word: no word has such a character."""
-_DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _CODE_LENGTH: Final = 4
+_BLOCK_BYTES: Final = 3_960
+"""Of the index.  FTS5's own size is a little more than a page of a sealed database has room for."""
 
 _CHANGED: Final = """
   OLD.text IS NOT NEW.text OR OLD.spans IS NOT NEW.spans OR OLD.kind IS NOT NEW.kind
@@ -125,6 +128,7 @@ def begin_anew(connection: sqlite3.Connection, *, drop: bool) -> None:
     state = read_state(connection)
     if drop:
         connection.execute(f"DROP TABLE IF EXISTS {state.table}")
+        connection.execute(f"DROP TABLE IF EXISTS {state.table}_common")
     newest = newest_key(connection)
     state = SearchState(FORM, state.generation + 1, newest, 0, newest, newest)
     connection.execute("DELETE FROM search_due")
@@ -133,6 +137,15 @@ def begin_anew(connection: sqlite3.Connection, *, drop: bool) -> None:
     connection.execute(
         f"CREATE VIRTUAL TABLE {state.table} USING fts5(terms, content='', contentless_delete=1, "
         "detail=none, tokenize=\"unicode61 remove_diacritics 2 categories 'L* N* M* Co'\")"
+    )
+    connection.execute(
+        f"INSERT INTO {state.table} ({state.table}, rank) VALUES ('pgsz', ?)",  # noqa: S608
+        (_BLOCK_BYTES,),
+    )
+    # After which characters there are more than the fewest kinds (``search_pairs``).
+    connection.execute(
+        f"CREATE TABLE {state.table}_common (epoch INTEGER, character TEXT, kinds INTEGER NOT NULL,"
+        " PRIMARY KEY (epoch, character)) STRICT, WITHOUT ROWID"
     )
     write_state(connection, state)
 
@@ -150,15 +163,19 @@ def code_of(bucket_key: int) -> str:
     """Of one length, so that a word is never taken for a code and another word."""
     digits = ""
     for _ in range(_CODE_LENGTH):
-        bucket_key, digit = divmod(bucket_key, len(_DIGITS))
-        digits = _DIGITS[digit] + digits
+        bucket_key, digit = divmod(bucket_key, len(DIGITS))
+        digits = DIGITS[digit] + digits
     return digits
 
 
 IN_CONVERSATION: Final = f"{SIGN}c"
 """The beginning of a term that each message has."""
+HAS_RUNS: Final = SIGN
+"""A term of each message in a bucket that has something in a script without spaces."""
 WITH_FILE: Final = f"{SIGN}f"
 WITH_LINK: Final = f"{SIGN}l"
+LINK_SPAN: Final = '["link", '
+"""In the spans of a message with a link."""
 
 
 def conversation_term(conversation: int) -> str:

@@ -13,6 +13,7 @@ from engine.core.search_text import (
     MAX_WORDS,
     excerpt,
     folded,
+    is_plain,
     is_shortened,
     marked,
     terms,
@@ -42,21 +43,30 @@ def test_it_finds_what_the_rules_say(text: str, query: str) -> None:
 def test_what_is_found_has_the_terms_that_are_asked_for(text: str, begin: int, length: int) -> None:
     asked = wanted(text[begin : begin + length])
     if asked.finds(text):
-        there = terms(text)
-        for term in asked.terms():
-            assert term.text in there or (
-                term.is_beginning and any(one.startswith(term.text) for one in there)
-            )
+        words, pairs = terms(text)
+        assert all(any(there.startswith(word) for there in words) for word in asked.words)
+        assert all(any(there.startswith(pair) for there in pairs) for pair in asked.pairs())
 
 
-def test_ideographs_make_few_terms_and_letters_are_told_apart() -> None:
-    """All pairs of ideographs would take twice the room of the texts."""
-    ideographs = [chr(0x4E00 + 7 * number) for number in range(60)]
-    pairs = {term for one in ideographs for other in ideographs for term in terms(one + other)}
-    assert len(pairs) <= 60 * 6
-    letters = "กขคงจฉชซญด"
-    pairs = {term for one in letters for other in letters for term in terms(one + other)}
-    assert len(pairs) == 10 * 10 + 10
+def test_each_two_neighbours_are_a_term_and_the_last_one_alone() -> None:
+    assert terms("go 東京都。 カ") == ({"go"}, {"東京", "京都", "都", "カ"})
+    assert wanted("東京都 京").pairs() == ("東京", "京都", "都", "京")
+
+
+PLAIN = [chr(number) for number in range(sys.maxunicode + 1) if is_plain(chr(number))]
+
+
+@given(text=st.text(st.sampled_from(PLAIN), max_size=40))
+def test_plain_characters_are_folded_each_for_itself(text: str) -> None:
+    """So a run is in a text of these if it is there before folding."""
+    assert folded(text) == plain(text) == "".join(map(folded, text))
+
+
+def test_no_plain_character_becomes_another_one_of_a_run_or_nothing() -> None:
+    for one in PLAIN:
+        assert folded(one)
+        assert folded(one) == one or not terms(one).pairs
+    assert not any(map(is_plain, ("か\u3099", "東\u0301", "\uf900", "㍿", "ｶ", "ไ", "\0")))
 
 
 @given(text=TEXTS, query=TEXTS)
@@ -103,7 +113,7 @@ def test_a_long_text_is_cut_around_what_was_found() -> None:
 def test_of_a_long_question_the_beginning_counts() -> None:
     asked = wanted(" ".join(f"w{n}" for n in range(1_000)))
     assert asked.words == tuple(f"w{n}" for n in range(MAX_WORDS))
-    assert len(asked.terms()) <= MAX_WORDS
+    assert len(wanted("".join(chr(0x4E00 + n) for n in range(1_000))).pairs()) == MAX_WORDS
     assert is_shortened("x " * MAX_QUERY_CHARACTERS)
     assert is_shortened(" ".join(f"w{n}" for n in range(MAX_WORDS + 1)))
     assert not is_shortened("a few words")
@@ -125,7 +135,7 @@ def test_very_many_marks_on_a_letter_are_not_sorted(marks: str) -> None:
     few, many = f"a{marks * 8} word", f"a{marks * 10_000} word"
     assert wanted("a word").finds(few)
     assert wanted("a word").finds(many)
-    assert len(terms(many)) == len(terms(few)) == 2
+    assert len(terms(many).words) == len(terms(few).words) == 2
     assert len(folded(many)) < 100
 
 

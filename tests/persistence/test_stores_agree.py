@@ -78,7 +78,14 @@ from engine.core.sds.vocabulary import (
 )
 from engine.core.search import FoundMessage, FoundPlace, SearchQuery
 from engine.core.search_text import Excerpt, wanted
-from engine.persistence import ordinals, raw_blocks, rules, search_index, search_reads
+from engine.persistence import (
+    ordinals,
+    raw_blocks,
+    rules,
+    search_index,
+    search_pairs,
+    search_reads,
+)
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.persistence.stored_ids import stored_order
 from tests.persistence.memory_store import MemoryProfileStore
@@ -234,7 +241,7 @@ rows = st.builds(
     is_own=st.booleans(),
     kind=st.sampled_from(["text", "text", "file", "joined"]),
     waiting=st.booleans(),
-    text=st.sampled_from(["hello", ""]),
+    text=st.sampled_from(["hello", "", "東京京東 hello", "東東京", "京都"]),
     data=st.binary(min_size=1, max_size=3),
     conversation_id=conversations,
     sender_id=st.sampled_from([ALICE, ALICE, BOB]),
@@ -243,7 +250,9 @@ rows = st.builds(
 )
 queries = st.builds(
     SearchQuery,
-    wanted=st.sampled_from(["", "hello", "edit", "he edited", "m", "png"]).map(wanted),
+    wanted=st.sampled_from(
+        ["", "hello", "edit", "he edited", "m", "png", "東京", "東", "京都", "都", "hello 京東"]
+    ).map(wanted),
     conversation_id=st.none() | conversations,
     sender_id=st.none() | st.sampled_from([ME, ALICE, BOB]),
     has_file=st.booleans(),
@@ -508,6 +517,11 @@ def test_the_stores_agree(monkeypatch: pytest.MonkeyPatch, chosen: list[str]) ->
     monkeypatch.setattr(search_index, "SLICE_ROWS", 5)
     monkeypatch.setattr(search_index, "MOST_BEHIND", 9)
     monkeypatch.setattr(search_reads, "FEW", 2)
+    monkeypatch.setattr(search_reads, "FEW_IN_EPOCH", 2)
+    monkeypatch.setattr(search_pairs, "EPOCH_BUCKETS", 2)
+    monkeypatch.setattr(search_pairs, "LEARN_FROM", 4)
+    monkeypatch.setattr(search_pairs, "LIST_ROWS", 1)
+    monkeypatch.setattr(search_pairs, "FEWEST_KINDS", 1)
     monkeypatch.setattr(rules, "MAX_EMOJI_EACH", 2)
     monkeypatch.setattr(rules, "MAX_VERSIONS", 2)
     monkeypatch.setattr(sys.modules[__name__], "NAMES", chosen)
