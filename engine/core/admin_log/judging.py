@@ -13,13 +13,13 @@ so decided by rank.  Leaving ends what one knew, and voids nothing.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import reduce
 from operator import or_
 from typing import Final, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.core.admin_log.acts import (
     LEAST_ROLE,
@@ -91,6 +91,11 @@ class Judgement(Struct, frozen=True, kw_only=True):
     """Everybody who was given one, ended or not."""
     endings: int = 0
     """Bits of the entries that ended a term; another removal or demotion changed nothing."""
+    invites: Mapping[EntryId, tuple[Invite, Term]] = field(default_factory=dict)
+    """Each that counts, and the term that it was made under."""
+    uses: Mapping[EntryId, int] = field(default_factory=dict)
+    revoked: frozenset[EntryId] = frozenset()
+    times: Mapping[_Done, int] = field(default_factory=dict)
 
 
 def judge(ancestry: Ancestry, first: EntryId) -> Judgement:
@@ -145,6 +150,14 @@ class _Judging:
             endings=reduce(or_, (given.ends for given in held), 0),
             terms=tuple(sorted(still, key=lambda term: term.rank)),
             ever=frozenset(who for who, terms in self._terms.items() if terms),
+            invites={
+                self._ancestry.entries[number].entry_id: invite
+                for number, invite in self._invites.items()
+                if number is not None
+            },
+            uses=self._uses,
+            revoked=frozenset(self._revocations),
+            times=self._times,
         )
 
     def _decide_without_terms(self) -> None:
@@ -259,7 +272,7 @@ class _Judging:
             return Verdict.OUTRANKED
         if not given.known_to_all >> number & 1:
             return Verdict.VOID
-        done = _done(entry)
+        done = done_by(entry)
         is_too_often = done is not None and self._times[done] >= MAX_REPEATS
         return Verdict.TOO_OFTEN if is_too_often else Verdict.COUNTS
 
@@ -299,7 +312,7 @@ class _Judging:
     def _count(self, number: int, term: Term) -> None:
         self._verdicts[number] = Verdict.COUNTS
         entry = self._ancestry.entries[number]
-        done = _done(entry)
+        done = done_by(entry)
         if done is not None:
             self._times[done] += 1
         match entry.act:
@@ -315,7 +328,8 @@ class _Judging:
                 pass
 
 
-def _done(entry: Entry) -> _Done | None:
+def done_by(entry: Entry) -> _Done | None:
+    """What counts only MAX_REPEATS times."""
     match entry.act:
         case Add(member=member) | Promote(member=member):
             return entry.author, type(entry.act), member

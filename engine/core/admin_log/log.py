@@ -32,6 +32,7 @@ from engine.core.admin_log.acts import (
 )
 from engine.core.admin_log.ancestry import Ancestry
 from engine.core.admin_log.epochs import Epoch, epochs_of
+from engine.core.admin_log.foresight import verdict_on_next
 from engine.core.admin_log.judging import Judgement, Verdict, judge
 from engine.core.admin_log.room import Room
 from engine.core.errors import RemoteProtocolError
@@ -107,7 +108,7 @@ class AdminLog:
         self._size: Final = size
         self._room: Final = Room(first, size)
         self._ancestry = Ancestry()
-        self._state: AdminState | None = None
+        self._now: tuple[Judgement, AdminState] | None = None
         self._people: frozenset[ParticipantId] = frozenset()
         for entry in entries:
             self.add(entry)
@@ -125,10 +126,14 @@ class AdminLog:
 
     @property
     def state(self) -> AdminState:
-        if self._state is None:
+        return self._judged()[1]
+
+    def _judged(self) -> tuple[Judgement, AdminState]:
+        if self._now is None:
             self._deal_room()
-            self._state = _in_force(self._ancestry, judge(self._ancestry, self._first))
-        return self._state
+            judgement = judge(self._ancestry, self._first)
+            self._now = judgement, _in_force(self._ancestry, judgement)
+        return self._now
 
     @property
     def people(self) -> frozenset[ParticipantId]:
@@ -157,12 +162,15 @@ class AdminLog:
         return max((entries[n].lamport_timestamp for n in numbers if n is not None), default=0)
 
     def verdict_on(self, entry: Entry) -> Verdict | None:
-        """What would become of a new one, if it were added now; None if it would have no room."""
-        trial = AdminLog(self._first, size=self._size)
-        for known in self._ancestry.placed:
-            trial.add(known)
-        trial.add(entry)
-        return trial.state.verdicts.get(entry.entry_id)
+        """What would become of one that names ``heads``, if it were added now.
+
+        None if it would have no room.  It may take that of another; whatever was to be said of
+        that one is said as if it had room.
+        """
+        judgement, state = self._judged()
+        if len(self._ancestry.entries) >= self._size and not self._room.has_some(entry):
+            return None
+        return verdict_on_next(judgement, state.inviters, entry)
 
     def add(self, entry: Entry) -> bool:
         """Whether ``state`` may have changed.
@@ -179,7 +187,7 @@ class AdminLog:
         for one, has_standing in placed:
             self._room.count(one, has_standing=has_standing)
         if placed:
-            self._state = None
+            self._now = None
         if len(self._ancestry.entries) >= 2 * self._size:
             self._deal_room()
         return bool(placed)

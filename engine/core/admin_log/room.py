@@ -42,6 +42,12 @@ class Room:
         place = entry.lamport_timestamp, entry.entry_id
         return self._turn(entry.author, place, self._places[entry.author]) > self._last_turn
 
+    def has_some(self, entry: Entry) -> bool:
+        """Whether a new one by somebody with standing would have room, if room were dealt now."""
+        place = entry.lamport_timestamp, entry.entry_id
+        own = self._turn(entry.author, place, self._places[entry.author])
+        return sum(turn < own for turn in self._turns()) < self._size
+
     def count(self, entry: Entry, *, has_standing: bool) -> None:
         place = entry.lamport_timestamp, entry.entry_id
         if not has_standing:

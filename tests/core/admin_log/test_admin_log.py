@@ -6,6 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.admin_log.acts import (
     MAX_HEADS,
@@ -372,3 +373,51 @@ def test_every_order_of_a_small_quarrel_gives_one_state(writing: Writing) -> Non
     assert expected.roles == {OWNER: Role.OWNER, BEN: Role.ADMIN, CEM: Role.ADMIN}
     for order in permutations(writing.entries):
         assert AdminLog(FIRST, order).state == expected
+
+
+@settings(max_examples=150)
+@given(logs(), st.data())
+def test_what_would_become_of_the_next_entry_is_what_becomes_of_it(
+    entries: list[Entry], data: st.DataObject
+) -> None:
+    """Of one that knows all others, whoever writes it."""
+    log = AdminLog(FIRST, entries)
+    invited = [one.entry_id for one in entries if isinstance(one.act, Invite)] or [FIRST]
+    acts = st.one_of(
+        st.builds(Add, member=people),
+        st.builds(Add, member=people, invitation=st.sampled_from(invited)),
+        st.builds(Revoke, invitation=st.sampled_from(invited)),
+        st.builds(Remove, member=people),
+        st.builds(Demote, member=people),
+        st.builds(Promote, member=people),
+        st.builds(DeleteMessage, message_id=st.just(MessageId("m")), author=people),
+        st.builds(Rename, name=st.just("z")),
+        st.builds(Invite, token_hash=st.just(b"t"), uses=st.just(1), expires_ms=st.just(3)),
+        st.builds(MakeEpoch, commitment=st.just(bytes(32)), recipients=st.just(frozenset())),
+    )
+    entry = Entry(
+        entry_id=EntryId("next"),
+        author=data.draw(authors),
+        lamport_timestamp=log.lamport_of(log.heads) + 1,
+        sent_ms=UnixMs(data.draw(st.integers(2, 4))),
+        heads=log.heads,
+        act=data.draw(acts),
+    )
+    foreseen = log.verdict_on(entry)
+    log.add(entry)
+    assert foreseen is log.state.verdicts[entry.entry_id]
+
+
+def test_what_was_done_too_often_is_foreseen(writing: Writing) -> None:
+    for _ in range(MAX_REPEATS):
+        writing.by(ANNA, Promote(member=DORA))
+        writing.by(ANNA, Demote(member=DORA))
+    log = writing.log
+    again = replace(
+        writing.entries[-2],
+        entry_id=EntryId("again"),
+        lamport_timestamp=log.lamport_of(log.heads) + 1,
+        heads=log.heads,
+    )
+    assert log.verdict_on(again) is Verdict.TOO_OFTEN
+    assert log.verdict_on(replace(again, author=OWNER)) is Verdict.COUNTS
