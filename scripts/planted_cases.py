@@ -18,7 +18,15 @@ from msgspec import Struct
 from chat_app.qt_loop import run_on_qt
 from engine.core.errors import CommandError
 from engine.core.history.progress import StoreRef
-from engine.core.history.queries import Ask, HistoryMessage, Outcome, Page, StoreVersion
+from engine.core.history.queries import (
+    Ask,
+    Failed,
+    FailureKind,
+    HistoryMessage,
+    Outcome,
+    Page,
+    StoreVersion,
+)
 from engine.core.ids import ContentTopic, ConversationId, MessageId, PubsubTopic, UnixMs
 from engine.core.waku import WakuMessage
 from engine.core.waku_store import StoreQueryRequest
@@ -27,7 +35,7 @@ from engine.inspection_views import Whereabouts
 from engine.network.memory import MemoryNetwork, MemoryTransport
 from engine.network.stores.port import FoundStore, TestedStore
 from engine.network.transport import Receipt
-from engine.network_views import NetworkFacts, PeerView
+from engine.network_views import NetworkFacts, PeerView, RelayView, ScoreView
 from scripts.release import version
 from scripts.scene import Cast, until
 from scripts.screenshots import PEER
@@ -42,6 +50,7 @@ EVERY_OTHER: Final = 3
 """The third Store leaves out one of so many messages."""
 HEARD_AGO_MS: Final = 2_000
 """When each peer was last heard, while the network is well."""
+_SCORE: Final = ScoreView(time_in_mesh=3.6, first_deliveries=8.0)
 
 
 class PlantedStores:
@@ -51,6 +60,7 @@ class PlantedStores:
         self._network = network
         self._kept: dict[bytes, HistoryMessage] = {}
         self.listening = True
+        self.answering = True
 
     def keep(self, message: WakuMessage, receipt: Receipt) -> None:
         if not self.listening:
@@ -69,6 +79,8 @@ class PlantedStores:
         return (StoreVersion.V3,)
 
     async def perform(self, ask: Ask, /) -> Outcome:
+        if not self.answering:
+            return Failed(FailureKind.TIMEOUT)
         request = ask.request
         if not isinstance(request, StoreQueryRequest):
             return Page()
@@ -149,6 +161,7 @@ class PlantedTransport(MemoryTransport):
             connections=1,
             round_trip_ms=31.0,
             measured_ago_ms=silent_ms,
+            relay=RelayView(topics=1, meshed=1, of_topics=1, score=_SCORE, is_slow=False),
         )
 
 
@@ -293,6 +306,7 @@ async def silent(cast: PlantedCast, books: ConversationId) -> None:
 def silence_everybody(cast: PlantedCast) -> None:
     """The fourth case: connected, and nothing comes any more."""
     cast.planted["Ines"].deaf_since_ms = cast.clock.now_ms()
+    cast.stores.answering = False
     cast.clock.forward(0.7)
 
 

@@ -225,9 +225,9 @@ class BeadStrip(QAbstractButton):
             Bead.ONLY_HERE: tr("only here so far"),
             Bead.FAILED: tr("not sent"),
         }
-        said = f"{sender_words(message)}: {kind_words(message)}"
-        said = said if bead not in states else f"{said}, {states[bead]}"
-        return tr("{message}. What is known of it").format(message=one_line(said, _LONGEST))
+        said = one_line(f"{sender_words(message)}: {kind_words(message)}", _LONGEST)
+        words = tr("Look into “{message}”").format(message=said)
+        return words if bead not in states else f"{words}, {states[bead]}"
 
     def _open(self, place: int | None) -> None:
         visible = self._visible()

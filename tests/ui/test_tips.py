@@ -1,12 +1,14 @@
 """Tool tips: ours, with whole lines, and gone with what they speak of."""
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from tests.ui.driving import pair_stage, play
+from tests.ui.scripted_engine import member
 from ui.controls import IconButton
 from ui.tips import set_tip, shown_tip
 
@@ -95,5 +97,19 @@ def test_rows_and_beads_have_the_same_tips() -> None:
             beads = it.window.pane.header.beads
             rest_on(beads)
             assert shown_tip() not in {"", beads.accessibleName()}
+
+    play(scenario)
+
+
+def test_a_bead_says_where_it_leads_and_what_its_colour_means() -> None:
+    async def scenario() -> None:
+        async with pair_stage("Maya") as (it, engine, pair):
+            late = replace(engine.row(pair, member("Maya"), "Battery is low.", 5), late=True)
+            engine.arrive(late)
+            beads = it.window.pane.header.beads
+            beads.setFocus()
+            QTest.keyClick(beads, Qt.Key.Key_End)
+            QTest.keyClick(beads, Qt.Key.Key_Right)
+            assert beads.accessibleName() == "Look into “Maya: Battery is low.”, arrived late"
 
     play(scenario)

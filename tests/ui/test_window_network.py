@@ -122,7 +122,11 @@ def test_a_store_that_is_gone_keeps_its_past_and_is_not_called_good() -> None:
         for is_listed in (True, False)
     )
     assert (here.state, gone.state) == ("Answers in 41 ms.", "Not asked at present.")
-    assert gone.figures == here.figures != ""
+    assert gone.figures == here.figures
+    assert here.figures.endswith("The last one 1 s ago."), "how fast it answered is not known"
+    answers = [replace(result, round_trip_ms=trip) for trip in (90, 20, 40)]
+    many = store_line(store_past("/ip4/192.0.2.7/tcp/60000", *answers), at_ms=1_000)
+    assert many.figures.endswith("Half of the answers came within 40 ms; the last one 1 s ago.")
     assert gone.outcomes == here.outcomes == (Outcome.COMPLETE,)
 
 

@@ -287,7 +287,7 @@ def test_ticks_and_beads_open_what_they_mean() -> None:
             strip = it.window.pane.header.beads
             strip.setFocus()
             it.press(Key.Key_Left)
-            assert strip.accessibleName().startswith("You: Lovely")
+            assert strip.accessibleName().startswith("Look into “You: Lovely")
             it.press(Key.Key_Return)
             await until(lambda: it.window.inspector.panel is not None)
             it.window.inspector.close()

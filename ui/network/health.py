@@ -16,7 +16,6 @@ from ui.controls import ElidedText, Text
 from ui.foreign_text import breaking, one_line
 from ui.history_words import short_address, store_state
 from ui.mirrored import mirror_widget
-from ui.network.words import not_measured
 from ui.problem_words import node_problem_words, sentence
 from ui.regional import grouped
 from ui.theme import current_theme, theme_changed
@@ -152,12 +151,12 @@ def _store_figures(results: Sequence[StoreResult], at_ms: int) -> str:
         failed=outcomes.count(Outcome.FAILED),
     )
     trips = sorted(each.round_trip_ms for each in results if each.round_trip_ms is not None)
-    trip = not_measured()
-    if trips:
-        trip = tr("{number} ms").format(number=grouped(trips[len(trips) // 2]))
-    more = tr("Round trip (median): {trip}; the last one {time} ago.")
     ago = off_words(max(0, at_ms - results[-1].at_ms))
-    return f"{words} {more.format(trip=trip, time=ago)}"
+    more = tr("The last one {time} ago.").format(time=ago)
+    if trips:
+        half = tr("Half of the answers came within {number} ms; the last one {time} ago.")
+        more = half.format(number=grouped(trips[len(trips) // 2]), time=ago)
+    return f"{words} {more}"
 
 
 def node_line(node: ServiceNodeView, at_ms: int) -> HealthLine:

@@ -2620,6 +2620,10 @@
         <translation>Groupes en commun</translation>
     </message>
     <message>
+        <source>Half of the answers came within {number} ms; the last one {time} ago.</source>
+        <translation>La moitié des réponses sont venues en {number}&#xa0;ms au plus&#x202f;; la dernière il y a {time}.</translation>
+    </message>
+    <message>
         <source>Held by</source>
         <translation>Détenu par</translation>
     </message>
@@ -3310,6 +3314,10 @@
     <message>
         <source>Look again</source>
         <translation>Regarder à nouveau</translation>
+    </message>
+    <message>
+        <source>Look into “{message}”</source>
+        <translation>Inspecter «&#xa0;{message}&#xa0;»</translation>
     </message>
     <message>
         <source>Looking for a QR code…</source>
@@ -4772,10 +4780,6 @@
         <translation>Aller-retour</translation>
     </message>
     <message>
-        <source>Round trip (median): {trip}; the last one {time} ago.</source>
-        <translation>Aller-retour (médiane)&#xa0;: {trip}&#x202f;; le dernier il y a {time}.</translation>
-    </message>
-    <message>
         <source>SOCKS5 proxy for all connections</source>
         <translation>Proxy SOCKS5 pour toutes les connexions</translation>
     </message>
@@ -5642,6 +5646,10 @@
     <message>
         <source>The last messages: {said}. The ticks say what others have.</source>
         <translation>Les derniers messages&#xa0;: {said}. Les coches disent ce que les autres ont.</translation>
+    </message>
+    <message>
+        <source>The last one {time} ago.</source>
+        <translation>Le dernier il y a {time}.</translation>
     </message>
     <message>
         <source>The last peer was lost {time} ago: {why}.</source>
@@ -9450,10 +9458,6 @@
     <message>
         <source>{messages}, {shown} shown</source>
         <translation>{messages}, {shown} affichés</translation>
-    </message>
-    <message>
-        <source>{message}. What is known of it</source>
-        <translation>{message}. Ce qu’on en sait</translation>
     </message>
     <message>
         <source>{message}: {where}. Look into it</source>
