@@ -6,7 +6,6 @@ what is allowed, and exit status 2.  Qt is imported only by those commands that 
 
 import argparse
 import difflib
-import importlib.metadata
 import ipaddress
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from typing import NoReturn
 from chat_app.delivery_options import add_export_commands, add_record_options
 from chat_app.node_options import add_node_options
 from chat_app.passphrase_options import add_passphrase_options, passphrase_source
+from chat_app.version import version
 from engine.core.errors import ChatError, ConfigError
 from engine.core.faults import FaultSpec, parse_fault_spec
 from engine.core.invite import MAX_LINK_CHARACTERS
@@ -190,6 +190,21 @@ class _Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message.removeprefix('argument ')} (see {self.prog} --help)")
 
 
+class _SayVersion(argparse.Action):
+    """Not argparse's own, which wants to know it at every start."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> NoReturn:
+        del namespace, values, option_string
+        print(f"{parser.prog} {version()}")  # noqa: T201 - what was asked for
+        parser.exit()
+
+
 def _refuse_unknown_options(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
     """Else argparse would take what follows such an option for a command, and complain of that."""
     options = dict(_options(parser))
@@ -231,7 +246,12 @@ def command_line() -> _Parser:
         " A LINK (causerie:…) of a person or an invitation is shown in the window.",
     )
     parser.add_argument(
-        "--version", action="version", version=f"causerie {importlib.metadata.version('causerie')}"
+        "--version",
+        action=_SayVersion,
+        nargs=0,
+        dest=argparse.SUPPRESS,
+        default=argparse.SUPPRESS,
+        help="show program's version number and exit",
     )
     _add_profile(parser)
     add_passphrase_options(parser, default=None)

@@ -5,7 +5,6 @@ Both read the profile through a connection of their own, so it may be open and i
 
 import asyncio
 import getpass
-import importlib.metadata
 import sys
 import time
 from argparse import Namespace
@@ -19,6 +18,7 @@ from platformdirs import user_documents_path
 from chat_app.passphrase_options import passphrase_source
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.profile_key import key_on_command_line
+from chat_app.version import version
 from engine.core.backup import MAX_PASSPHRASE_CHARACTERS
 from engine.core.errors import BackupError, BackupFlaw, ConfigError, StorageError
 from engine.core.ids import UnixMs
@@ -64,7 +64,7 @@ def source_of(paths: ProfilePaths, key: DatabaseKey | None = None) -> BackupSour
         key=(key or obtain_database_key(directory)).key,
         settings=paths.settings_file,
         window=paths.directory / WINDOW_FILE,
-        app_version=importlib.metadata.version("causerie"),
+        app_version=version(),
     )
 
 

@@ -48,7 +48,7 @@ class BugReports:
         logs: Callable[[], Path],
         settings: Callable[[], Settings],
         *,
-        version: str,
+        version: Callable[[], str],
         records: Callable[[], bool],
         now_ms: Callable[[], int],
     ) -> None:
@@ -68,7 +68,7 @@ class BugReports:
         head = {
             "causerie_report": _FORMAT,
             "made_ms": self._now_ms(),
-            "app": self._version,
+            "app": self._version(),
             "system": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),
             "records_deliveries": self.records,

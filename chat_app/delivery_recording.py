@@ -6,7 +6,6 @@ is open switches it at once, also if somebody changes the settings file.
 """
 
 import asyncio
-import importlib.metadata
 import logging
 import os
 import sys
@@ -25,6 +24,7 @@ from chat_app.paths import ProfilePaths
 from chat_app.settings import Settings
 from chat_app.settings_control import SettingsControl
 from chat_app.settings_file import change_setting
+from chat_app.version import version
 from engine.core.errors import ChatError, StorageError, StorageFault
 from engine.delivery.contract import DELIVERY_EVENT
 from engine.delivery.log_writer import Limits
@@ -76,7 +76,7 @@ def recorder_settings(
     return RecorderSettings(
         directory=directory,
         key=key,
-        app_version=importlib.metadata.version("causerie")[:32],
+        app_version=version()[:32],
         network=f"waku/{settings.network.cluster}",
         limits=Limits(file_bytes=total // FILES, total_bytes=total),
     )

@@ -8,7 +8,6 @@ is only the line.
 
 import asyncio
 import errno
-import importlib.metadata
 import os
 import platform
 import socket
@@ -24,6 +23,7 @@ from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import causes_of
 from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
+from chat_app.version import version
 from engine.core.errors import (
     ChatError,
     SettingsError,
@@ -146,7 +146,7 @@ def _lost_words(one: "LostMessages") -> LostRows:
 
 
 def _salvage_report(made: "SalvagedProfile") -> Iterator[str]:
-    yield f"causerie {importlib.metadata.version('causerie')}"
+    yield f"causerie {version()}"
     yield f"salvaged in {made.paths.directory}"
     yield from report_lines(made.salvaged.found)
 
@@ -232,7 +232,7 @@ def set_settings_aside(path: Path) -> Path:
 
 def _report(error: Exception, paths: ProfilePaths) -> Iterator[str]:
     """Nothing that anybody wrote: versions, the error, names and sizes of files, the log's end."""
-    yield f"causerie {importlib.metadata.version('causerie')}"
+    yield f"causerie {version()}"
     yield f"python {platform.python_version()}, {platform.platform()}"
     yield datetime.now(UTC).isoformat(timespec="seconds")
     yield f"error: {type(error).__name__}: {_said(error)}"

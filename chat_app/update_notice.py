@@ -8,7 +8,6 @@ which announcement was the newest, is in the profile's database, so that an old 
 
 import asyncio
 import contextlib
-import importlib.metadata
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -23,6 +22,7 @@ from chat_app.compose import unix_now_ms
 from chat_app.effective_network import proxy_of
 from chat_app.settings import Settings
 from chat_app.settings_control import SettingsControl
+from chat_app.version import version
 from engine.core.errors import StorageError
 from engine.core.ids import UnixMs
 from engine.core.releases import MAX_MANIFEST_BYTES, Release, ReleaseError, is_newer
@@ -234,7 +234,7 @@ def notice_here(
     return UpdateNotice(
         channel,
         keeping,
-        version=importlib.metadata.version("causerie"),
+        version=version(),
         wanted=lambda: kept.settings.privacy.ask_for_updates,
         now_ms=unix_now_ms,
         fetch_from=partial(fetch, most=MAX_MANIFEST_BYTES, proxy=proxy_of(began)),

@@ -7,7 +7,6 @@ status 2, and a window of its own where that can be seen.
 
 import asyncio
 import contextlib
-import importlib.metadata
 import json
 import os
 import sys
@@ -52,6 +51,7 @@ from chat_app.settings_reading import ReadSettings, load_what_is_right
 from chat_app.space import WindowSpace
 from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
 from chat_app.update_notice import channel_here, notice_here, while_open
+from chat_app.version import version
 from chat_app.window_memory import WindowMemory
 from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
@@ -358,7 +358,7 @@ async def _run(
                         engine,
                         lambda: recording.directory,
                         lambda: kept.settings,
-                        version=importlib.metadata.version("causerie"),
+                        version=version,
                         records=lambda: recording.state().records,
                         now_ms=unix_now_ms,
                     ),
@@ -468,7 +468,6 @@ def _hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None
 def make_window(
     engine: Engine, memory: WindowMemory, context: WindowContext | None = None
 ) -> MainWindow:
-    version = importlib.metadata.version("causerie")
     full = replace(context or WindowContext(), version=version, store_problem=store_problem)
     return build_window(engine, _ui_settings(memory), full)
 

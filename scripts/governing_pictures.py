@@ -139,7 +139,7 @@ async def _play(cast: Cast) -> None:
     windows: dict[str, MainWindow] = {}
     for name in _NAMES:
         engine = await cast.enter(name)
-        context = WindowContext(version=version(), now=cast.clock.now)
+        context = WindowContext(version=version, now=cast.clock.now)
         windows[name] = window = build_window(engine, UiSettings(), context)
         window.resize(*SIZE)
         window.show()

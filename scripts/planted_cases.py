@@ -334,7 +334,7 @@ async def show() -> int:
         planted = await plant(cast)
         if "--own-network" in sys.argv:
             silence_everybody(cast)
-        context = WindowContext(version=version(), now=cast.clock.now)
+        context = WindowContext(version=version, now=cast.clock.now)
         window = build_window(cast.engines["Ines"], UiSettings(), context)
         window.resize(*SIZE)
         window.show()

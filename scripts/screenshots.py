@@ -55,7 +55,7 @@ PEER = "/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
 async def first_pictures(cast: Cast) -> None:
     """What somebody sees who starts the program for the first time, up to the empty window."""
     engine = await cast.enter("Nora", is_new=True)
-    context = WindowContext(version=version(), now=cast.clock.now, restore=lambda: None)
+    context = WindowContext(version=version, now=cast.clock.now, restore=lambda: None)
     window = build_window(engine, UiSettings(), context)
     window.resize(*SIZE)
     window.show()
@@ -114,7 +114,7 @@ async def bench_pictures(cast: Cast, tide: ConversationId) -> None:
     """Settings: privacy, and the fault bench with its bar above the conversation that it spoils."""
     control = SettingsControl(cast.place / "settings.toml", DEFAULTS)
     engine = cast.engines["Ines"]
-    context = WindowContext(version=version(), now=cast.clock.now, settings_port=control)
+    context = WindowContext(version=version, now=cast.clock.now, settings_port=control)
     window = build_window(engine, UiSettings(), context)
     window.resize(*SIZE)
     window.show()
@@ -305,7 +305,7 @@ async def language_pictures(cast: Cast, tide: ConversationId) -> None:
         speak(language)
         settings = UiSettings()
         Looks(settings).apply()
-        context = WindowContext(version=version(), now=cast.clock.now)
+        context = WindowContext(version=version, now=cast.clock.now)
         window = MainWindow(cast.engines["Ines"], settings, context)
         window.resize(*SIZE)
         window.show()
@@ -330,7 +330,7 @@ async def draw() -> int:
         tide = await play(cast)
         settings = UiSettings()
         window = build_window(
-            cast.engines["Ines"], settings, WindowContext(version=version(), now=cast.clock.now)
+            cast.engines["Ines"], settings, WindowContext(version=version, now=cast.clock.now)
         )
         window.resize(*SIZE)
         window.show()

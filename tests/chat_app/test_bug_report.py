@@ -49,7 +49,7 @@ def reports_of(alice: Person, logs: Path, *, later_ms: int = 0) -> BugReports:
         alice.engine,
         lambda: logs,
         lambda: SECRETS,
-        version="0.1.0",
+        version=lambda: "0.1.0",
         records=lambda: True,
         now_ms=lambda: alice.now_ms() + later_ms,
     )

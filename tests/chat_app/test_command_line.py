@@ -15,6 +15,7 @@ from engine.core.errors import InviteError, TransportError
 from engine.core.invite import MAX_LINK_CHARACTERS
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
+from scripts import release
 
 BAD: tuple[tuple[Sequence[str], Sequence[str]], ...] = (
     (["bogus"], ["bogus", "demo", "doctor", "node"]),
@@ -142,3 +143,10 @@ def test_a_link_that_is_far_too_long_is_cut_where_the_window_still_sees_that(
     with pytest.raises(InviteError):
         read_invite(given[0])
     assert len(given[0]) == MAX_LINK_CHARACTERS + 1
+
+
+def test_its_version_is_that_of_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"causerie {release.version()}\n"

@@ -159,7 +159,7 @@ async def stage(  # noqa: PLR0913 - each is another thing that some test sets
         settings = UiSettings(load=memory.load, save=memory.save)
     surroundings = replace(
         around or WindowContext(),
-        version="0.1.0",
+        version=lambda: "0.1.0",
         now=lambda: NOW,
         choose_picture=choose_picture,
         grab_screens=grab_screens,

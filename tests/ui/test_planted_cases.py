@@ -92,7 +92,7 @@ def test_the_window_alone_says_what_is_wrong(tmp_path: Path) -> None:
     async def scenario() -> None:
         cast = PlantedCast(tmp_path)
         planted = await plant(cast)
-        context = WindowContext(version="0.1.0", now=cast.clock.now)
+        context = WindowContext(version=lambda: "0.1.0", now=cast.clock.now)
         window = build_window(cast.engines["Ines"], UiSettings(), context)
         window.resize(1280, 820)
         window.show()

@@ -59,7 +59,7 @@ class Commands(QObject):
         menu.add(
             tr("How it works"),
             ("F1",),
-            lambda: flows.how_it_works(context.version),
+            lambda: flows.how_it_works(context.version()),
             icon_name="help",
         )
         menu.add(tr("Keys"), ("Ctrl+/",), flows.shortcuts)

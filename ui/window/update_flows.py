@@ -54,7 +54,7 @@ class UpdateFlows(QObject):
         if version != self._said:
             self._said = version
             if release is not None and version:
-                text = release_words(release, self._context.version)
+                text = release_words(release, self._context.version())
                 actions = ((tr("Open the page"), self._open), (tr("Not this one"), self._dismiss))
                 self._notices.raise_notice(
                     Notice(key=_KEY, level=NoticeLevel.INFO, text=text, actions=actions)

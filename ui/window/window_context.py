@@ -33,7 +33,7 @@ async def _choose_folder(parent: QWidget) -> Path | None:
 
 
 class WindowContext(Struct, frozen=True, kw_only=True):
-    version: str = "0"
+    version: Callable[[], str] = lambda: "0"
     open_url: Callable[[QUrl], bool] = QDesktopServices.openUrl
     now: Callable[[], datetime] = _now
     choose_picture: ChoosePicture = choose_picture_file
