@@ -57,13 +57,28 @@ _LOCAL_ONLY: Final[Mapping[str, str]] = {
     "spark.driver.host": "localhost",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+_SMALL: Final = "spark.causerie.smallInput"
 _SMALL_INPUT: Final[Mapping[str, str]] = {
+    _SMALL: "true",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.broadcast.blockSize": "1m",
+    "spark.broadcast.checksum": "false",
+    "spark.broadcast.compress": "false",
+    "spark.shuffle.compress": "false",
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
-"""Where there are few rows, compiling queries, and again what was compiled, is most of the work."""
+"""Where there are few rows, compiling queries, and again what was compiled, is most of the work.
+
+What is left is planning, and handing a few rows to threads of this very process: one task does, and
+what is handed on is not worth packing, nor blocks of 4 MB, which would be zeroed each time.
+"""
 _SMALL_INPUT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _LARGE_INPUT_JAVA: Final = (
     "-XX:+UseParallelGC -XX:MetaspaceSize=256m"
@@ -115,17 +130,22 @@ def _options_here(settings: SessionSettings, asked: Mapping[str, str]) -> dict[s
     is_local = master.startswith("local")
     if not _is_submitted():
         _prepare_java(is_local=is_local)
-    is_small = settings.is_small and is_local
-    options = {**_PROCESS, **_java_options(is_small=is_small)}
+    is_for_little = settings.is_small and is_local
+    options = {**_PROCESS, **_java_options(is_small=is_for_little)}
     if is_local:
         options["spark.sql.shuffle.partitions"] = str(_SHUFFLES_PER_PROCESSOR * _processors())
         options |= {**_LOCAL_ONLY, **options_by_path(_sockets())}
-    if is_small:
+    if is_for_little:
         options |= _SMALL_INPUT
     options |= {**told, **asked, "spark.master": master}
     if settings.driver_memory is not None:
         options["spark.driver.memory"] = settings.driver_memory
     return options
+
+
+def is_small(spark: SparkSession) -> bool:
+    """Whether that session was opened for little input in this process."""
+    return spark.conf.get(_SMALL, "false") == "true"
 
 
 @contextmanager

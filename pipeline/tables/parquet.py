@@ -3,7 +3,8 @@
 A table is a list of *parts*, directories that never change; each run adds one.  To replace the rows
 of some keys, the run's part holds the new ones, and the older parts are told which keys of theirs
 count no more.  Many small parts are put together, all but the largest, so that reading stays quick
-and what is copied stays in proportion to what was written.
+and what is copied stays in proportion to what was written.  In a session for little input Arrow
+reads and writes few rows in this process: Spark's own way takes tasks, and most of their time.
 """
 
 import shutil
@@ -13,17 +14,24 @@ from functools import reduce
 from pathlib import Path
 from typing import Final
 
+import pyarrow.dataset
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
+from pipeline.session import is_small
 from pipeline.tables import AREAS, RUN, Head, Json, Part, Told
 
 NAME: Final = "parquet"
 MOST_PARTS: Final = 8
 MOST_KEYS: Final = 2_000
 """So many at most count no more in a part, before it is written anew without them."""
+FEW_ROWS: Final = 1_000_000
+"""Not more than so many are written here."""
+FEW_BYTES: Final = 64 * 1024
+"""Not more than so many are read here: they go to each task anew, and files need not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,8 @@ class ParquetTables:
         """A new part."""
         number = sum(1 for _ in (self.root / name).glob(f"{run}*"))
         place = self.place(name, f"{run}-{number}")
-        rows.write.parquet(str(place))
+        if not (is_small(self.spark) and _is_written_here(rows, place)):
+            rows.write.parquet(str(place))
         files = place.rglob("*.parquet")
         return {
             "place": place.name,
@@ -113,7 +122,36 @@ class ParquetTables:
     def _files(self, name: str, parts: Sequence[Told], schema: StructType) -> DataFrame:
         place = self.root / name
         paths = [str(place / str(part["place"])) for part in parts]
+        if is_small(self.spark):
+            files = [file for path in paths for file in sorted(Path(path).rglob("*.parquet"))]
+            if sum(file.stat().st_size for file in files) <= FEW_BYTES:
+                return _read_here(self.spark, files, place, schema)
         return self.spark.read.schema(schema).option("basePath", str(place)).parquet(*paths)
+
+
+def _is_written_here(rows: DataFrame, place: Path) -> bool:
+    """False, and nothing is written, if they are too many."""
+    few = rows.limit(FEW_ROWS + 1).toArrow()
+    if few.num_rows > FEW_ROWS:
+        return False
+    place.mkdir(parents=True)
+    pq.write_table(few, place / "part-0.parquet", compression="zstd")
+    return True
+
+
+def _read_here(
+    spark: SparkSession, files: Sequence[Path], place: Path, schema: StructType
+) -> DataFrame:
+    """As Spark reads them: columns by name, or by the name of a directory; else there are nulls."""
+    wanted = StructType([StructField(one.name, one.dataType) for one in schema])
+    found = pyarrow.dataset.dataset(
+        list(map(str, files)),
+        schema=to_arrow_schema(wanted),
+        format="parquet",
+        partitioning="hive",
+        partition_base_dir=str(place),
+    )
+    return spark.createDataFrame(found.to_table(), wanted)
 
 
 def nothing(spark: SparkSession, schema: StructType) -> DataFrame:

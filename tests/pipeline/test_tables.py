@@ -227,11 +227,18 @@ def test_of_writers_behind_a_url_the_living_keep_their_lease_and_the_dead_lose_i
     assert place.head().number == 1
 
 
+@pytest.mark.parametrize(("few_rows", "few_bytes"), [(100, 10**6), (1, 0)], ids=["here", "Spark"])
 def test_parts_are_replaced_widened_and_put_together(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    few_rows: int,
+    few_bytes: int,
 ) -> None:
     """Against a dictionary.  A column comes later, as with a newer contract."""
     monkeypatch.setattr(parquet, "MOST_PARTS", 3)
+    monkeypatch.setattr(parquet, "FEW_ROWS", few_rows)
+    monkeypatch.setattr(parquet, "FEW_BYTES", few_bytes)
     lake = Lake(tmp_path)
     held: dict[str, list[tuple[int, str | None]]] = {}
     for number, keys in enumerate(["abc", "b", "bd", "", "cde", "a"]):
