@@ -7,11 +7,13 @@ from pyspark.sql import SparkSession
 
 from pipeline import cli
 from tests.pipeline.test_trust import write
-from tests.pipeline.trust_cases import ALONE, OF_THE_AUDIT, TOGETHER, Case
+from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER, Case
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", [*TOGETHER, *OF_THE_AUDIT, *ALONE], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [*TOGETHER, *OF_THE_AUDIT, *OTHER_KEYS], ids=lambda case: case.name
+)
 def test_an_audit_ends_with_the_code_of_its_case(
     case: Case, spark: SparkSession, tmp_path: Path
 ) -> None:

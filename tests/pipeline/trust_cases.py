@@ -539,9 +539,14 @@ OF_THE_AUDIT: Final = (
 )
 
 
+def under_another_key(story: Story) -> Story:
+    """The same as whoever has that key tells it: channel and people have other names."""
+    return replace(story, name=f"{story.name} otherwise")
+
+
 def one_under_another_key(story: Story) -> Sequence[Log]:
     """Pseudonyms and all: what the key makes of ada's names, bob's log does not say."""
-    other = replace(story, name=f"{story.name} otherwise")
+    other = under_another_key(story)
     bob = log_of(other, "bob", messages_of(other)).headed(key_id=OTHER_KEY)
     return [*without("bob")(story), bob]
 
@@ -556,5 +561,5 @@ WRONG_KEY: Final = Case(
     Story("wrong key"), one_under_another_key, absent=frozenset({"bob"}), code=3
 )
 WRONG_KEY_ID: Final = Case(Story("wrong key id"), key_id_alone, absent=frozenset({"bob"}), code=3)
-ALONE: Final = (WRONG_KEY, WRONG_KEY_ID)
-"""Each in a run of its own, because the key is compared over a whole input."""
+OTHER_KEYS: Final = (WRONG_KEY, WRONG_KEY_ID)
+"""In one input with others that are under the key which most have."""
