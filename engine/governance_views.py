@@ -7,7 +7,7 @@ this device knows of its own invitations.
 from collections.abc import Mapping
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.core.admin_log.acts import EntryId, Role
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
@@ -99,6 +99,8 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     invitations: tuple[InvitationView, ...] = ()
     """Newest first; those that ended more than 30 days ago are left out."""
     asking: tuple[AskingView, ...] = ()
+    voids: Mapping[ParticipantId, int] = field(default_factory=dict)
+    """How many messages somebody wrote after their removal, which nobody is shown."""
     newest_key_ms: UnixMs | None = None
     """Since when the group writes with its present key, by our clock."""
 

@@ -10,6 +10,7 @@ from engine.codec.content import decode_content
 from engine.codec.envelope import decode_signed_part
 from engine.codec.sds import decode_message
 from engine.core.admin_log.cuts import Written
+from engine.core.content import Attachment, Text
 from engine.core.ids import ConversationId, MessageId
 from engine.core.mvds.vocabulary import LoadRecords, MvdsId, MvdsMessage, Record
 from engine.core.ports import ProfileStore
@@ -70,6 +71,7 @@ def written_in(message_id: MessageId, raw: bytes) -> Written:
         instance_id=bound_author(message.sender_id, content.author).instance_id,
         sequence=content.author.sequence,
         previous_id=content.previous_id,
+        is_said=isinstance(content.body, Text | Attachment),
     )
 
 

@@ -58,7 +58,11 @@ def test_what_came_before_the_removal_was_heard_of_is_taken_out_and_waited_for_b
     for name in NAMES:
         assert circle.shown(name) == ["before", "an answer"]
         assert circle[name].session.gap() is None
-    assert circle.part("Ben").voids(circle.id("Cem")) == 1
+        assert circle.part(name).now().voids == {circle.id("Cem"): 1}
+        circle[name].restart(now_ms=circle.now)
+    circle.live(5)
+    for name in ("Olga", "Anna", "Ben"):
+        assert circle.part(name).now().voids == {circle.id("Cem"): 1}
 
 
 def test_what_was_void_is_shown_again_where_the_removal_does_not_count(circle: Circle) -> None:

@@ -37,7 +37,7 @@ def test_the_removed_come_back_and_write_on(circle: Circle, *, hears_of_it: bool
         assert circle.roles(name)["Cem"] is Role.MEMBER
         assert circle.counted(name) == set(NAMES)
         assert circle.shown(name) == said
-        assert circle.part(name).voids(circle.id("Cem")) == 0
+        assert not circle.part(name).now().voids
 
 
 def test_the_same_admission_twice_changes_nothing(circle: Circle) -> None:

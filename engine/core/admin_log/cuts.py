@@ -23,6 +23,8 @@ class Written(Struct, frozen=True, kw_only=True):
     instance_id: InstanceId
     sequence: int
     previous_id: MessageId | None
+    is_said: bool = True
+    """A text or a file."""
 
 
 def void_messages(

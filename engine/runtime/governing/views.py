@@ -45,6 +45,7 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
         outranked=known.outranked,
         invitations=tuple(reversed(invitations)),
         asking=tuple(one for one in asking if one.participant_id not in state.roles),
+        voids=known.voids,
         newest_key_ms=known.newest_key_ms,
     )
 

@@ -42,6 +42,7 @@ from engine.core.sds.channel import SdsChannel
 from engine.core.sds.inputs import SignedAnew
 from engine.core.sds.vocabulary import (
     Event,
+    LogEntry,
     MessageDelivered,
     MessageShownWaiting,
     OutgoingEntry,
@@ -156,6 +157,7 @@ class GovernedPart:
         if not self._void.is_void(event.message, content):
             return True
         self._counters.add("group.void")
+        builder.notes.append(GovernanceNoted())
         return False
 
     def hear(
@@ -212,6 +214,8 @@ class GovernedPart:
         if is_due:
             self._governance.settle()
             self._settle_at_ms = None
+        if self.is_new:
+            self._look_for_voids()
         is_news = self._governance.state is not self._seen
         changed = is_news or self.is_new
         self.is_new = False
@@ -303,9 +307,13 @@ class GovernedPart:
 
     # --- void messages --------------------------------------------------------------------------
 
-    def voids(self, who: ParticipantId) -> int:
-        """How many messages of theirs count for nothing, as far as that was looked at."""
-        return self._void.count(who)
+    def _look_for_voids(self) -> None:
+        """To know how many there are: of the removed who wrote beyond the cut."""
+        for who, named in self._seen.last_messages.items():
+            last = {one.author.instance_id: one for one in self._channel.last_of(who) if one.author}
+            is_in = who in self._seen.roles
+            if any(_is_beyond(one, named.get(name), is_in=is_in) for name, one in last.items()):
+                self._void.look_at(who)
 
     def take_written(self, loaded: WrittenLoaded, builder: TransitionBuilder) -> None:
         self._void.take(loaded.load, loaded.written)
@@ -441,6 +449,13 @@ class GovernedPart:
             newest_key_ms=self.keys.newest_ms(),
             voids=self._void.counts(),
         )
+
+
+def _is_beyond(entry: LogEntry, last: LastMessage | None, *, is_in: bool) -> bool:
+    """Whether the last message of an instance comes after the one that a removal left."""
+    if last is None:
+        return not is_in
+    return entry.author is not None and entry.author.sequence > last.sequence
 
 
 def governed_part(  # noqa: PLR0913 - everything that is injected

@@ -14,12 +14,17 @@ from msgspec import Struct
 from engine.core.admin_log.acts import LastMessage
 from engine.core.admin_log.cuts import Written, void_messages
 from engine.core.admin_log.log import AdminState
-from engine.core.content import Content
+from engine.core.content import Attachment, Content, Text
 from engine.core.governed import RemoveRow
 from engine.core.ids import ConversationId, InstanceId, MessageId, ParticipantId, Position
 from engine.core.sds.vocabulary import Message
 from engine.session.group.author_binding import bound_author
-from engine.session.transitions import LoadWritten, RowRemoved, TransitionBuilder
+from engine.session.transitions import (
+    GovernanceNoted,
+    LoadWritten,
+    RowRemoved,
+    TransitionBuilder,
+)
 
 READ_TOGETHER: Final = 64
 NOTHING: Final[frozenset[MessageId]] = frozenset()
@@ -51,15 +56,20 @@ class VoidMessages:
         """Of those whose chain was needed: all that is in the log."""
         self._places: dict[MessageId, Position] = {}
         self._to_read: dict[ParticipantId, list[Position]] = {}
-        self._void: dict[ParticipantId, frozenset[MessageId]] = {}
-
-    def count(self, who: ParticipantId) -> int:
-        """How many messages of theirs are void, as far as that was looked at."""
-        return len(self._void.get(who, NOTHING))
+        self._void: dict[ParticipantId, set[MessageId]] = {}
 
     def counts(self) -> dict[ParticipantId, int]:
-        """The same, of everybody of whom any is void."""
-        return {who: len(ids) for who, ids in self._void.items() if ids}
+        """How many texts and files of each author are void, of those of whom any is."""
+        counts = {
+            who: sum(self._written[who][message_id].is_said for message_id in ids)
+            for who, ids in self._void.items()
+        }
+        return {who: count for who, count in counts.items() if count}
+
+    def look_at(self, who: ParticipantId) -> None:
+        """Some of theirs may be void, and nobody has looked since the start."""
+        self._before.setdefault(who, _rule_of(self._state, who))
+        self._read(who)
 
     # --- what changes ---------------------------------------------------------------------------
 
@@ -84,14 +94,16 @@ class VoidMessages:
             instance_id=bound_author(who, content.author).instance_id,
             sequence=content.author.sequence,
             previous_id=content.previous_id,
+            is_said=isinstance(content.body, Text | Attachment),
         )
-        if who in self._written:
+        is_void = bool(_void_by(rule, who, (written,)))
+        if who in self._written or who in self._to_read:
             self._note(written, Position(message.lamport_timestamp or 0, message.message_id))
-            self._before.setdefault(who, rule)
-        elif _needs_chain(written, rule):
-            self._read(who)
-            self._before.setdefault(who, rule)
-        return bool(_void_by(rule, who, (written,)))
+        if _needs_chain(written, rule) or (is_void and who not in self._void):
+            self.look_at(who)
+        elif is_void and who not in self._before:  # It changes nothing for the others.
+            self._void[who].add(written.message_id)
+        return is_void
 
     # --- chains ---------------------------------------------------------------------------------
 
@@ -121,7 +133,7 @@ class VoidMessages:
             self._written.setdefault(who, {})
 
     def _note(self, written: Written, place: Position) -> None:
-        self._written[written.author][written.message_id] = written
+        self._written.setdefault(written.author, {})[written.message_id] = written
         self._places[written.message_id] = place
 
     @property
@@ -141,12 +153,13 @@ class VoidMessages:
             if who not in self._written or who in self._to_read:
                 continue
             written = self._written[who].values()
-            old = self._void.get(who)
-            if old is None:
-                old = _void_by(self._before[who], who, written)
+            known = self._void.get(who)
+            old = _void_by(self._before[who], who, written) if known is None else {*known}
             new = _void_by(_rule_of(self._state, who), who, written)
             del self._before[who]
-            self._void[who] = new
+            if new != (known or NOTHING):
+                builder.notes.append(GovernanceNoted())
+            self._void[who] = set(new)
             for message_id in sorted(new - old):
                 if message_id in keep:
                     continue
