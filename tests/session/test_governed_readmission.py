@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.admin_log.acts import Role
+from engine.core.admin_log.acts import Remove, Role
 from engine.core.errors import CommandError
 from tests.session.governed_circle import NAMES, Circle
 
@@ -49,3 +49,15 @@ def test_the_same_admission_twice_changes_nothing(circle: Circle) -> None:
     after = circle["Cem"].store.governed(circle["Cem"].session.record.conversation_id)
     assert after.entries == state.entries
     assert after.known_ms == state.known_ms
+
+
+def test_who_is_let_in_after_somebody_left_can_read_what_let_them_in(circle: Circle) -> None:
+    """It is said in a fresh key, since the one before is also that of whoever left."""
+    circle.govern("Cem", Remove(member=circle.id("Cem")))
+    circle.admit("Cem")
+    circle.say("Cem", "back")
+    circle.say("Olga", "welcome")
+    circle.live(60)
+    for name in NAMES:
+        assert circle.shown(name) == ["back", "welcome"]
+        assert circle[name].session.gap() is None

@@ -333,8 +333,10 @@ class GroupSession:
     def _govern(self, act: Act, builder: TransitionBuilder, *, now_ms: UnixMs) -> MessageId:
         if self.governed is None:
             raise CommandError(CommandRefusal.NOT_GOVERNED)
+        self.governed.entry(act, clock_ms=self._clock.at(now_ms))  # Or it is refused.
+        self._prepare(builder, now_ms=now_ms)  # An Add gives keys of epochs that it knew only.
         entry = self.governed.entry(act, clock_ms=self._clock.at(now_ms))
-        said = self._say(entry, builder, now_ms=now_ms)
+        said = self._say_now(entry, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)
         leaves = isinstance(act, Remove) and act.member == self._identity.participant_id
         if isinstance(act, Add | Remove) and not leaves:
