@@ -223,6 +223,22 @@ async def test_ten_thousand_asks_take_no_room_and_the_honest_one_gets_in(scene: 
     await scene.anna.until(added(scene.group))
 
 
+async def test_who_asked_with_a_clock_ahead_is_heard_when_it_is_right(scene: Scene) -> None:
+    scene.anna.passed_ms = 3 * 86_400_000
+    await scene.anna.engine.groups.join(await scene.invite(needs_approval=True))
+    await scene.anna.until(join_is(JoinState.WAITS))
+    recorded = scene.anna.sent[-1]
+    scene.anna.passed_ms = 0
+    await scene.anna.engine.governing.forget_join(scene.group)
+    await scene.anna.engine.groups.join(await scene.invite())
+    await scene.anna.until(added(scene.group))
+    answers = scene.olga.sent_to(scene.anna)
+    for _ in range(2):
+        await scene.publish(recorded.payload, scene.olga.key)
+    await scene.olga.until_counted("inbox.join_replayed", 1)
+    assert scene.olga.sent_to(scene.anna) == answers
+
+
 # --- who answers ----------------------------------------------------------------------------------
 
 

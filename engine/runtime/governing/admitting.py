@@ -81,7 +81,12 @@ class _Answered(Struct):
     """When somebody was answered."""
 
     signed_ms: UnixMs
-    """Of the newest ask that was looked at, by the asker's clock: older ones are replays."""
+    """Of the newest ask that was looked at, by the asker's clock: older ones are replays.
+
+    No later than it was by ours, or whoever's clock was ahead could not ask again once it is right.
+    """
+    last_ms: UnixMs
+    """Of the last one that was looked at."""
     again_ms: int = 0
     """When the admission may be sent again, by the time that timers go by."""
     every_ms: int = ANSWER_AGAIN_MS
@@ -328,10 +333,13 @@ class Admitting:
         self, conversation_id: ConversationId, who: ParticipantId, signed_ms: UnixMs
     ) -> _Answered:
         place = conversation_id, who
-        answered = self._answered.setdefault(place, _Answered(signed_ms=UnixMs(-1)))
-        if signed_ms <= answered.signed_ms:
+        answered = self._answered.setdefault(
+            place, _Answered(signed_ms=UnixMs(-1), last_ms=UnixMs(-1))
+        )
+        if signed_ms <= answered.signed_ms or signed_ms == answered.last_ms:
             raise RemoteProtocolError("join_replayed")
-        answered.signed_ms = signed_ms
+        answered.signed_ms = min(signed_ms, self._context.clock.clock_ms())
+        answered.last_ms = signed_ms
         self._answered.move_to_end(place)
         if len(self._answered) > MAX_ANSWERED:
             self._answered.popitem(last=False)
