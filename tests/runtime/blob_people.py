@@ -9,6 +9,7 @@ from pathlib import Path
 from msgspec import structs
 
 from engine.core.ids import ConversationId, MessageId
+from engine.core.problems import FileFault
 from engine.events import EngineEvent, MessageAdded, MessageChanged
 from engine.file_views import FileState, FileView
 from engine.network.blobs.faulty import FaultyBlobs
@@ -29,6 +30,7 @@ from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 
 MIB = 1024 * 1024
+SIZE = MIB + 12_345
 
 
 class BadTransport(WrappedTransport):
@@ -193,3 +195,12 @@ async def keeping_node(place: Path, *, max_bytes: int = 10**9) -> AsyncIterator[
         yield node
     finally:
         await node.stop()
+
+
+def failing_with(fault: FileFault) -> Callable[[FileView], bool]:
+    return lambda file: file.problem is not None and file.problem.fault is fault
+
+
+def content(path: str | Path) -> tuple[bytes, int]:
+    """Its bytes, and its permissions."""
+    return Path(path).read_bytes(), Path(path).stat().st_mode & 0o777

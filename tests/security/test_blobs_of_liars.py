@@ -22,9 +22,8 @@ from engine.network.node.settings import NodeSettings
 from engine.runtime.files import transfer
 from engine.session.inputs import Say
 from tests.patience import PATIENCE_S
-from tests.runtime.blob_people import MIB, FilePerson, people, random_file
+from tests.runtime.blob_people import MIB, FilePerson, failing_with, people, random_file
 from tests.runtime.test_engine_annotations import shown
-from tests.runtime.test_engine_blobs import failing_with
 
 KEY = bytes(range(32))
 SIZE = CHUNK_BYTES + 9
