@@ -1,6 +1,5 @@
 """The sheet of a governed group's name, topic and picture, for those who may change them."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
@@ -13,11 +12,10 @@ from engine.events import ConversationView
 from engine.governance_views import GovernanceView
 from ui.avatar import Avatar
 from ui.controls import Button
-from ui.dialogs.profile import ChoosePicture
+from ui.dialogs.profile import ChoosePicture, chosen_picture
 from ui.dialogs.sheet import Sheet, field_label, limit_name, problem_line, say_problem
 from ui.error_words import error_words
 from ui.foreign_text import one_line
-from ui.pictures import PictureError, picture_from_file
 from ui.tasks import Tasks
 from ui.translate import tr
 
@@ -116,16 +114,10 @@ class GroupDetails(Sheet):
         self._tasks.spawn(self._read_chosen, purpose=tr("read the picture"), retry=False)
 
     async def _read_chosen(self) -> None:
-        picture, problem = self.picture, ""
-        try:
-            path = await self._choose(self)
-            if path is not None:
-                picture = await asyncio.to_thread(picture_from_file, path)
-        except PictureError as error:
-            problem = str(error)
+        picture, problem = await chosen_picture(self._choose, self)
         if isValid(self):
             self.choose_button.setEnabled(True)
-            self._take(picture)
+            self._take(self.picture if picture is None else picture)
             say_problem(self.problem, problem)
 
     def _submit(self) -> None:

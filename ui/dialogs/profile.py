@@ -35,6 +35,16 @@ async def choose_picture_file(parent: QWidget) -> Path | None:
     return await chosen_path(dialog)
 
 
+async def chosen_picture(choose: ChoosePicture, parent: QWidget) -> tuple[bytes | None, str]:
+    """The picture in the chosen file, None if there is none; and why, if it is of no use."""
+    try:
+        path = await choose(parent)
+        picture = None if path is None else await asyncio.to_thread(picture_from_file, path)
+    except PictureError as error:
+        return None, str(error)
+    return picture, ""
+
+
 class ProfileFields(QWidget):
     """Picture and name, as they will be once ``save`` was called, which may refuse."""
 
@@ -130,15 +140,9 @@ class ProfileFields(QWidget):
         self._tasks.spawn(self._read_chosen, purpose=tr("read the picture"), retry=False)
 
     async def _read_chosen(self) -> None:
-        picture, problem = self.picture, ""
-        try:
-            path = await self._choose(self)
-            if path is not None:
-                picture = await asyncio.to_thread(picture_from_file, path)
-        except PictureError as error:
-            problem = str(error)
+        picture, problem = await chosen_picture(self._choose, self)
         if isValid(self):
-            self._take(picture)
+            self._take(self.picture if picture is None else picture)
             say_problem(self.problem, problem)
             self.choose_button.setEnabled(True)
             self.choose_button.setFocus()

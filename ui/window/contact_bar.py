@@ -7,9 +7,9 @@ itself: nobody should accept a stranger with the Enter that opened the conversat
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, QRectF, Qt, Signal
-from PySide6.QtGui import QPainter, QPaintEvent, QPen, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine.events import ConversationView
 from ui.controls import Area, Button, ButtonKind, Text
@@ -17,8 +17,8 @@ from ui.dialogs.group import selectable
 from ui.people import Answer, Standing, answer_words, standing_of
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
+from ui.window.standing_bar import fit_height, paint_focus, stack
 
-_STACK_BELOW = 620
 _KINDS: dict[Answer, ButtonKind] = {
     Answer.ACCEPT: "primary",
     Answer.ASK_AGAIN: "primary",
@@ -130,24 +130,10 @@ class ContactBar(Area):
         """Beside each other, below each other, or at worst a column of buttons under few words."""
         if self._standing is None:
             return
-        narrow = self.width() / current_theme().metrics.factor < _STACK_BELOW
-        directions = QBoxLayout.Direction
-        self._whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
         shown = [self.buttons[answer] for answer in self._standing.answers]
-        edges = self._whole.contentsMargins()
-        room = self.contentsRect().width() - edges.left() - edges.right()
-        wanted = sum(button.sizeHint().width() + self._row.spacing() for button in shown)
-        column = narrow and wanted > room
-        self._row.setDirection(directions.TopToBottom if column else directions.LeftToRight)
-        for button in shown:
-            sideways = QSizePolicy.Policy.Expanding if column else QSizePolicy.Policy.Fixed
-            button.setSizePolicy(sideways, QSizePolicy.Policy.Fixed)
+        column = stack(self, self._whole, self._row, shown)
         self.words.setVisible(not column)
-        self._whole.activate()
-        height = self._whole.totalHeightForWidth(self.width())
-        self.setFixedHeight(height if height > 0 else self._whole.totalSizeHint().height())
-        # A height that is set while the layout answers a resize leaves the parts where they were.
-        self._whole.setGeometry(self.contentsRect())
+        fit_height(self, self._whole)
         self._become_column(column=column)
 
     def _become_column(self, *, column: bool) -> None:
@@ -163,8 +149,4 @@ class ContactBar(Area):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.hasFocus():
-            theme = current_theme()
-            painter = QPainter(self)
-            painter.setPen(QPen(theme.focus, theme.focus_width))
-            painter.drawRect(QRectF(self.rect()).adjusted(2, 2, -2, -2))
+        paint_focus(self)

@@ -106,22 +106,8 @@ class StandingBar(Area):
 
     def _fit(self) -> None:
         """Beside each other, below each other, or the buttons in a column of their own."""
-        narrow = self.width() / current_theme().metrics.factor < _STACK_BELOW
-        directions = QBoxLayout.Direction
-        self._whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
-        edges = self._whole.contentsMargins()
-        room = self.contentsRect().width() - edges.left() - edges.right()
-        wanted = sum(button.sizeHint().width() + self._row.spacing() for button in self.buttons)
-        column = narrow and wanted > room
-        self._row.setDirection(directions.TopToBottom if column else directions.LeftToRight)
-        for button in self.buttons:
-            sideways = QSizePolicy.Policy.Expanding if column else QSizePolicy.Policy.Fixed
-            button.setSizePolicy(sideways, QSizePolicy.Policy.Fixed)
-        self._whole.activate()
-        height = self._whole.totalHeightForWidth(self.width())
-        self.setFixedHeight(height if height > 0 else self._whole.totalSizeHint().height())
-        # A height that is set while the layout answers a resize leaves the parts where they were.
-        self._whole.setGeometry(self.contentsRect())
+        stack(self, self._whole, self._row, self.buttons)
+        fit_height(self, self._whole)
 
     def _dress(self) -> None:
         gap = current_theme().metrics.gap
@@ -131,8 +117,43 @@ class StandingBar(Area):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        if self.hasFocus():
-            theme = current_theme()
-            painter = QPainter(self)
-            painter.setPen(QPen(theme.focus, theme.focus_width))
-            painter.drawRect(QRectF(self.rect()).adjusted(2, 2, -2, -2))
+        paint_focus(self)
+
+
+# --- for this bar and others like it --------------------------------------------------------------
+
+
+def stack(bar: QWidget, whole: QBoxLayout, row: QBoxLayout, buttons: Sequence[Button]) -> bool:
+    """Buttons beside the words, or below them in a narrow window.
+
+    True: they stand in a column of their own, since there is no room for them in a row.
+    """
+    narrow = bar.width() / current_theme().metrics.factor < _STACK_BELOW
+    directions = QBoxLayout.Direction
+    whole.setDirection(directions.TopToBottom if narrow else directions.LeftToRight)
+    edges = whole.contentsMargins()
+    room = bar.contentsRect().width() - edges.left() - edges.right()
+    wanted = sum(button.sizeHint().width() + row.spacing() for button in buttons)
+    column = narrow and wanted > room
+    row.setDirection(directions.TopToBottom if column else directions.LeftToRight)
+    for button in buttons:
+        sideways = QSizePolicy.Policy.Expanding if column else QSizePolicy.Policy.Fixed
+        button.setSizePolicy(sideways, QSizePolicy.Policy.Fixed)
+    return column
+
+
+def fit_height(bar: QWidget, whole: QBoxLayout) -> None:
+    """As high as its parts need in its width."""
+    whole.activate()
+    height = whole.totalHeightForWidth(bar.width())
+    bar.setFixedHeight(height if height > 0 else whole.totalSizeHint().height())
+    # A height that is set while the layout answers a resize leaves the parts where they were.
+    whole.setGeometry(bar.contentsRect())
+
+
+def paint_focus(bar: QWidget) -> None:
+    if bar.hasFocus():
+        theme = current_theme()
+        painter = QPainter(bar)
+        painter.setPen(QPen(theme.focus, theme.focus_width))
+        painter.drawRect(QRectF(bar.rect()).adjusted(2, 2, -2, -2))
