@@ -423,12 +423,6 @@ class Pill(Text):
         self.setContentsMargins(PILL_INSET, 1, PILL_INSET, 1)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
-    def show_mark(self, text: str, *, ink: ColourRole, fill: ColourRole) -> None:
-        """In place of what it said."""
-        self._fill = fill
-        self.setText(text)
-        self.recolour(ink)
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

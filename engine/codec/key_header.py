@@ -29,7 +29,6 @@ _MAGIC: Final = b"causerie-dbkeys\n"
 _START: Final = struct.Struct(f">{len(_MAGIC)}sHB")
 _WAY: Final = struct.Struct(f">B{NAME_BYTES}sIIB{WAY_SALT_BYTES}s{SEALED_KEY_BYTES}s")
 _CHECK_BYTES: Final = 32
-_MOST_WAYS: Final = 2
 _NO_COST: Final = (0, 0, 0)
 
 

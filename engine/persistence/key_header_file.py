@@ -12,11 +12,6 @@ from engine.core.key_header import KeyHeader
 from engine.persistence.profile_directory import ProfileDirectory, write_private_file
 
 
-def has_key_header(directory: ProfileDirectory) -> bool:
-    """Whether there is one, also if it is damaged."""
-    return directory.key_header.exists() or directory.key_header_copy.exists()
-
-
 def read_key_header(directory: ProfileDirectory) -> KeyHeader | None:
     """None if there is none.  Raises StorageError if neither copy can be read."""
     first: StorageError | None = None

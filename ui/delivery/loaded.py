@@ -81,11 +81,8 @@ class LoadedMessages:
         self.is_full = len(self.messages) >= MOST_LOADED
         return True
 
-    def in_last(self, since_ms: int | None) -> Sequence[DeliveryMessage]:
-        """From the first that came then, in the order of the log; None: all."""
-        return self.messages[self.begin_of(since_ms) :]
-
     def begin_of(self, since_ms: int | None) -> int:
+        """The place of the first that came then, in the order of the log; None: of all."""
         if since_ms is None:
             return 0
         begin = len(self.messages)

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy
 from engine.core.ids import MessageId, ParticipantId
 from engine.delivery_views import DeliveryMark
 from ui.avatar import AvatarImages, draw_avatar
-from ui.delivery.holding import EMPTY, Cell, Column, Holder, Matrix, message_words, spoken_cell
+from ui.delivery.holding import EMPTY, Cell, Column, Holder, Matrix, spoken_cell
 from ui.delivery.painting import draw_mark
 from ui.mirrored import draw_text, mirror_widget, mirrored_point
 from ui.regional import clock
@@ -444,12 +444,6 @@ class HoldersMatrix(QAbstractScrollArea):
             chosen=self._chosen,
             focused=self.hasFocus(),
         )
-
-    def words_of_chosen(self) -> str:
-        """What is said of the message that is chosen; "" if none is."""
-        if self._chosen is None:
-            return ""
-        return message_words(self._matrix.columns[self._chosen[0]].message)
 
 
 # --- parts ----------------------------------------------------------------------------------------

@@ -292,7 +292,3 @@ def event_time(event: LinkEvent, now: datetime) -> str:
     """Of today to the second: several things happen within a minute."""
     at = moment(event.at_ms)
     return clock_with_seconds(at) if at.date() == now.date() else spoken_time(event.at_ms, now)
-
-
-def event_moment(event: LinkEvent) -> datetime:
-    return moment(event.at_ms)
