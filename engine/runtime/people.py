@@ -262,6 +262,10 @@ class People:
             return None
         return self._conversations.pair(conversation_id)
 
+    def is_blocked(self, public_key: bytes) -> bool:
+        contact = self._contact(self._book.conversation_id(public_key))
+        return contact is not None and contact.state is ContactState.BLOCKED
+
     def _refusal(self, asking: ParticipantId) -> str | None:
         """Why there is no room for this request, as a counter's name.  It will be sent again."""
         waiting = self._waiting_for_an_answer()

@@ -115,11 +115,13 @@ class RequestInbox:
     async def _take(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         """Handle one message.  Raises RemoteProtocolError if it is not a request."""
         opened = open_from_anybody(self._identity, message.payload)
-        if isinstance(opened.body, JoiningPart):
-            await self._governing.take(opened, opened.body.joining)
-            return
         sender = opened.sender_public_key
         known = self._people.known(sender)
+        if isinstance(opened.body, JoiningPart):
+            if self._people.is_blocked(sender):
+                raise RemoteProtocolError("join_blocked")
+            await self._governing.take(opened, opened.body.joining)
+            return
         if known is not None:
             known.on_message(message, waku_hash)
             return

@@ -192,6 +192,16 @@ async def test_asking_goes_on_after_a_restart_and_until_it_is_forgotten(person: 
     await anna.until(added(group))
 
 
+async def test_who_is_blocked_gets_no_answer(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    pair = await olga.engine.people.add(await anna.engine.people.make_contact_link())
+    await olga.engine.people.set_blocked(pair, blocked=True)
+    group = await olga.engine.governing.create("Walks")
+    await anna.engine.groups.join(await invited(olga, group))
+    await olga.until_counted("inbox.join_blocked", 1)
+    assert len(view_of(olga, group).roles) == 1
+
+
 # --- governing ------------------------------------------------------------------------------------
 
 
@@ -262,3 +272,19 @@ async def test_the_removed_come_back_by_a_new_invitation_only(person: MakePerson
     assert await texts(anna, group) == await texts(olga, group)
     assert {"mine", "back"} <= {*await texts(olga, group)}
     assert kept_joins(anna) == 0
+
+
+async def test_who_leaves_is_gone_for_all_and_can_come_back(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    await let_in(anna, olga, group)
+    await anna.engine.timeline.send_text(group, "bye")
+    await olga.until(shows("bye"))
+    olga.told.clear()
+    await anna.engine.groups.leave(group)
+    await olga.until(governed(lambda view: id_of(anna) not in view.roles))
+    anna.told.clear()
+    await let_in(anna, olga, group)
+    await anna.engine.timeline.send_text(group, "again")
+    await olga.until(shows("again"))
+    await anna.until(shows("bye"))
