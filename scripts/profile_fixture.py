@@ -22,11 +22,13 @@ from chat_app.backing_up import make_backup
 from chat_app.compose import open_store
 from chat_app.paths import profile_paths
 from chat_app.settings_file import change_setting, write_default
+from engine.core.admin_log.acts import Role
 from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, DeliveryState, UnixMs
 from engine.core.records import ChannelName, OpenPace
 from engine.events import EngineEvent, GapUpdated, MessageView
+from engine.governance_views import EarlierMessages
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import (
     ProfileDirectory,
@@ -133,6 +135,48 @@ async def group_scene(ines: Person, maya: Person, luc: Person) -> ConversationId
     return group
 
 
+async def governed_scene(ines: Person, maya: Person, luc: Person) -> str:
+    """Ines's group that people are let into: Maya is in, and Luc waits.  Luc's: Ines is invited.
+
+    Returns the link of Luc's.
+    """
+    governing = ines.engine.governing
+    group = await governing.create("Night Watch")
+    await governing.set_topic(group, "Who is awake")
+
+    async def invite(by: Person, where: ConversationId, *, needs_approval: bool) -> str:
+        return await by.engine.governing.invite(
+            where, uses=2, days=7, needs_approval=needs_approval, earlier=EarlierMessages.ALL
+        )
+
+    async def is_in() -> bool:
+        view = maya.engine.governing.view(group)
+        return view is not None and view.own_role is Role.ADMIN
+
+    await maya.engine.groups.join(await invite(ines, group, needs_approval=False))
+    maya_id = maya.engine.identity()
+    if maya_id is None:
+        raise RuntimeError("Maya has no identity")
+
+    async def was_added() -> bool:
+        view = governing.view(group)
+        return view is not None and len(view.roles) == 2  # noqa: PLR2004 - Ines and Maya
+
+    await until(was_added)
+    await governing.promote(group, maya_id.participant_id)
+    await until(is_in)
+    await maya.engine.timeline.send_text(group, "I take the first hours.")
+    await ines.hears(group, "I take the first hours.")
+    await luc.engine.groups.join(await invite(ines, group, needs_approval=True))
+
+    async def luc_waits() -> bool:
+        view = governing.view(group)
+        return view is not None and len(view.asking) == 1
+
+    await until(luc_waits)
+    return await invite(luc, await luc.engine.governing.create("Boathouse"), needs_approval=False)
+
+
 async def gap_scene(ines: Person, maya: Person, luc: Person, group: ConversationId) -> None:
     """Ines has what Maya says, and lacks what Luc said before; then she is alone."""
     ines.transport.set_online(online=False)
@@ -201,8 +245,13 @@ async def channel_scene(ines: Person, luc: Person) -> None:
         await ines.hears(joined[0], "Hello, Ines.")
 
 
-async def finishing_scene(ines: Person, group: ConversationId, pair: ConversationId) -> None:
-    """What belongs to the profile and not to a message."""
+async def finishing_scene(
+    ines: Person, group: ConversationId, pair: ConversationId, asked: str
+) -> None:
+    """What belongs to the profile and not to a message.
+
+    ``asked``: the link of a group that nobody lets Ines into, since Luc is away.
+    """
     engine = ines.engine
     large = ines.directory.path.parent / "tide-tables.bin"
     large.write_bytes(LARGE)
@@ -214,6 +263,7 @@ async def finishing_scene(ines: Person, group: ConversationId, pair: Conversatio
     await engine.set_muted(pair, muted=True)
     rows = await ines.rows(group)
     await engine.timeline.mark_read(group, rows[0].position)
+    await engine.groups.join(asked)
     await engine.set_profile(name="Ines", picture=lighthouse("#0b6b66", "#bfe3dd"))
     await engine.history.add_store(
         "/ip4/192.0.2.12/tcp/60000/p2p/16Uiu2HAmPLe7Mzm8TsYUubgCAW1aJoeFScxrLj8ppHFivPo97bUZ"
@@ -227,8 +277,9 @@ async def play(place: Path) -> ProfileDirectory:
     group = await group_scene(ines, maya, luc)
     pair = await pair_scene(ines, maya)
     await channel_scene(ines, luc)
+    asked = await governed_scene(ines, maya, luc)
     await gap_scene(ines, maya, luc, group)
-    await finishing_scene(ines, group, pair)
+    await finishing_scene(ines, group, pair, asked)
     for person in people:
         await person.engine.stop()
     return ines.directory

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from chat_app.settings_reading import load_settings
+from engine.core.admin_log.acts import Role
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, DeliveryState
-from engine.events import ConversationView, MessageView
+from engine.events import ConversationView, MessageKind, MessageView
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.restore import RestorePlace, restore_backup
@@ -33,6 +34,9 @@ GROUP = [
     ("Ines", "Written while nobody was there.", "text", "not sent"),
 ]
 MAYA = "Maya from the pier"
+GOVERNED = "Night Watch"
+FIRST_GOVERNED = 17
+"""The schema from which on there is one."""
 PAIR = [
     (MAYA, "Maya", "asked"),
     ("Ines", "Ines", "accepted"),
@@ -42,9 +46,13 @@ PAIR = [
 ]
 
 
+def number_of(profile: Path) -> int:
+    return int(profile.name.split("-")[1].partition(".")[0])
+
+
 def newest_profile(place: Path) -> Path:
     """That of the last released schema, unpacked."""
-    newest = max(PROFILES, key=lambda path: int(path.name.split("-")[1].partition(".")[0]))
+    newest = max(PROFILES, key=number_of)
     with tarfile.open(newest) as archive:
         archive.extractall(place, filter="data")
     return place / "Ines"
@@ -72,7 +80,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """With ``Ines``, the profile, and ``Ines.backup``."""
     with tarfile.open(request.param) as archive:
         archive.extractall(tmp_path, filter="data")
+    (tmp_path / "schema").write_text(str(number_of(request.param)), encoding="ascii")
     return tmp_path
+
+
+def schema_of(place: Path) -> int:
+    return int((place / "schema").read_text(encoding="ascii"))
 
 
 def at_the_next_start(name: str, place: Path, network: MemoryNetwork | None = None) -> Person:
@@ -99,14 +112,14 @@ async def read(person: Person, where: ConversationId) -> list[tuple[str, ...]]:
 
 def test_there_is_one_of_the_first_released_schema() -> None:
     """And scripts/release.py refuses to release a schema of which there is none."""
-    kept = [int(path.name.split("-")[1].partition(".")[0]) for path in PROFILES]
+    kept = [number_of(path) for path in PROFILES]
     assert min(kept) == 12
     assert max(kept) <= SCHEMA_VERSION
 
 
 async def test_every_conversation_is_there_as_it_was(ines: Person) -> None:
     views = await named(ines)
-    assert set(views) == {"Tide Gauge", MAYA, "Everybody", "Boat crew"}
+    assert set(views) - {GOVERNED} == {"Tide Gauge", MAYA, "Everybody", "Boat crew"}
     group, pair = views["Tide Gauge"], views[MAYA]
     assert await read(ines, group.conversation_id) == GROUP
     assert await read(ines, pair.conversation_id) == PAIR
@@ -122,6 +135,29 @@ async def test_every_conversation_is_there_as_it_was(ines: Person) -> None:
         said = [row.text for row in await ines.rows(view.conversation_id)]
         assert said == [f"Hello, {label}.", "Hello, Ines."]
     assert len(await ines.engine.open_channels.shared_key(views["Boat crew"].conversation_id)) == 32
+
+
+async def test_a_governed_group_is_there_with_who_asks_and_where_ines_asked(
+    ines: Person, place: Path
+) -> None:
+    """In a profile of a schema that knows such groups."""
+    view = (await named(ines)).get(GOVERNED)
+    is_expected = schema_of(place) >= FIRST_GOVERNED
+    assert (view is not None) is is_expected
+    assert [one.group_name for one in ines.engine.governing.joins()] == ["Boathouse"] * is_expected
+    if view is None:
+        return
+    group = view.conversation_id
+    governed = ines.engine.governing.view(group)
+    assert governed is not None
+    assert (governed.own_role, governed.topic) == (Role.OWNER, "Who is awake")
+    assert sorted(governed.roles.values()) == [Role.ADMIN, Role.OWNER]
+    assert [one.name for one in governed.asking] == ["Luc"]
+    assert [one.link is not None for one in governed.invitations] == [True, True]
+    said = [row.text for row in await ines.rows(group) if row.kind is MessageKind.TEXT]
+    assert said == ["I take the first hours."]
+    await ines.engine.timeline.send_text(group, "Good night.")
+    await ines.engine.governing.refuse(group, governed.asking[0].participant_id)
 
 
 async def test_what_is_known_of_delivery_is_there_as_it_was(ines: Person) -> None:
