@@ -61,7 +61,7 @@ def step() -> st.SearchStrategy[tuple[str, int, int]]:
 def test_any_order_of_changes_keeps_rows_sorted_and_signals_true(
     steps: list[tuple[str, int, int]],
 ) -> None:
-    model = ConversationModel()
+    model = ConversationModel(lambda: NOW)
     mirror = Mirror(model)
     known = {view.conversation_id: view for view in VIEWS[:0]}
     wanted = ""
@@ -105,7 +105,7 @@ def test_any_order_of_changes_keeps_rows_sorted_and_signals_true(
 def test_pins_come_first_and_only_what_is_wanted_is_listed_with_the_open_one(
     steps: list[tuple[str | Listed, ConversationView]],
 ) -> None:
-    model = ConversationModel()
+    model = ConversationModel(lambda: NOW)
     mirror = Mirror(model)
     known = {view.conversation_id: view for view in VIEWS}
     model.reset(VIEWS)
@@ -133,7 +133,7 @@ def test_pins_come_first_and_only_what_is_wanted_is_listed_with_the_open_one(
 
 def test_what_is_no_news_paints_nothing() -> None:
     """As when each of many logs has been read."""
-    model = ConversationModel()
+    model = ConversationModel(lambda: NOW)
     told: list[str] = []
     model.dataChanged.connect(lambda *_: told.append("row"))
     model.totals_changed.connect(lambda: told.append("totals"))
@@ -150,7 +150,7 @@ def test_a_row_gives_its_view_and_its_sentence() -> None:
     group = engine.add_group("Tide Gauge", others=("Maya",))
     row = engine.row(group, member("Maya"), "low water")
     view = replace(engine.views[group], last_message=row, unread=2, missing=3, muted=True)
-    model = ConversationModel()
+    model = ConversationModel(lambda: NOW)
     model.put(view)
     assert model.index(0).data(CONVERSATION_ROLE) == view
     said = model.index(0).data(Qt.ItemDataRole.AccessibleTextRole)
@@ -161,7 +161,7 @@ def test_a_row_gives_its_view_and_its_sentence() -> None:
 
 
 def test_an_index_from_before_a_removal_answers_nothing() -> None:
-    model = ConversationModel()
+    model = ConversationModel(lambda: NOW)
     model.put(VIEWS[0])
     index = model.index(0)
     model.remove(VIEWS[0].conversation_id)

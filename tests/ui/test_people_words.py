@@ -145,7 +145,7 @@ def test_a_person_is_found_by_both_names() -> None:
     view = engine.views[engine.add_person("Bob")]
     assert view.contact is not None
     renamed = replace(view, name="Uncle", contact=replace(view.contact, local_name="Uncle"))
-    model = ConversationModel()
+    model = ConversationModel(lambda: NOW)
     model.reset([renamed, engine.views[engine.add_group("Tide")]])
     for text, rows in (("unc", 1), ("BOB", 1), ("tide", 1), ("bobt", 0), ("", 2)):
         model.set_filter(text)

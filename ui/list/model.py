@@ -6,7 +6,7 @@ Rows are the engine's own read models.  One change moves or repaints one row, so
 and the scroll position survive whatever arrives.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import IntEnum
 
@@ -63,13 +63,13 @@ def _searched(conversation: ConversationView) -> str:
     return f"{one_line(conversation.name)}\n{one_line(contact.name)}"
 
 
-def _tip(conversation: ConversationView) -> str:
+def _tip(conversation: ConversationView, now: datetime) -> str:
     """What the dot beside a person means, and when there is none."""
     contact = conversation.contact
     if contact is None:
         return ""
     name = one_line(conversation.name)
-    words = state_words(conversation) or seen_words(contact, datetime.now().astimezone())
+    words = state_words(conversation) or seen_words(contact, now)
     return f"{name}: {words[:1].lower()}{words[1:]}"
 
 
@@ -78,8 +78,9 @@ class ConversationModel(QAbstractListModel):
     open_changed = Signal()
     """Another conversation is open, or none."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__()
+        self._now = now
         self._all: dict[ConversationId, ConversationView] = {}
         self._typing: dict[ConversationId, tuple[str, ...]] = {}
         self._open: ConversationId | None = None
@@ -108,10 +109,9 @@ class ConversationModel(QAbstractListModel):
         if role == CONVERSATION_ROLE:
             return conversation
         if role == Qt.ItemDataRole.AccessibleTextRole:
-            now = datetime.now().astimezone()
             said = row_sentence(
                 conversation,
-                now,
+                self._now(),
                 typing=self.typing(conversation.conversation_id),
                 is_open=self.is_open(conversation.conversation_id),
                 marked_unread=self.is_marked_unread(conversation.conversation_id),
@@ -124,7 +124,7 @@ class ConversationModel(QAbstractListModel):
             pinned = self.is_pinned(conversation.conversation_id)
             return tr("{row}, pinned").format(row=said) if pinned else said
         if role == Qt.ItemDataRole.ToolTipRole:
-            return _tip(conversation)
+            return _tip(conversation, self._now())
         return None
 
     # --- the window's questions -------------------------------------------------------------------

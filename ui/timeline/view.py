@@ -7,7 +7,6 @@ by itself: resending, deleting, fetching and links are signals for the window.
 """
 # ruff: noqa: N815 - signals are spelt as Qt spells its own.
 
-import time
 from collections.abc import Callable
 from datetime import date
 
@@ -44,10 +43,6 @@ from ui.timeline.rows import local_day, message_key, message_of
 from ui.timeline.scene import Scene
 from ui.timeline.updates import TimelineUpdates
 from ui.translate import tr
-
-
-def wall_clock_ms() -> UnixMs:
-    return UnixMs(int(time.time() * 1000))
 
 
 class _QuietBar(QScrollBar):
@@ -108,9 +103,9 @@ class TimelineView(QAbstractScrollArea):
         source: Callable[[], PageSource],
         *,
         names: Callable[[ParticipantId], str],
+        now_ms: Callable[[], UnixMs],
         faces_of: Callable[[ConversationView], dict[ParticipantId, bytes]] = lambda _: {},
         describe: Describe = lambda _: None,
-        now_ms: Callable[[], UnixMs] = wall_clock_ms,
         parent: QWidget | None = None,
     ) -> None:
         """``faces_of``: the pictures of a group's members, as far as they are known.

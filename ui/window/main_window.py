@@ -103,7 +103,7 @@ class MainWindow(QMainWindow):
         )
         self.channels = ChannelFlows(engine, self.tasks, self, one_sheet)
         self.people = PeopleFlows(engine, self.tasks, self, one_sheet, surroundings)
-        self.model = ConversationModel()
+        self.model = ConversationModel(surroundings.now)
         self.panel = LeftPanel(self.model, surroundings.now)
         self.emoji = WindowEmoji(settings, self)
         self.pane = ConversationPane(

@@ -13,7 +13,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
-from engine.core.ids import ConversationId, MessageId, ParticipantId, Position
+from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
 from ui.beads import MAX_BEADS, Recent
 from ui.conversation_words import is_alone
@@ -109,6 +109,7 @@ class ConversationPane(QWidget):
         self.timeline = TimelineView(
             lambda: engine.timeline,
             names=self._name_of,
+            now_ms=lambda: UnixMs(int(now().timestamp() * 1_000)),
             faces_of=lambda group: faces_of(group, conversations()),
             describe=SharedLinks(engine).describe,
             parent=self,

@@ -14,6 +14,7 @@ from engine.events import MessageView
 from engine.history_views import HistoryReason, HistoryState, HistoryView
 from tests.ui.timeline.timeline_stage import (
     CONVERSATION,
+    NOW,
     MemoryPages,
     active,
     chatter,
@@ -233,7 +234,7 @@ def test_a_bar_that_comes_above_leaves_what_one_reads_on_the_screen_where_it_is(
         bar = QWidget()
         bar.setFixedHeight(50)
         bar.hide()
-        view = TimelineView(lambda: source, names=name_of, parent=whole)
+        view = TimelineView(lambda: source, names=name_of, now_ms=lambda: NOW, parent=whole)
         column.addWidget(bar)
         column.addWidget(view, 1)
         whole.resize(900, 600)
