@@ -15,6 +15,7 @@ from engine.crypto.admin_entry import sign_entry
 from engine.crypto.sealed import SealedGroup
 from engine.session.group.opening import checked_content
 from engine.sim.session_participant import SessionParticipant
+from proto import sds_pb2
 from tests.session.governed_circle import NAMES, Circle
 
 DAY_MS = 86_400_000
@@ -293,3 +294,21 @@ def test_two_parts_that_made_keys_apart_and_restarted_meet_again(circle: Circle)
     for name in NAMES:
         assert sorted(circle.shown(name)) == ["here", "there"]
     assert len({circle.part(name).keys.sending() for name in NAMES}) == 1
+
+
+def test_a_forged_envelope_makes_the_members_say_each_thing_once_between_them(
+    circle: Circle,
+) -> None:
+    """Not once each: anybody can name an epoch that there is not."""
+    record = circle["Olga"].session.record
+    group_id = group_id_of(record.conversation_id)
+    outsiders = SealedGroup(group_id=group_id, epoch_keys=(bytes(32),))
+    said = sds_pb2.Message(sender_id=circle.id("Cem"), message_id="x", content=b"x")
+    signed = outsiders.sign(circle["Cem"].identity, said.SerializeToString(), None, circle.now)
+    forged = outsiders.seal(signed, random_bytes=bytes)
+    begin = len(circle.sent)
+    for name in NAMES:
+        circle.replay(name, forged)
+    circle.live(20)
+    told = [who for who, _ in circle.sent[begin:]]
+    assert len(circle.part("Olga").governance.entries()) <= len(told) <= 20

@@ -130,6 +130,8 @@ class GovernedPart:
         entries = sorted(one.position for one in seed.governed.deeds) if seed.governed else []
         self._told = deque((one.message_id for one in entries), maxlen=MAX_TOLD)
         """The newest messages that entries and wraps came in; of before the start only entries."""
+        self._told_by_others = set[MessageId]()
+        """Since ``_tell_at_ms`` was set."""
         self._tell_at_ms: UnixMs | None = None
         self._tell_every_ms = TELL_FIRST_MS
 
@@ -265,6 +267,7 @@ class GovernedPart:
         if dropped:
             self._counters.add("group.locked_full", dropped)
         if self._tell_at_ms is None and epoch is None:
+            self._told_by_others.clear()
             wait_ms = self._tell_every_ms * (1 + self._entropy.random_unit()) / 2
             self._tell_at_ms = UnixMs(now_ms + int(wait_ms))
 
@@ -292,7 +295,16 @@ class GovernedPart:
             return
         self._tell_at_ms = None
         self._tell_every_ms = min(2 * self._tell_every_ms, TELL_MOST_MS)
-        builder.sends += [LoadForRepair(message_id=each) for each in self._told]
+        builder.sends += [
+            LoadForRepair(message_id=each)
+            for each in self._told
+            if each not in self._told_by_others
+        ]
+
+    def told_by_other(self, message_id: MessageId) -> None:
+        """Another member sent a message again: of what is to be told, that is said."""
+        if self._tell_at_ms is not None and message_id in self._told:
+            self._told_by_others.add(message_id)
 
     def _take_key(self, key: bytes) -> None:
         self._wire.add_key(key)

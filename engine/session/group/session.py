@@ -23,13 +23,7 @@ from engine.core.counters import Counters
 from engine.core.entropy import Entropy
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
 from engine.core.governed import GroupGovernance
-from engine.core.ids import (
-    ContentTopic,
-    MessageId,
-    ParticipantId,
-    UnixMs,
-    WakuHash,
-)
+from engine.core.ids import ContentTopic, MessageId, ParticipantId, UnixMs, WakuHash
 from engine.core.membership.members import Membership
 from engine.core.ports import ApplyChannel
 from engine.core.records import GroupRecord, KeptAside, MemberRecord
@@ -534,6 +528,8 @@ class GroupSession:
             return
         by = opened.repaired_by
         repaired_by = by if by is not None and self.membership.is_member(by) else None
+        if self.governed is not None and repaired_by is not None:
+            self.governed.told_by_other(message.message_id)
         content, claim = verified.content, opened.claim
         received = received_of(verified, repaired_by, self._clock.at(now_ms), wanted=wanted)
         transition = self._step(received, builder, now_ms=now_ms)
