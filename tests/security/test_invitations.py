@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from engine.codec.joining import encode_admission, encode_joining
 from engine.core.admin_log.acts import Add, Role
-from engine.core.errors import ChatError, RemoteProtocolError, StorageError
+from engine.core.errors import ChatError, CommandError, RemoteProtocolError, StorageError
 from engine.core.governed import PutEntry
 from engine.core.ids import ConversationId, UnixMs
 from engine.core.invite import StrongInvite, group_id_of
@@ -237,6 +237,34 @@ async def test_who_asked_with_a_clock_ahead_is_heard_when_it_is_right(scene: Sce
         await scene.publish(recorded.payload, scene.olga.key)
     await scene.olga.until_counted("inbox.join_replayed", 1)
     assert scene.olga.sent_to(scene.anna) == answers
+
+
+async def test_nobody_waits_for_an_inviter_who_may_not_let_them_in_any_more(scene: Scene) -> None:
+    """Anna was an admin, has an invitation out, and is removed while somebody waits."""
+    await scene.anna.engine.groups.join(await scene.invite())
+    await scene.anna.until(added(scene.group))
+    await scene.olga.until(governed(lambda view: len(view.roles) == 2))
+    who = scene.anna.identity.participant_id
+    await scene.olga.engine.governing.promote(scene.group, who)
+    await scene.anna.until(governed(lambda view: view.own_role is Role.ADMIN))
+    invite = strong(
+        await scene.anna.engine.governing.invite(
+            scene.group, uses=9, days=7, needs_approval=True, earlier=EarlierMessages.ALL
+        )
+    )
+    ask = ask_by(scene.mallory, invite, joined_ms=scene.olga.now_ms())
+    await scene.send(scene.mallory, scene.anna, ask)
+    await scene.anna.until(governed(lambda view: len(view.asking) == 1))
+    waits = len(scene.anna.sent)
+    await scene.olga.engine.governing.remove(scene.group, who)
+    await scene.anna.until(governed(lambda view: view.own_role is Role.NOBODY))
+    with pytest.raises(CommandError):
+        await scene.anna.engine.governing.approve(scene.group, scene.mallory.participant_id)
+    scene.anna.told.clear()
+    await scene.send(scene.mallory, scene.anna, ask)
+    await scene.anna.until(governed(lambda view: not view.asking))
+    assert len(scene.anna.sent) > waits
+    assert scene.mallory.participant_id not in view_of(scene.olga, scene.group).roles
 
 
 # --- who answers ----------------------------------------------------------------------------------

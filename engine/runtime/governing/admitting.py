@@ -57,6 +57,7 @@ from engine.runtime.governing.sessions import (
     closed_because,
     govern,
     governed_session,
+    may_invite,
     part_of,
     session_of,
     state_of,
@@ -350,11 +351,17 @@ class Admitting:
     ) -> Reason | None:
         """Let them in, keep them waiting, or say why not; None if there is no reason to be said."""
         conversation_id, who = asking.conversation_id, asking.participant_id
-        state = state_of(governed_session(self._conversations.group(conversation_id)))
+        session = governed_session(self._conversations.group(conversation_id))
+        state = state_of(session)
         before = self._asking.get((conversation_id, who))
         if who in state.roles:
             await self._welcome_again(asking, before, answered)
             return None
+        if not may_invite(session):
+            if before is not None:
+                await self._forget(before)
+                self.changed(conversation_id)
+            return Reason.REVOKED
         if before is not None and before.invitation_id == asking.invitation_id:
             kept = replace(asking, asked_ms=before.asked_ms, is_refused=before.is_refused)
             if kept != before:

@@ -40,6 +40,12 @@ def state_of(session: GroupSession) -> AdminState:
     return part_of(session).governance.state
 
 
+def may_invite(session: GroupSession) -> bool:
+    """Whether we may let others in, as far as the log says now."""
+    known = session.governance()
+    return known is not None and known.may_invite
+
+
 async def govern(runner: ConversationRunner, act: Act) -> None:
     """Write an entry of ours.  Raises CommandError, if our role does not allow it any more, too."""
     governed_session(runner)

@@ -332,8 +332,7 @@ class GroupSession:
         entry = self.governed.entry(act, clock_ms=self._clock.at(now_ms))
         said = self._say_now(entry, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)
-        leaves = isinstance(act, Remove) and act.member == self._identity.participant_id
-        if isinstance(act, Add | Remove) and not leaves:
+        if isinstance(act, Add | Remove) and self.governed.is_member:
             self._prepare(builder, now_ms=now_ms)
         return said
 
@@ -399,8 +398,7 @@ class GroupSession:
                 builder, now_ms, self._clock.at(now_ms), is_history_complete=self.gap() is None
             )
             self._say_all(sayings, builder, now_ms=now_ms)
-        name = self._people.name_to_tell(self._clock.at(now_ms))
-        if name is not None:
+        if (name := self._people.name_to_tell(self._clock.at(now_ms))) is not None:
             self._say(name, builder, now_ms=now_ms)
 
     def _take_set_aside(
