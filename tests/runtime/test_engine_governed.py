@@ -173,6 +173,21 @@ async def test_who_needs_approval_waits_until_somebody_decides(person: MakePerso
     await ben.until(join_is(JoinState.REFUSED))
 
 
+async def test_who_was_declined_is_forgotten_with_the_invitation(person: MakePerson) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    await anna.engine.groups.join(await invited(olga, group, needs_approval=True))
+    await anna.until(join_is(JoinState.WAITS))
+    await olga.engine.governing.refuse(group, id_of(anna))
+    await anna.until(join_is(JoinState.REFUSED))
+    for days, is_kept in ((36, True), (38, False)):
+        olga.passed_ms = days * 86_400_000
+        await olga.restart()
+        with olga.disk() as disk:
+            assert bool(disk.joining.asking()) is is_kept
+            assert bool(disk.joining.invitations()) is is_kept
+
+
 async def test_asking_goes_on_after_a_restart_and_until_it_is_forgotten(person: MakePerson) -> None:
     olga, anna = await person("Olga"), await person("Anna")
     group = await olga.engine.governing.create("Walks")

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.codec.joining import encode_admission, encode_joining
 from engine.core.admin_log.acts import Add, Role
+from engine.core.contacts import MAX_PICTURE_BYTES
 from engine.core.errors import ChatError, CommandError, RemoteProtocolError, StorageError
 from engine.core.governed import PutEntry
 from engine.core.ids import ConversationId, UnixMs
@@ -45,6 +46,8 @@ from tests.patience import PATIENCE_S
 from tests.runtime.conftest import Person
 from tests.runtime.test_engine_governed import added, governed, join_is, shows, view_of
 
+CHUNKS = 4
+"""Of an admission with eight pictures."""
 STRANGER = Identity(signing_key=bytes([5] * 32), encryption_key=bytes([6] * 32))
 NS_PER_MS = 1_000_000
 
@@ -323,6 +326,31 @@ async def test_a_lost_answer_comes_again_with_the_next_ask(
     assert len(view_of(scene.olga, scene.group).roles) == 2
     entries = [one for one in view_of(scene.olga, scene.group).invitations if one.came]
     assert [one.came for one in entries] == [(scene.anna.identity.participant_id,)]
+
+
+async def test_chunks_of_several_answers_make_one_admission(scene: Scene) -> None:
+    """Of the first answer the beginning is lost, of the second all the rest."""
+    for number in range(8):
+        picture = b"\x89PNG\r\n\x1a\n" + bytes([number]) * (MAX_PICTURE_BYTES - 8)
+        await scene.olga.engine.governing.set_picture(scene.group, picture)
+    topic = inbox_topic_of(scene.anna.key)
+    answered = list[int]()
+
+    def loses(message: WakuMessage) -> bool:
+        if message.content_topic != topic:
+            return False
+        answered.append(len(answered))
+        return answered[-1] in {0, *range(CHUNKS + 1, 2 * CHUNKS)}
+
+    scene.olga.loses = loses
+    await scene.anna.engine.groups.join(await scene.invite())
+    await scene.anna.until_counted("joining.chunks", CHUNKS - 1)
+    scene.olga.passed_ms += 60_000
+    scene.anna.transport.set_online(False)
+    scene.anna.transport.set_online(True)
+    await scene.anna.until(added(scene.group))
+    assert len(answered) == 2 * CHUNKS
+    assert view_of(scene.anna, scene.group).picture[-1] == 7
 
 
 async def test_the_log_of_another_group_under_this_id_is_not_mixed_in(scene: Scene) -> None:

@@ -34,6 +34,7 @@ from engine.core.joining import (
     MAX_OPEN_INVITATIONS,
     Ask,
     Asking,
+    Chunk,
     Joining,
     JoiningKind,
     OwnInvitation,
@@ -72,6 +73,8 @@ KEPT_MS: Final = 30 * DAY_MS
 """What is known of an invitation after it expired: to say so to whoever asks."""
 ANSWER_AGAIN_MS: Final = 10_000
 """After the first answer to somebody; twice as long after each."""
+MAX_SEALED: Final = 4
+"""Admissions kept as they were sent, of up to 16 MiB each."""
 MAX_ANSWERED: Final = 2_000
 """People of whom it is remembered when they were answered."""
 
@@ -93,6 +96,14 @@ class _Answered(Struct):
     every_ms: int = ANSWER_AGAIN_MS
 
 
+class _Sealed(Struct, frozen=True):
+    """An admission as it was sent: of one sent again, chunks of several answers make a whole."""
+
+    made_of: tuple[bytes, tuple[bytes, ...]]
+    """The answer key, and the entries of the log."""
+    chunks: tuple[Chunk, ...]
+
+
 class Admitting:
     def __init__(
         self,
@@ -110,6 +121,7 @@ class Admitting:
         """Called when what is shown of a group's invitations, or of who asks, is different."""
         self._invitations: dict[ConversationId, list[OwnInvitation]] = {}
         self._asking: dict[tuple[ConversationId, ParticipantId], Asking] = {}
+        self._sealed: OrderedDict[tuple[ConversationId, ParticipantId], _Sealed] = OrderedDict()
         self._answered: OrderedDict[tuple[ConversationId, ParticipantId], _Answered] = OrderedDict()
 
     async def load(self) -> None:
@@ -123,7 +135,11 @@ class Admitting:
             else:
                 self._invitations.setdefault(one.conversation_id, []).append(one)
         for asking in await storage.run(store.joining.asking):
-            self._asking[asking.conversation_id, asking.participant_id] = asking
+            ours = self._of(asking.conversation_id)
+            if any(one.invitation_id in {None, asking.invitation_id} for one in ours):
+                self._asking[asking.conversation_id, asking.participant_id] = asking
+            else:  # Its invitation is forgotten, and they have to make room for others.
+                await self._forget(asking)
 
     def forget(self, conversation_id: ConversationId) -> None:
         """The group is gone."""
@@ -449,8 +465,17 @@ class Admitting:
     async def _send_admission(self, asking: Asking) -> None:
         session = governed_session(self._conversations.group(asking.conversation_id))
         admission = part_of(session).admission(asking.participant_id)
-        parts = seal_admission(admission, asking.participant_id, asking.answer_key)
-        for chunk in await asyncio.to_thread(encode_admission, parts):
+        place = asking.conversation_id, asking.participant_id
+        sealed = self._sealed.pop(place, None)
+        made_of = asking.answer_key, admission.entries
+        if sealed is None or sealed.made_of != made_of:
+            parts = seal_admission(admission, asking.participant_id, asking.answer_key)
+            chunks = await asyncio.to_thread(encode_admission, parts)
+            sealed = _Sealed(made_of=made_of, chunks=chunks)
+        self._sealed[place] = sealed
+        if len(self._sealed) > MAX_SEALED:
+            self._sealed.popitem(last=False)
+        for chunk in sealed.chunks:
             await self._answer(asking, chunk)
 
     async def _answer(self, asking: Asking, kind: JoiningKind) -> None:

@@ -255,6 +255,7 @@ class Joins:
 
     async def _came(self, one: _Join, opened: OpenedPair, chunk: Chunk) -> None:
         conversation_id = one.kept.conversation_id
+        self._context.counters.add("joining.chunks")
         whole = self._chunks.take(conversation_id, opened.sender_public_key, chunk)
         if whole is None:
             return
