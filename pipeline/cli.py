@@ -5,6 +5,7 @@ code.  It refuses to know tables.
 """
 
 import argparse
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ _HINTS: Final = {
     "Disk quota exceeded": _FREE,
     "File too large": _FREE,
     "Read-only file system": "; choose another --out",
+    "Not a directory": "; choose another --out",
     "Permission denied": "; choose another --out, or have it opened to you",
 }
 """What the system says when it refuses something, and what one can do about it."""
@@ -46,6 +48,12 @@ class Command(Protocol):
     HELP: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def refused(self, arguments: argparse.Namespace) -> int | None:
+        """Before Spark starts, which takes seconds: the exit code, if it need not.
+
+        Why was said, or is raised as by ``run``.
+        """
 
     def run(self, arguments: argparse.Namespace, spark: "SparkSession") -> int: ...
 
@@ -84,20 +92,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(words)
-    command: Command = arguments.command
-    if "://" in arguments.out and command not in {ingest, audit}:
-        complain(f"{command.NAME}: --out is a directory; --lake says where tables are")
-        return WRONG_USE
     try:
-        settings = SessionSettings(
-            master=arguments.master,
-            remote=arguments.remote,
-            driver_memory=arguments.driver_memory,
-            is_small=_is_small(arguments),
-            more=session_options(arguments.lake or arguments.out, arguments.tables, os.environ),
-        )
-        with session(settings) as spark:
-            return command.run(arguments, spark)
+        return _refused(arguments) or _run(arguments)
     except (ChatError, JavaMissing, LakeError) as error:
         complain(str(error))
         return WRONG_USE
@@ -109,6 +105,41 @@ def main(words: Sequence[str] | None = None) -> int:
         return WRONG_USE
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _refused(arguments: argparse.Namespace) -> int | None:
+    command: Command = arguments.command
+    if "://" in arguments.out and command not in {ingest, audit}:
+        complain(f"{command.NAME}: --out is a directory; --lake says where tables are")
+        return WRONG_USE
+    _place_for(arguments.out)
+    return command.refused(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    command: Command = arguments.command
+    settings = SessionSettings(
+        master=arguments.master,
+        remote=arguments.remote,
+        driver_memory=arguments.driver_memory,
+        is_small=_is_small(arguments),
+        more=session_options(arguments.lake or arguments.out, arguments.tables, os.environ),
+    )
+    with session(settings) as spark:
+        return command.run(arguments, spark)
+
+
+def _place_for(out: str) -> None:
+    """Raises OSError if nothing can be written there; nothing is made yet."""
+    if "://" in out:
+        return
+    place = Path(out).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(place))
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
 
 
 def _refused_by_system(error: OSError) -> str:

@@ -22,6 +22,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     outcome.add_arguments(parser)
 
 
+def refused(arguments: argparse.Namespace) -> int | None:
+    """2 if there is nothing to read and there never was."""
+    if ingest.is_nothing(arguments.inputs, ingest.lake_of(arguments)):
+        return outcome.nothing(arguments, NAME)
+    return None
+
+
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """0, 1 if logs differ, 2 if nothing could be read, 3 if something has to be looked at."""
     from pipeline.audit import audit  # noqa: PLC0415 - loads Spark

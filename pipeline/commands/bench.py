@@ -40,21 +40,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
-    """0, 1 if a fault was not found or one found that is none, 2 if it cannot be measured."""
+def refused(arguments: argparse.Namespace) -> int | None:
+    """2 if it cannot be measured."""
     try:
-        from benchmarks.pipeline.generator import generate  # noqa: PLC0415 - of the source tree
+        import benchmarks.pipeline.generator  # noqa: F401, PLC0415 - of the source tree
     except ModuleNotFoundError as lacking:
         complain(f"bench needs the source tree and its development tools: no {lacking.name}")
         return 2
     if not FEWEST <= arguments.events <= MOST:
         complain(f"bench: --events is {FEWEST} to {MOST}")
         return 2
-    out = Path(arguments.out).absolute()
-    place = out / "events"
-    if place.exists():
+    if (place := _events(arguments)).exists():
         complain(f"bench: {place} is there already")
         return 2
+    return None
+
+
+def _events(arguments: argparse.Namespace) -> Path:
+    return Path(arguments.out).absolute() / "events"
+
+
+def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
+    """0, or 1 if a fault was not found or one found that is none."""
+    from benchmarks.pipeline.generator import generate  # noqa: PLC0415 - of the source tree
+
+    place = _events(arguments)
+    out = place.parent
     place.mkdir(parents=True)
     tell = _teller()
     tell(f"making {arguments.events} events in {place}")

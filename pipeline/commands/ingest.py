@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from pipeline.commands import complain, say
 from pipeline.commands.notices import refused_text
+from pipeline.sources.files import find_pieces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,12 +17,29 @@ if TYPE_CHECKING:
 
 NAME: Final = "ingest"
 HELP: Final = "read logs and exports into tables below --out"
+_NO_LOG: Final = "there is no delivery log and no export of one"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "inputs", nargs="+", type=Path, help="delivery logs, exports, directories of them"
     )
+
+
+def refused(arguments: argparse.Namespace) -> int | None:
+    """2 if there is nothing to read and there never was."""
+    return 2 if is_nothing(arguments.inputs, lake_of(arguments)) else None
+
+
+def is_nothing(inputs: Sequence[Path], lake: "Lake") -> bool:
+    """Whether there is no file at all and, as far as can be seen without Spark, no table.
+
+    That is said.
+    """
+    if not lake.is_local or find_pieces(inputs) or lake.silver_state():
+        return False
+    complain(f"{', '.join(map(str, inputs))}: {_NO_LOG}")
+    return True
 
 
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
@@ -51,8 +69,7 @@ def read(
 
     prepared = prepare(spark, inputs, lake)
     if not lake.silver_state():
-        named = ", ".join(map(str, inputs))
-        complain(f"{named}: there is no delivery log and no export of one")
+        complain(f"{', '.join(map(str, inputs))}: {_NO_LOG}")
         return None
     rows = ", ".join(f"{count} {table}" for table, count in prepared.rows.items() if count)
     say(f"read {prepared.files} files: {rows}" if prepared.is_new else "nothing new")

