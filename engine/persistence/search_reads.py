@@ -120,6 +120,8 @@ class _Epoch(Struct):
     """Terms that what is found has."""
     proposed: list[_Proposed] | None
     """All that has them and was not looked at, the newest last; None if that is too much."""
+    is_slow: bool = False
+    """They are all that a common character has, which takes milliseconds to read."""
 
 
 def find(
@@ -205,7 +207,13 @@ class _Search:
             return
         epoch = self._epoch_of(bucket)
         if epoch.proposed is None:
-            yield from self._asked_in(bucket, epoch.asked, limit, stop)
+            any_proposed = False
+            for key in self._asked_in(bucket, epoch.asked, limit, stop):
+                any_proposed = True
+                yield key
+            if not any_proposed and epoch.is_slow and self._filters:
+                epoch.is_slow = False
+                epoch.proposed = self._with_filters(epoch_of(bucket), epoch.asked, first)
             return
         while epoch.proposed and epoch.proposed[-1][0] >= first:
             yield epoch.proposed.pop()[-1]
@@ -222,10 +230,23 @@ class _Search:
         telling = [pair for pair in self._pairs if len(pair) > 1 or not kinds.is_common(pair)]
         asked = _asked(kinds, telling or self._pairs)
         if not telling:
-            return _Epoch(asked, None)
+            return _Epoch(asked, None, is_slow=True)
         if self._number(asked, FEW_IN_EPOCH) > FEW_IN_EPOCH:
             return _Epoch(asked, None)
         return _Epoch(asked, self._page(asked, self._first_before(), FEW_IN_EPOCH)[::-1])
+
+    def _with_filters(self, epoch: int, asked: list[str], before: int) -> list[_Proposed] | None:
+        """What is left in an epoch, in which a bucket had nothing of whom or what is asked for."""
+        codes = [code_of(bucket) for bucket, _ in self._buckets() if epoch_of(bucket) == epoch]
+        any_of = (" OR ".join(f'"{code}{term}"' for code in codes) for term in self._filters)
+        filters = [f"({one})" for one in any_of]
+        if not self._number(filters):
+            return []
+        terms = [*asked, *filters]
+        if self._number(terms, FEW_IN_EPOCH) > FEW_IN_EPOCH:
+            return None
+        page = self._page(terms, self._first_before(), FEW_IN_EPOCH)
+        return [one for one in reversed(page) if one[0] < before]
 
     def _asked_in(self, bucket: int, of_runs: list[str], limit: int, stop: Stop) -> Iterator[int]:
         """Asks one bucket.

@@ -118,6 +118,22 @@ def test_it_finds_what_a_plain_reading_finds(
         store.close()
 
 
+def test_a_common_character_by_somebody_who_used_it_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search_pairs, "EPOCH_BUCKETS", 4)
+    texts = ["的" if number // 4 % 3 else "是" for number in range(96)]
+    store = SqliteProfileStore(memory_database())
+    rows = [row(n, f"m{n:03}", text=text, sender_id=ALICE) for n, text in enumerate(texts)]
+    store.apply([PutGroup(group=group()), *rows])
+    expected = [f"m{n:03}" for n in range(95, -1, -1) if texts[n] == "的"]
+    for few in (3, 256):
+        monkeypatch.setattr(search_reads, "FEW_IN_EPOCH", few)
+        by = [SearchQuery(wanted=wanted("的"), sender_id=one) for one in (ALICE, BOB)]
+        assert answers(store, by) == [expected[:50], []]
+    store.close()
+
+
 class Looks:
     """Asked before each message that is compared."""
 
