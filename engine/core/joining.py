@@ -25,6 +25,8 @@ MAX_ASKING_BY_ONE: Final = 50
 """People who wait for a decision by one invitation."""
 MAX_ASKING: Final = 200
 """And in all groups together, also those who were refused."""
+ANSWERED_FOR_MS: Final = 30 * 86_400_000
+"""How long the inviter's device knows an invitation after it expired: to say so to whoever asks."""
 MAX_JOINS: Final = 50
 """Groups that we asked to be let into."""
 

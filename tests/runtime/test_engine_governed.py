@@ -217,6 +217,23 @@ async def test_who_is_blocked_gets_no_answer(person: MakePerson) -> None:
     assert len(view_of(olga, group).roles) == 1
 
 
+async def test_an_inviter_who_never_answers_is_not_asked_for_ever(person: MakePerson) -> None:
+    """Unless it is our clock that is wrong."""
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    link = await invited(olga, group, days=1)
+    await olga.engine.groups.leave(group)
+    await anna.engine.groups.join(link)
+    await olga.until_counted("inbox.join_unknown", 1)
+    anna.passed_ms = 32 * 86_400_000
+    await anna.restart()
+    await anna.until(join_is(JoinState.EXPIRED))
+    anna.passed_ms = 0
+    await anna.restart()
+    await olga.until_counted("inbox.join_unknown", 2)
+    assert [one.state for one in anna.engine.governing.joins()] == [JoinState.ASKED]
+
+
 # --- governing ------------------------------------------------------------------------------------
 
 

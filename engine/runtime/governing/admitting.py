@@ -29,6 +29,7 @@ from engine.core.errors import (
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.invite import TOKEN_BYTES, StrongInvite, group_id_of
 from engine.core.joining import (
+    ANSWERED_FOR_MS,
     MAX_ASKING,
     MAX_ASKING_BY_ONE,
     MAX_OPEN_INVITATIONS,
@@ -69,8 +70,6 @@ from engine.session.group.session import GroupSession
 
 DAY_MS: Final = 86_400_000
 MAX_DAYS: Final = 30
-KEPT_MS: Final = 30 * DAY_MS
-"""What is known of an invitation after it expired: to say so to whoever asks."""
 ANSWER_AGAIN_MS: Final = 10_000
 """After the first answer to somebody; twice as long after each."""
 MAX_SEALED: Final = 4
@@ -126,7 +125,7 @@ class Admitting:
 
     async def load(self) -> None:
         store, storage = self._context.store, self._context.storage
-        over_ms = self._context.clock.clock_ms() - KEPT_MS
+        over_ms = self._context.clock.clock_ms() - ANSWERED_FOR_MS
         for one in await storage.run(store.joining.invitations):
             if one.expires_ms < over_ms:
                 await self._apply(
@@ -459,7 +458,7 @@ class Admitting:
             case EarlierMessages.ALL:
                 return 1
             case EarlierMessages.DAYS_30:
-                since_ms = UnixMs(self._context.clock.clock_ms() - KEPT_MS)
+                since_ms = UnixMs(self._context.clock.clock_ms() - 30 * DAY_MS)
                 return part_of(session).keys.written_in_at(since_ms)
 
     async def _send_admission(self, asking: Asking) -> None:

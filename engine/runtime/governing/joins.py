@@ -3,7 +3,9 @@
 An ask goes to the inviter's inbox at once, after 15 s, then ever more rarely up to once an hour;
 also after a restart, and whenever the network comes back or another peer is connected.  An
 admission is taken only from the inviter, and only if all of it is genuine
-(``engine.crypto.joining``).  The group and the end of asking are one transaction.
+(``engine.crypto.joining``).  The group and the end of asking are one transaction.  Nobody is asked
+any more once the inviter's device has forgotten the invitation, a month after it expired; if that
+is only what a wrong clock says, asking goes on when it is right.
 """
 
 import asyncio
@@ -25,6 +27,7 @@ from engine.core.governed import Admission
 from engine.core.ids import KEY_BYTES, ConversationId, UnixMs
 from engine.core.invite import StrongInvite
 from engine.core.joining import (
+    ANSWERED_FOR_MS,
     MAX_JOINS,
     Chunk,
     Joining,
@@ -71,6 +74,8 @@ class _Join(Struct):
     every_ms: int = ASK_FIRST_MS
     asked_ms: int = -ASK_FIRST_MS
     """When it was asked last, by the time that timers go by."""
+    is_over: bool = False
+    """By our clock, the inviter's device does not know the invitation any more."""
 
     @property
     def view(self) -> JoinView:
@@ -79,7 +84,7 @@ class _Join(Struct):
             group_name=self.invite.group_name,
             inviter_name=self.invite.inviter_name,
             asked_ms=self.kept.asked_ms,
-            state=_STATES[self.kept.reason],
+            state=JoinState.EXPIRED if self.is_over else _STATES[self.kept.reason],
         )
 
 
@@ -201,9 +206,17 @@ class Joins:
                 one.asked_ms = now_ms()
                 one.ask_at_ms = UnixMs(one.asked_ms + one.every_ms)
                 one.every_ms = min(2 * one.every_ms, ASK_MOST_MS)
-                await self._ask(one)
+                if not self._is_over(one):
+                    await self._ask(one)
         due = [one.ask_at_ms for one in self._joins.values() if one.ask_at_ms is not None]
         return max(0, min(due) - now_ms()) / 1000 if due else None
+
+    def _is_over(self, one: _Join) -> bool:
+        is_over = self._context.clock.clock_ms() > one.invite.expires_ms + ANSWERED_FOR_MS
+        if is_over is not one.is_over:
+            one.is_over = is_over
+            self._tell()
+        return is_over
 
     async def _ask(self, one: _Join) -> None:
         invite, identity = one.invite, self._mail.identity
