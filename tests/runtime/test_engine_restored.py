@@ -15,6 +15,7 @@ from tests.patience import PATIENCE_S
 from tests.persistence.backup_examples import CHEAP, WORDS
 from tests.runtime.conftest import KEY, Person
 from tests.runtime.test_engine_contacts import state_is, texts
+from tests.runtime.test_engine_governed import added, governed, id_of, invited, let_in, view_of
 
 
 def shows(text: str) -> Callable[[EngineEvent], bool]:
@@ -151,4 +152,52 @@ async def test_two_people_go_on_talking(tmp_path: Path) -> None:
     assert await texts(alice, pair) == ["own, later", "while you were away", "back again"]
     assert await texts(again, pair) == ["while you were away", "back again"]
     for one in (alice, again):
+        await one.engine.stop()
+
+
+async def test_an_inviter_restored_from_before_the_last_place_was_taken(tmp_path: Path) -> None:
+    """Two were let in by one place, and all agree on who is in: the first by the log's order."""
+    network, place, file = MemoryNetwork(), Place(tmp_path / "olga"), tmp_path / "file"
+    olga = await place.person("Olga", network).start()
+    anna, ben, cleo = [Person(name, tmp_path, network) for name in ("Anna", "Ben", "Cleo")]
+    for one in (anna, ben, cleo):
+        await one.start()
+    group = await olga.engine.governing.create("Walks")
+    await let_in(ben, olga, group)
+    link = await invited(olga, group)
+    await olga.engine.stop()
+    place.back_up(file)
+    await olga.restart()
+    await olga.engine.governing.set_topic(group, "so that this comes later than what is restored")
+    await anna.engine.groups.join(link)
+    await anna.until(added(group))
+    await olga.engine.timeline.send_text(group, "with Anna")
+    await ben.until(shows("with Anna"))
+    await olga.engine.stop()
+
+    for one in (anna, ben):
+        one.transport.set_online(False)
+    later = Place(tmp_path / "later")
+    later.restore(file)
+    again = await later.person("Olga", network).start()
+    await again.engine.loaded()
+    await cleo.engine.groups.join(link)
+    await cleo.until(added(group))
+    people = (again, anna, ben, cleo)
+    inside = {id_of(one) for one in (again, ben, cleo)}
+    for one in (anna, ben):
+        one.told.clear()
+        one.transport.set_online(True)
+    await again.engine.timeline.send_text(group, "back again")
+    for one in (anna, ben):
+        others = [each for each in people if each is not one]
+        agrees = governed(lambda view: view.roles.keys() == inside)
+        await one.until_in_time(agrees, group, *others)
+    await ben.engine.timeline.send_text(group, "among us")
+    for one in (again, cleo):
+        await one.until_in_time(shows("among us"), group, *people)
+        assert view_of(one, group).roles.keys() == inside
+    assert not any(shows("among us")(event) for event in anna.told)
+    assert forks_told(*people) == []
+    for one in people:
         await one.engine.stop()
