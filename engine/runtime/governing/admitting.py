@@ -59,11 +59,11 @@ from engine.runtime.governing.sessions import (
     closed_because,
     govern,
     governed_session,
+    is_known_to_removed,
     may_invite,
     part_of,
     session_of,
     state_of,
-    was_removed_since,
 )
 from engine.runtime.runner_context import RunnerContext
 from engine.session.group.session import GroupSession
@@ -387,7 +387,7 @@ class Admitting:
             closed = Reason.EXPIRED
         if closed is not None:
             return closed
-        if one.needs_approval or was_removed_since(state, who, asking.invitation_id):
+        if one.needs_approval or is_known_to_removed(state, who, asking.invitation_id):
             return await self._let_wait(asking)
         return await self._let_in_at_once(asking, answered)
 

@@ -60,8 +60,14 @@ def closed_because(state: AdminState, invitation_id: EntryId) -> Reason | None:
     return None if invitation.is_open else Reason.SPENT
 
 
-def was_removed_since(state: AdminState, who: ParticipantId, invitation_id: EntryId) -> bool:
-    """Whether somebody else removed them after the invitation was made, or beside that."""
+def is_known_to_removed(state: AdminState, who: ParticipantId, invitation_id: EntryId) -> bool:
+    """Whether somebody else removed them after the invitation was made, or beside that.
+
+    Or anybody who came in by it: they have the link, and could follow it under another key.
+    """
     invitation = state.invitations.get(invitation_id)
-    made = 0 if invitation is None else invitation.lamport_timestamp
-    return state.removed_by.get(who, who) != who and state.removed_at[who] >= made
+    made, came = (0, ()) if invitation is None else (invitation.lamport_timestamp, invitation.came)
+    return any(
+        state.removed_by.get(each, each) != each and state.removed_at[each] >= made
+        for each in (who, *came)
+    )
