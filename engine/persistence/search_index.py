@@ -19,7 +19,7 @@ from engine.core.search import Indexed
 from engine.core.search_text import terms
 from engine.persistence.muted_members import DELETED
 from engine.persistence.rules import FILE_KIND, SAID_KINDS
-from engine.persistence.search_pairs import Kinds, epoch_of, learn_kinds, read_kinds
+from engine.persistence.search_pairs import Kinds, all_kinds, epoch_of, learn_kinds
 from engine.persistence.search_tables import (
     FORM,
     HAS_RUNS,
@@ -272,7 +272,7 @@ class _IndexWriter:
     def _kinds_in(self, bucket: _Bucket, newest: int) -> Kinds:
         epoch = epoch_of(bucket.key)
         if epoch not in self._kinds:
-            self._kinds[epoch] = read_kinds(self._connection, self._table, epoch) or learn_kinds(
+            self._kinds[epoch] = all_kinds(self._connection, self._table, epoch) or learn_kinds(
                 self._connection, self._table, epoch, bucket_rows=BUCKET_ROWS, newest=newest
             )
         return self._kinds[epoch]

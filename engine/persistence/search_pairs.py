@@ -72,13 +72,24 @@ class Kinds:
         return character in self._common
 
 
-def read_kinds(connection: sqlite3.Connection, index: str, epoch: int) -> Kinds | None:
-    """None if nothing was learnt for this epoch."""
-    rows: list[tuple[str, int]] = connection.execute(
-        f"SELECT character, kinds FROM {index}_common WHERE epoch = ?",  # noqa: S608 - our name
-        (epoch,),
-    ).fetchall()
-    return Kinds(epoch, {character: kinds for character, kinds in rows if kinds}) if rows else None
+def read_kinds(
+    connection: sqlite3.Connection, index: str, epoch: int, pairs: Iterable[str]
+) -> Kinds | None:
+    """What the terms of ``pairs`` need.  None if nothing was learnt for this epoch."""
+    sql = f"SELECT kinds FROM {index}_common WHERE epoch = ? AND character = ?"  # noqa: S608
+    common = dict[str, int]()
+    for character in {"", *(pair[0] for pair in pairs)}:
+        row: tuple[int] | None = connection.execute(sql, (epoch, character)).fetchone()
+        if row is not None:
+            common[character] = row[0]
+    return Kinds(epoch, common) if "" in common else None
+
+
+def all_kinds(connection: sqlite3.Connection, index: str, epoch: int) -> Kinds | None:
+    """What all terms of an epoch need.  None if nothing was learnt for it."""
+    sql = f"SELECT character, kinds FROM {index}_common WHERE epoch = ?"  # noqa: S608 - our name
+    common: dict[str, int] = dict(connection.execute(sql, (epoch,)))
+    return Kinds(epoch, common) if common else None
 
 
 def learn_kinds(

@@ -221,7 +221,7 @@ class _Search:
     def _epoch_of(self, bucket: int) -> _Epoch:
         number = epoch_of(bucket)
         if number not in self._epochs:
-            kinds = read_kinds(self._connection, self._table, number)
+            kinds = read_kinds(self._connection, self._table, number, self._pairs)
             self._epochs[number] = _Epoch([], []) if kinds is None else self._looked_up(kinds)
         return self._epochs[number]
 
