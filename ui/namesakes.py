@@ -7,6 +7,7 @@ scripts taken for the Latin ones that they look like.
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -27,6 +28,9 @@ _LOOK_ALIKE: Final = str.maketrans(
 )
 """After ``casefold``.  The letters by which names are faked, not all that look alike."""
 
+_KEPT: Final = 8192
+"""Names of which it is known what they look like: of several large groups."""
+
 
 class Namesake(Struct, frozen=True):
     member: MemberView
@@ -39,6 +43,7 @@ class Namesake(Struct, frozen=True):
         return f"{self.member.participant_id}:{self.verified}"
 
 
+@lru_cache(maxsize=_KEPT)
 def look_of(name: str) -> str:
     """Equal for names that are taken for one another; "" for one that has no letter or digit."""
     shown = unicodedata.normalize("NFKD", one_line(name)).casefold()

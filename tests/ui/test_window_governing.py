@@ -18,7 +18,7 @@ from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_governing import STRONG_LINK
 from tests.ui.scripted_people import PERSON_FINGERPRINT, person_id, picture_bytes
-from tests.ui.seeing import join, sheet_of, spoken_rows, words_of
+from tests.ui.seeing import entries, join, sheet_of, spoken_rows, words_of
 from ui.dialogs.confirm import Confirm, DeleteAsAdmin
 from ui.dialogs.contact import Fingerprints
 from ui.dialogs.group import CreateGroup, GroupKind, InviteLink
@@ -122,7 +122,7 @@ def test_an_invitation_is_made_as_one_says_handed_over_and_revoked() -> None:
             await until(sheet.problem.isVisible)
             it.press(Key.Key_Return)  # It has the focus again.
             await until(lambda: bool(sheet.link))
-            assert engine.called("invite") == [(5, 3, True, EarlierMessages.NONE)]
+            assert engine.called("invite") == [(5, 3, True, EarlierMessages.ALL)]
             assert sheet.confirm.hasFocus()
             assert sheet.confirm.accessibleName() == "Copy link"
             it.press(Key.Key_Return)
@@ -417,6 +417,7 @@ def test_who_was_removed_reads_on_and_is_offered_the_way_back_instead_of_a_compo
             assert spoken(bar).startswith("Olga removed you from this group")
             await until(lambda: any("still here" in row for row in spoken_rows(pane.timeline)))
             assert bar.hasFocus()
+            assert entries(pane.header.more.menu())[-1] == "Remove…"
             it.write("hello?")
             assert pane.composer.text() == ""
             it.press(Key.Key_Tab)

@@ -36,7 +36,7 @@ _USES = (1, 2, 5, 10, 25, 100)
 _DAYS = (1, 3, 7, 30)
 _USUAL_DAYS = 2
 """Its place among them."""
-_EARLIER = (EarlierMessages.ALL, EarlierMessages.DAYS_30, EarlierMessages.NONE)
+_EARLIER = (EarlierMessages.NONE, EarlierMessages.DAYS_30, EarlierMessages.ALL)
 
 
 class Wanted(Struct, frozen=True, kw_only=True):

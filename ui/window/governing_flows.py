@@ -13,10 +13,11 @@ from engine.api import ChatEngine
 from engine.core.admin_log.acts import EntryId, Role
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationAdded, ConversationView, MemberView, NoticeLevel
-from engine.governance_views import GovernanceChanged, JoinsChanged, JoinView
+from engine.governance_views import GovernanceChanged, GovernanceView, JoinsChanged, JoinView
 from ui.dialogs.confirm import Confirm
 from ui.foreign_text import one_line
 from ui.governing_acts import MemberAct, question_of
+from ui.governing_words import is_out, removed_words
 from ui.settings import UiSettings
 from ui.side.group import GroupPanel
 from ui.translate import tr
@@ -87,7 +88,7 @@ class GoverningFlows(QObject):
     def _governance_changed(self, event: GovernanceChanged) -> None:
         self._model.set_governance(event.view)
         if self._pane.is_open(event.view.conversation_id):
-            self._pane.judge_standing()
+            self._pane.judge_standing(event.view)
         self.changed.emit()
 
     def _joins_changed(self, event: JoinsChanged) -> None:
@@ -142,7 +143,7 @@ class GoverningFlows(QObject):
             if view is None:
                 return
             if not view.may_invite:
-                await self._one.ask(self._may_not_invite())
+                await self._one.ask(self._may_not_invite(view))
                 return
             now = self._context.now
             sheet = Invite(
@@ -161,10 +162,12 @@ class GoverningFlows(QObject):
 
         self._one.start(tr("make an invitation"), flow)
 
-    def _may_not_invite(self) -> Confirm:
+    def _may_not_invite(self, view: GovernanceView) -> Confirm:
         sheet = Confirm(
-            tr("Only admins let others in"),
-            tr("Ask one of the admins to invite whom you want to have here."),
+            removed_words(view) or tr("Only admins let others in"),
+            tr("Ask one of the admins to invite whom you want to have here.")
+            if not is_out(view)
+            else "",
             yes=tr("Close"),
             parent=self._window,
         )

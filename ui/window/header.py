@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from engine.core.ids import ParticipantId
 from engine.events import ConnectionLevel, ConnectionView, ConversationView, MessageView
+from engine.governance_views import GovernanceView
 from ui.avatar import AvatarButton
 from ui.badge import badge_text, draw_badge
 from ui.beads import BeadStrip
@@ -22,6 +23,7 @@ from ui.conversation_words import (
     typing_line,
 )
 from ui.foreign_text import one_line
+from ui.governing_words import is_out
 from ui.history_words import choices
 from ui.icons import draw_icon, icon
 from ui.menu import Menu
@@ -147,6 +149,7 @@ class ConversationHeader(Area):
         self._offline = False
         self._is_alone = False
         self._group_picture = b""
+        self._is_out = False
         self.back = BackButton()
         self.about = AvatarButton(38, is_group=True, behind="header")
         self._name = ElidedText(face="heading", strong=True)
@@ -289,7 +292,7 @@ class ConversationHeader(Area):
             mute.show_muted(conversation, self._now())
         self._block_action.setText(tr("Unblock") if is_blocked(conversation) else tr("Block…"))
         self._show_menu(conversation)
-        self._is_alone = is_alone(conversation)
+        self._is_alone = is_alone(conversation) and not self._is_out
         if not self._is_alone and self.invite.hasFocus():
             self.focus_left.emit()  # Qt would give it to the group menu beside it.
         self.beads.show_health(conversation, messages)
@@ -304,9 +307,11 @@ class ConversationHeader(Area):
         self.setAccessibleName(said.format(name=name))
         self._fit()
 
-    def show_group_picture(self, picture: bytes) -> None:
-        """Of the group that is shown from now on; empty for one without, and for a person."""
-        self._group_picture = picture
+    def show_governance(self, view: GovernanceView | None) -> None:
+        """Of the conversation that is shown; None for a group without roles, and for a person."""
+        self._group_picture = b"" if view is None else view.picture
+        self._is_out = is_out(view)
+        self._leave_action.setText(tr("Remove…") if self._is_out else tr("Leave group…"))
 
     def _say_about(self, conversation: ConversationView, name: str) -> None:
         """An open channel has a page of its own, in its menu: nobody in it is known."""

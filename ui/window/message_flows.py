@@ -13,6 +13,7 @@ from engine.file_views import FileState
 from ui.dialogs.confirm import DeleteAsAdmin, DeleteChoice, delete_confirm, run_confirm
 from ui.dialogs.holders import Holders
 from ui.file_words import may_run
+from ui.governing_words import is_out
 from ui.tasks import Tasks
 from ui.timeline.abilities import abilities_of
 from ui.translate import tr
@@ -133,7 +134,11 @@ class MessageFlows(QObject):
         from ui.dialogs.forward import Forward  # noqa: PLC0415 - seldom wanted
 
         async def flow() -> None:
-            sheet = Forward(message, self._conversations(), self._window)
+            view_of = self._engine.governing.view
+            open_to_us = [
+                each for each in self._conversations() if not is_out(view_of(each.conversation_id))
+            ]
+            sheet = Forward(message, open_to_us, self._window)
             if not await self._ask(sheet):
                 return
             for conversation_id in sheet.chosen:

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QApplication, QSizePolicy, QVBoxLayout, QWidget
 from engine.api import MAX_LARGE_FILE_BYTES, ChatEngine
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.events import ConversationView, GapView, HeldView, MessageView
+from engine.governance_views import GovernanceView
 from ui.beads import MAX_BEADS, Recent
 from ui.conversation_words import is_alone
 from ui.emoji.window_emoji import WindowEmoji
@@ -299,6 +300,7 @@ class ConversationPane(QWidget):
         self.history.leave()
         self.contact_bar.show_standing(None)
         self.governance.show_of(None)
+        self.header.show_governance(None)
         self._share_room()
         self.open_bar.show_standing(None)
         self.muted_bar.show_muted(None)
@@ -367,10 +369,10 @@ class ConversationPane(QWidget):
         instead = self.contact_bar.is_column or self.governance.replaces_composer
         self.composer.setVisible(not instead)
 
-    def judge_standing(self) -> None:
+    def judge_standing(self, told: GovernanceView | None = None) -> None:
         """Two people write to each other once both want to; until then the bar says why not.
 
-        In a governed group those write who are in it.
+        In a governed group those write who are in it.  ``told``: how it is governed from now on.
         """
         conversation = self._conversation
         if conversation is None:
@@ -383,8 +385,11 @@ class ConversationPane(QWidget):
         groups = () if who is None else groups_with(who, self._conversations())
         self.contact_bar.show_standing(conversation, groups)
         self.open_bar.show_standing(conversation)
-        self.governance.show_of(conversation)
-        self.header.show_group_picture(self.governance.picture)
+        before = self.governance.view
+        self.governance.show_of(conversation, told)
+        if self.governance.view != before:
+            self.header.show_governance(self.governance.view)
+            self._show_header()
         self._share_room()
         reason = cannot_write_words(conversation) or self.governance.reason
         # In an open channel only text is understood: no files, and nothing about messages.
@@ -548,6 +553,7 @@ class ConversationPane(QWidget):
         wanted = (
             conversation is not None
             and is_alone(conversation)
+            and not self.governance.replaces_composer
             and all(is_system(message) for message in said)
         )
         self.alone_hint.show_in(self.timeline.geometry(), wanted=wanted)

@@ -51,8 +51,11 @@ class PaneGovernance(QObject):
         self.out = StandingBar()
         self.namesake = StandingBar("warnBg")
         self._reason = ""
-        self.picture = b""
-        """Of the group that is open."""
+        self.view: GovernanceView | None = None
+        """Of the group that is open; None for a group without roles, and for a person."""
+        self._names: tuple[object, ...] = ()
+        """From which ``_found`` follows."""
+        self._found: tuple[Namesake, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -63,14 +66,23 @@ class PaneGovernance(QObject):
     def replaces_composer(self) -> bool:
         return self.out.is_wanted
 
-    def show_of(self, conversation: ConversationView | None) -> None:
-        view = None
-        if conversation is not None and is_group(conversation) and not conversation.open_channel:
-            view = self._engine.governing.view(conversation.conversation_id)
-        self.picture = b"" if view is None else view.picture
+    def show_of(
+        self, conversation: ConversationView | None, told: GovernanceView | None = None
+    ) -> None:
+        """``told``: how it is governed from now on, where that was just said."""
+        self.view = view = told or self._view_of(conversation)
         self._show_asking(view)
         self._show_out(view)
         self._show_namesake(None if conversation is None or is_out(view) else conversation)
+
+    def _view_of(self, conversation: ConversationView | None) -> GovernanceView | None:
+        """Asked for once: every message comes by here."""
+        if conversation is None or not is_group(conversation) or conversation.open_channel:
+            return None
+        this = conversation.conversation_id
+        if self.view is not None and self.view.conversation_id == this:
+            return self.view
+        return self._engine.governing.view(this)
 
     def _show_asking(self, view: GovernanceView | None) -> None:
         asking = () if view is None else view.asking
@@ -151,5 +163,8 @@ class PaneGovernance(QObject):
         if group is None:
             return None
         verified = self._engine.people.verified()
-        found = namesakes(group, self._conversations(), verified)
-        return next((one for one in found if one.key not in self.known_apart), None)
+        names = group.conversation_id, group.members, verified
+        if names != self._names:
+            self._names = names
+            self._found = namesakes(group, self._conversations(), verified)
+        return next((one for one in self._found if one.key not in self.known_apart), None)
