@@ -16,7 +16,7 @@ from typing import Final
 from engine.core.search_text import terms
 from engine.persistence.search_tables import DIGITS, code_of
 
-EPOCH_BUCKETS: Final = 8
+EPOCH_BUCKETS: Final = 16
 """More would make a term's list longer, and what all terms of one character have slower to read."""
 LIST_ROWS: Final = 64
 """About so many messages have a term.  More would be compared in vain, fewer take more room."""

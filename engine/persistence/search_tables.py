@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from engine.core.ids import ParticipantId
 
-FORM: Final = f"3, Unicode {unicodedata.unidata_version}"
+FORM: Final = f"4, Unicode {unicodedata.unidata_version}"
 """Changes with what ``search_text`` makes of a text."""
 SIGN: Final = "\ue000"
 """Begins what is no word: no word has such a character."""
