@@ -159,10 +159,7 @@ class People:
             PutNodeAddress(multiaddr=address, seen_ms=seen_ms) for address in link.node_addresses
         )
         await self._apply(*self._book.beginning(contact), *addresses)
-        runner = self.bring_up(contact)
-        await runner.ready()
-        await runner.do(AskToTalk())
-        self._tell_added(runner)
+        await self._bring_up_with(contact, AskToTalk())
 
     async def accept(self, conversation_id: ConversationId) -> None:
         await self._conversations.pair(conversation_id).do(AcceptContact())
@@ -251,10 +248,7 @@ class People:
                 self._context.counters.add(f"inbox.{refusal}")
                 return
             await self._apply(*self._book.beginning(contact))
-            runner = self.bring_up(contact)
-            await runner.ready()
-            await runner.do(MessageArrived(message, waku_hash))
-            self._tell_added(runner)
+            await self._bring_up_with(contact, MessageArrived(message, waku_hash))
 
     def known(self, public_key: bytes) -> ConversationRunner | None:
         conversation_id = self._book.conversation_id(public_key)
@@ -289,6 +283,18 @@ class People:
         ]
 
     # --- helpers ------------------------------------------------------------------------------
+
+    async def _bring_up_with(
+        self, contact: ContactRecord, first: AskToTalk | MessageArrived
+    ) -> None:
+        """Begin a conversation with ``first``.
+
+        The window may list it before its session is loaded, and the user decide at once.  ``first``
+        is asked before anything else can be, so that each decision is about it.
+        """
+        runner = self.bring_up(contact)
+        await runner.do(first)
+        self._tell_added(runner)
 
     def _tell_added(self, runner: ConversationRunner) -> None:
         view = runner.view()

@@ -19,6 +19,7 @@ from engine.events import (
     MessageKind,
     TypingChanged,
 )
+from tests.patience import PATIENCE_S
 from tests.runtime.conftest import MakePerson, Person
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8_000)
@@ -213,6 +214,25 @@ async def test_who_both_ask_have_both_accepted(person: MakePerson) -> None:
     await bob.until(state_is(ContactState.ACCEPTED))
     await alice.engine.timeline.send_text(first, "you too?")
     await bob.until(shows("you too?"))
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+async def test_who_answers_a_request_as_soon_as_it_is_listed_answers_that_request(
+    person: MakePerson, accepts: bool
+) -> None:
+    """It is in the list before it is handled; the answer waits for that, and opens nothing anew."""
+    alice, bob = await person("Alice"), await person("Bob")
+    pair = await alice.engine.people.add(await bob.engine.people.make_contact_link())
+    async with asyncio.timeout(PATIENCE_S):
+        while not await bob.engine.conversations():  # noqa: ASYNC110 - no event tells of it yet
+            await asyncio.sleep(0)
+    people = bob.engine.people
+    await (people.accept(pair) if accepts else people.decline(pair))
+    await alice.until(state_is(ContactState.ACCEPTED if accepts else ContactState.DECLINED))
+    answer = MessageKind.ACCEPTED if accepts else MessageKind.DECLINED
+    for one in (alice, bob):
+        asked, answered = await rows(one, pair)
+        assert (asked, answered[0]) == ((MessageKind.ASKED, "Alice"), answer)
 
 
 async def test_adding_somebody_who_asks_already_accepts(person: MakePerson) -> None:

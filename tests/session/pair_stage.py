@@ -108,6 +108,11 @@ class PairPerson:
         self.contact = contact
         self._session = self.book.load(contact)
 
+    def note(self, request: WakuMessage) -> None:
+        """Know that a stranger asks, and not yet in which statement, as after a crash."""
+        opened = open_from_anybody(self.identity, request.payload)
+        self._begin(self.book.asking(opened, request_in(self.identity, opened)))
+
     def remove(self) -> None:
         assert self.contact is not None
         writes = (
@@ -168,7 +173,7 @@ class PairPerson:
                 if isinstance(opened.body, KeysPart):
                     self.strangers_keys = (message,)
                     continue
-                self._begin(self.book.asking(opened, request_in(self.identity, opened)))
+                self.note(message)
                 out += self.hear(message, *self.strangers_keys)
                 self.strangers_keys = ()
                 continue

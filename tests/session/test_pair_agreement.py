@@ -225,6 +225,48 @@ def test_who_thinks_again_is_not_kept_waiting() -> None:
     assert states(alice, bob) == (ACCEPTED, ACCEPTED)
 
 
+# --- both at once ---------------------------------------------------------------------------------
+
+
+def kinds(one: PairPerson) -> list[tuple[str, bool]]:
+    """What each row is, and whether it is our own."""
+    own_id = one.identity.participant_id
+    return [(row.record.kind, row.record.sender_id == own_id) for row in one.rows()]
+
+
+def test_who_both_ask_have_both_accepted_and_each_row_says_what_changed() -> None:
+    """Who asked last need not be asked: the other's request is an answer to theirs."""
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    hers = alice.ask(bob.link())
+    later(1, alice, bob)
+    his = bob.ask(alice.link())
+    told = [*bob.hear(*hers), *his]
+    exchange(bob, alice, told)
+    live(alice, bob, 60)
+    assert states(alice, bob) == (ACCEPTED, ACCEPTED)
+    assert kinds(alice) == [("asked", True), ("asked", False), ("accepted", True)]
+    assert kinds(bob) == [("asked", True), ("accepted", False)]
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(
+    ("answer", "expected"), [(AcceptContact(), ACCEPTED), (DeclineContact(), DECLINED)]
+)
+def test_an_answer_to_a_request_that_is_noted_and_not_yet_heard_counts(
+    answer: AcceptContact | DeclineContact, expected: ContactState, restarts: bool
+) -> None:
+    alice, bob = PairPerson("Alice"), PairPerson("Bob")
+    _keys, request = alice.ask(bob.link())
+    bob.note(request)
+    said = bob.perform(bob.session.handle(answer, now_ms=bob.now_ms))
+    if restarts:
+        bob.restart()
+        said = []
+    exchange(bob, alice, said)
+    live(alice, bob, 60)
+    assert states(alice, bob) == (expected, expected)
+
+
 # --- withdrawing ----------------------------------------------------------------------------------
 
 

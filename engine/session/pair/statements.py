@@ -90,6 +90,9 @@ class PairStatements:
     def decline(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         if self._contact.state not in {ContactState.ASKING, ContactState.ACCEPTED}:
             raise CommandError(CommandRefusal.NOTHING_TO_DECLINE)
+        if self._contact.agreement.peer_instance == NOBODY:
+            # As in ``accept``: a round of ours, that ends at once, answers whatever they said.
+            self._contact.stand(self._contact.agreement.opened(now_ms=now_ms))
         self._contact.declined_ms = now_ms
         builder.writes.append(SaveValue(key=declined_key(self._contact.record), value=str(now_ms)))
         self._end(builder, now_ms=now_ms, withdrawn=False)
