@@ -67,7 +67,10 @@ class InvitationView(Struct, frozen=True, kw_only=True):
     link: str | None = None
     """Of our own that are open."""
     needs_approval: bool | None = None
-    """None for others' invitations: only the inviter's device knows."""
+    """None for others' invitations: only the inviter's device knows.
+
+    True also if somebody who came in by it was removed: it lets nobody in by itself any more.
+    """
 
 
 class AskingView(Struct, frozen=True, kw_only=True):

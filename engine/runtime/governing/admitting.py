@@ -387,7 +387,7 @@ class Admitting:
             closed = Reason.EXPIRED
         if closed is not None:
             return closed
-        if one.needs_approval or is_known_to_removed(state, who, asking.invitation_id):
+        if one.needs_approval or is_known_to_removed(state, asking.invitation_id, who):
             return await self._let_wait(asking)
         return await self._let_in_at_once(asking, answered)
 

@@ -60,8 +60,8 @@ def closed_because(state: AdminState, invitation_id: EntryId) -> Reason | None:
     return None if invitation.is_open else Reason.SPENT
 
 
-def is_known_to_removed(state: AdminState, who: ParticipantId, invitation_id: EntryId) -> bool:
-    """Whether somebody else removed them after the invitation was made, or beside that.
+def is_known_to_removed(state: AdminState, invitation_id: EntryId, *who: ParticipantId) -> bool:
+    """Whether somebody else removed one of ``who`` after the invitation was made, or beside that.
 
     Or anybody who came in by it: they have the link, and could follow it under another key.
     """
@@ -69,5 +69,5 @@ def is_known_to_removed(state: AdminState, who: ParticipantId, invitation_id: En
     made, came = (0, ()) if invitation is None else (invitation.lamport_timestamp, invitation.came)
     return any(
         state.removed_by.get(each, each) != each and state.removed_at[each] >= made
-        for each in (who, *came)
+        for each in (*who, *came)
     )

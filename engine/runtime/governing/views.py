@@ -9,6 +9,7 @@ from engine.core.governed import GroupGovernance
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.joining import OwnInvitation
 from engine.governance_views import AskingView, GovernanceView, InvitationView
+from engine.runtime.governing.sessions import is_known_to_removed
 from engine.runtime.views import Members
 
 SHOWN_MS: Final = 30 * 86_400_000
@@ -60,6 +61,7 @@ def _invitation_view(  # noqa: PLR0913, PLR0917 - called in one place
     clock_ms: UnixMs,
 ) -> InvitationView:
     ours = own.get(invitation_id)
+    asks_anyhow = is_known_to_removed(known.state, invitation_id)
     is_open = one.is_open and one.expires_ms > clock_ms
     return InvitationView(
         invitation_id=invitation_id,
@@ -74,7 +76,7 @@ def _invitation_view(  # noqa: PLR0913, PLR0917 - called in one place
         is_open=is_open,
         may_revoke=is_open and invitation_id in known.revocable,
         link=links.get(invitation_id) if is_open else None,
-        needs_approval=None if ours is None else ours.needs_approval,
+        needs_approval=None if ours is None else ours.needs_approval or asks_anyhow,
     )
 
 
