@@ -3,13 +3,14 @@
 Pure functions over read models.  What somebody did is told by ``ui.deed_words``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import assert_never
 
 from msgspec import Struct
 
 from engine.core.admin_log.acts import Role
+from engine.core.ids import ParticipantId
 from engine.governance_views import (
     AskingView,
     GovernanceView,
@@ -120,6 +121,28 @@ def removed_words(view: GovernanceView) -> str:
     if name:
         return tr("{name} removed you from this group").format(name=name)
     return tr("You are not in this group any more")
+
+
+def void_words(voids: Mapping[ParticipantId, int], names: Mapping[ParticipantId, str]) -> list[str]:
+    """What people wrote after their removal, which nobody is shown: a sentence for each of them."""
+    first, rest = [*voids.items()][:_NAMES_SAID], [*voids.values()][_NAMES_SAID:]
+    said = [
+        tr(
+            "%n messages that {name} wrote after the removal are not shown.",
+            "%n message that {name} wrote after the removal is not shown.",
+            number,
+        ).format(name=one_line(names.get(who, ""), _NAME) or "?")
+        for who, number in first
+    ]
+    if rest:
+        said.append(
+            tr(
+                "%n messages of others who were removed are not shown.",
+                "%n message of others who were removed is not shown.",
+                sum(rest),
+            )
+        )
+    return said
 
 
 class JoinWords(Struct, frozen=True, kw_only=True):

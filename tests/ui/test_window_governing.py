@@ -462,6 +462,27 @@ def test_what_was_done_to_the_group_is_told_in_rows_and_deleting_names_who_did_i
     play(scenario)
 
 
+def test_the_panel_says_how_much_the_removed_wrote_that_nobody_is_shown() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.side.show_open()
+            voids = group_panel(it).governed.voids
+            assert not voids.isVisible()
+            view = engine.governing.view(group)
+            assert view is not None
+            engine.governing.put(replace(view, voids={LUC: 3, OLGA: 1}))
+            await until(voids.isVisible)
+            assert voids.text().splitlines() == [
+                "3 messages that Luc wrote after the removal are not shown.",
+                "1 message that Olga wrote after the removal is not shown.",
+            ]
+            engine.governing.put(replace(view, voids={}))
+            await until(lambda: not voids.isVisible())
+
+    play(scenario)
+
+
 def test_a_member_with_a_verified_persons_name_and_another_key_stops_what_one_writes() -> None:
     async def scenario() -> None:
         engine, group = a_governed_group()

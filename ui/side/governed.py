@@ -1,6 +1,6 @@
 """The part of a group's panel about who governs it: requests to come in, what may be changed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -14,7 +14,14 @@ from ui.avatar import Avatar
 from ui.controls import Button, Card, Text
 from ui.dialogs.group import selectable
 from ui.foreign_text import one_line
-from ui.governing_words import asking_title, is_out, leads, open_invitations, removed_words
+from ui.governing_words import (
+    asking_title,
+    is_out,
+    leads,
+    open_invitations,
+    removed_words,
+    void_words,
+)
 from ui.segments import Segments
 from ui.times import spoken_time
 from ui.translate import tr
@@ -84,15 +91,25 @@ class GovernedSection(QWidget):
         self.inviters.choose(0)
         self.inviters.chosen.connect(self._chosen)
         self.facts = Text(face="caption", colour="ink2", wrap=True)
+        self.voids = Text(face="caption", colour="ink2", wrap=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        for part in (self.details, self.question, self.inviters, self.facts):
+        for part in (self.details, self.question, self.inviters, self.facts, self.voids):
             column.addWidget(part)
         self.requests.hide()
 
-    def show_view(self, view: GovernanceView | None, *, knows: bool = True) -> None:
-        """``knows``: not a group whose key was lost, of which nothing is known."""
+    def show_view(
+        self,
+        view: GovernanceView | None,
+        *,
+        names: Mapping[ParticipantId, str],
+        knows: bool = True,
+    ) -> None:
+        """``names``: of all who ever were in it.
+
+        ``knows``: not a group whose key was lost, of which nothing is known.
+        """
         may_change = leads(view)
         for part in (self.details, self.question, self.inviters):
             part.setVisible(may_change)
@@ -100,6 +117,9 @@ class GovernedSection(QWidget):
         facts = _facts(view, self._now()) if knows else ""
         self.facts.setText(facts)
         self.facts.setVisible(bool(facts))
+        voids = [] if view is None or is_out(view) else void_words(view.voids, names)
+        self.voids.setText("\n".join(voids))
+        self.voids.setVisible(bool(voids))
         if view is not None:
             self._least = view.least_inviter
             self.inviters.blockSignals(True)

@@ -181,7 +181,8 @@ class GroupPanel(SidePanel):
             view=view,
         )
         self._view = view
-        self.governed.show_view(view, knows=not group.key_is_lost)
+        names = {member.participant_id: member.name for member in group.members}
+        self.governed.show_view(view, names=names, knows=not group.key_is_lost)
         self.invite.setVisible(view is None or view.may_invite)
         self.leave.rename(tr("Remove…") if is_out(view) else tr("Leave group…"))
         name = one_line(group.name, 120)

@@ -384,6 +384,14 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n messages of others who were removed are not shown.</source>
+        <comment>%n message of others who were removed is not shown.</comment>
+        <translation>
+            <numerusform>%n message d’autres personnes retirées n’est pas affiché.</numerusform>
+            <numerusform>%n messages d’autres personnes retirées ne sont pas affichés.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n messages of yours never got out and will be lost.</source>
         <comment>%n message of yours never got out and will be lost.</comment>
         <translation>
@@ -445,6 +453,14 @@
         <translation>
             <numerusform>%n message que la clé partagée de son canal n’ouvre pas&#x202f;; ignoré.</numerusform>
             <numerusform>%n messages que la clé partagée de leur canal n’ouvre pas&#x202f;; ignorés.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n messages that {name} wrote after the removal are not shown.</source>
+        <comment>%n message that {name} wrote after the removal is not shown.</comment>
+        <translation>
+            <numerusform>%n message écrit par {name} après son retrait n’est pas affiché.</numerusform>
+            <numerusform>%n messages écrits par {name} après son retrait ne sont pas affichés.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
