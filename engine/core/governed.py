@@ -78,6 +78,9 @@ class Admission(Struct, frozen=True, kw_only=True):
 
     What they may read depends on these, and need not wait for them.
     """
+    inviter_name: str = ""
+    """By the link; it is theirs here until their join statement comes."""
+    inviter_key: bytes = b""
 
     def __repr__(self) -> str:
         return f"Admission({self.group_name!r}, {len(self.epoch_keys)} keys)"

@@ -132,4 +132,6 @@ def open_admission(
         admin_public_key=creator,
         service_nodes=invite.service_nodes,
         before=parts.before,
+        inviter_name=invite.inviter_name,
+        inviter_key=invite.public_key,
     )

@@ -9,6 +9,7 @@ from engine.core.errors import CommandError, CommandRefusal, InputError, LocalPr
 from engine.core.ids import ConversationId, ParticipantId
 from engine.events import ConversationAdded, EngineEvent, MessageAdded
 from engine.governance_views import (
+    DeedKind,
     EarlierMessages,
     GovernanceChanged,
     GovernanceView,
@@ -109,6 +110,11 @@ async def test_who_is_invited_is_let_in_at_once_and_all_talk(person: MakePerson)
     await olga.until(shows("hello all"))
     await anna.until(shows("hello all"))
     assert "before" not in await texts(ben, group)
+    first = (await ben.engine.timeline.latest_page(group)).messages[0]
+    assert first.deed is not None
+    assert (first.sender_name, first.deed.kind, first.deed.about_self) == (
+        "Olga", DeedKind.ADDED, True,
+    )  # fmt: skip
 
 
 async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: MakePerson) -> None:
@@ -289,6 +295,7 @@ async def test_the_removed_come_back_by_a_new_invitation_only(person: MakePerson
     await olga.engine.governing.remove(group, id_of(anna))
     await anna.until(governed(lambda view: view.own_role is Role.NOBODY))
     assert view_of(anna, group).removed_by_name == "Olga"
+    assert view_of(olga, group).invitations[-1].needs_approval, "whoever has it could be Anna"
     with pytest.raises(CommandError):
         await anna.engine.timeline.send_text(group, "not in")
     assert not anna.engine.groups.preview_invite(old).already_joined

@@ -20,12 +20,13 @@ from engine.core.admin_log.acts import (
     SetTopic,
 )
 from engine.core.errors import LocalProtocolError
-from engine.core.ids import MessageId
+from engine.core.ids import MessageId, UnixMs
 from engine.core.ports import StoredMessage
 from engine.governance_views import DeedKind
 from engine.session.group.deeds import DEED, deed_in
 from engine.session.inputs import Govern
 from engine.session.transitions import RowAdded, RowRemoved
+from engine.sim.session_participant import SessionParticipant
 from tests.session.governed_circle import NAMES, Circle
 
 BEGINNING = ["Olga added Anna", "Olga added Ben", "Olga added Cem",
@@ -44,7 +45,7 @@ def rows(circle: Circle, name: str) -> list[StoredMessage]:
 
 def told(circle: Circle, name: str) -> list[str]:
     """The timeline, in words."""
-    names = {circle.id(each): each for each in NAMES}
+    names = {circle.id(each): each for each in circle.people}
     said = []
     for row in rows(circle, name):
         who, record = names[row.record.sender_id], row.record
@@ -111,6 +112,34 @@ def test_rows_are_there_once_after_a_restart_at_any_time(circle: Circle) -> None
     assert told(circle, "Cem") == before
     assert before.count("Anna removed Ben") == 1
     assert "Ben renamed Bens" not in before
+
+
+@pytest.mark.parametrize("clock_behind_ms", [0, 60_000])
+def test_a_newcomer_is_told_once_who_let_them_in(circle: Circle, clock_behind_ms: int) -> None:
+    """In place of the message that says so to the others, where that may not be read here."""
+    circle.say("Olga", "before")
+    circle.remove("Cem", by="Anna")
+    fresh = {"reads nothing": None, "reads all": 1}
+    for name, reads_from in fresh.items():
+        circle.people[name] = SessionParticipant(name, seed=len(name), now_ms=circle.now)
+        circle.govern("Olga", Add(member=circle.id(name), reads_from=reads_from))
+        circle.inside.add(name)
+        admission = circle.part("Olga").admission(circle.id(name))
+        behind = UnixMs(circle.now - clock_behind_ms)
+        circle.send(name, circle[name].let_in(admission, now_ms=behind))
+        assert told(circle, name) == [f"Olga added {name}"]
+    circle["reads nothing"].restart(now_ms=circle.now)
+    circle.say("Anna", "after")
+    circle.live(120)
+    for name in fresh:
+        circle[name].restart(now_ms=circle.now)
+        circle.say(name, "hello")
+    every = told(circle, "Anna")
+    assert told(circle, "reads all") == every
+    assert told(circle, "reads nothing") == every[-5:] == [
+        "Olga added reads nothing", "Olga added reads all", "Anna: after",
+        "reads nothing: hello", "reads all: hello",
+    ]  # fmt: skip
 
 
 def test_notes_name_the_row_that_comes_and_the_one_that_goes(circle: Circle) -> None:

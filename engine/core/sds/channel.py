@@ -222,6 +222,10 @@ class SdsChannel:
     def has_logged(self, message_id: MessageId) -> bool:
         return message_id in self._parts.log
 
+    def sender_of(self, message_id: MessageId) -> ParticipantId | None:
+        """None if it is not in the log."""
+        return self._parts.log.sender_of(message_id)
+
     def keeps(self, message_id: MessageId) -> bool:
         """Whether a further copy is useless: it is in the log, or set aside with its bytes."""
         return message_id in self._parts.log or self._parts.set_aside.keeps(message_id)

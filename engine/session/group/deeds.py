@@ -2,8 +2,9 @@
 
 An entry of the admin log has its row at the place of the message that it came in, and only while it
 counts: a row comes and goes as the log is judged.  Entries that came with our admission have none
-until their message comes.  What has a row is on disk with where it is, so that a start, or a crash
-between an entry and its judgement, shows no row twice and leaves none behind.
+until their message comes; but the one that let us in stands where our own first message is, since
+most newcomers may not read its message.  What has a row is on disk with where it is, so that a
+start, or a crash between an entry and its judgement, shows no row twice and leaves none behind.
 """
 
 from collections import defaultdict
@@ -91,7 +92,7 @@ def deed_in(text: str) -> Deed:
 
 
 class Deeds:
-    """``find``: an entry that has room in the log; ``is_logged``: whether a message is here."""
+    """``find``: an entry that has room in the log; ``sender_of``: of a message that is here."""
 
     def __init__(
         self,
@@ -99,12 +100,12 @@ class Deeds:
         own_id: ParticipantId,
         saved: GovernedState,
         find: Callable[[EntryId], Entry | None],
-        is_logged: Callable[[MessageId], bool],
+        sender_of: Callable[[MessageId], ParticipantId | None],
     ) -> None:
         self._conversation_id = conversation_id
         self._own_id = own_id
         self._find = find
-        self._is_logged = is_logged
+        self._sender_of = sender_of
         self._places = {deed.entry_id: deed for deed in saved.deeds}
         self._deleted = dict(saved.deleted)
         self._named = defaultdict[ParticipantId, set[MessageId]](set)
@@ -121,12 +122,28 @@ class Deeds:
 
     def came(self, entry_id: EntryId, position: Position, builder: TransitionBuilder) -> None:
         """The message that an entry is in has its place; of several the first one counts."""
-        known = self._places.get(entry_id)
-        if known is not None and self._is_logged(known.position.message_id):
-            if known.position <= position:
+        known = self._place_here(entry_id)
+        if known is not None:
+            if known.position <= position and not self._stands_in(known):
                 return
             self._take_out(known, builder)
         self._put(DeedPlace(entry_id=entry_id, position=position, is_shown=False), builder)
+
+    def joined(self, added: EntryId, position: Position, builder: TransitionBuilder) -> None:
+        """Our join statement has its place: who let us in is told there, until ``added`` came."""
+        if self._place_here(added) is None:
+            self._put(DeedPlace(entry_id=added, position=position, is_shown=False), builder)
+
+    def _place_here(self, entry_id: EntryId) -> DeedPlace | None:
+        known = self._places.get(entry_id)
+        is_here = known is not None and self._sender_of(known.position.message_id) is not None
+        return known if is_here else None
+
+    def _stands_in(self, deed: DeedPlace) -> bool:
+        """Whether it is where our join statement is: the message is ours, the entry is not."""
+        entry = self._find(deed.entry_id)
+        is_ours = self._sender_of(deed.position.message_id) == self._own_id
+        return is_ours and entry is not None and entry.author != self._own_id
 
     def _put(self, deed: DeedPlace, builder: TransitionBuilder) -> None:
         self._places[deed.entry_id] = deed

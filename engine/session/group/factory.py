@@ -9,9 +9,11 @@ comes back has forgotten the old numbers and gets a new instance.  Otherwise, ho
 stay would cover messages of the new one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from types import MappingProxyType
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -61,6 +63,7 @@ from engine.session.group.session import GroupSession
 from engine.session.group.whole_files import let_go_key
 
 SMALL_GROUP = 16
+_NOBODY: Final[Mapping[bytes, str]] = MappingProxyType({})
 _INSTANCE_DOMAIN = "causerie/1/instance"
 
 
@@ -161,7 +164,8 @@ class GroupFactory:
             PutMissing(entry=kept_back(each, self._clock_ms())) for each in admission.before
         )
         kept = ApplyChannel(conversation_id=conversation_id, writes=before)
-        writes, join = self._beginning(group, (*entries, kept) if before else entries)
+        known = {admission.inviter_key: admission.inviter_name} if admission.inviter_key else {}
+        writes, join = self._beginning(group, (*entries, kept) if before else entries, known)
         return group, writes, (join,)
 
     def joined_group(
@@ -184,8 +188,12 @@ class GroupFactory:
         return group, writes, (join,)
 
     def _beginning(
-        self, group: GroupRecord, more: Sequence[StoreWrite]
+        self,
+        group: GroupRecord,
+        more: Sequence[StoreWrite],
+        known: Mapping[bytes, str] = _NOBODY,
     ) -> tuple[Sequence[StoreWrite], Body]:
+        """``known``: names by public key, of people whose join statements are not here yet."""
         now_ms = self._clock_ms()
         group_id = group_id_of(group.conversation_id)
         join = build_join(
@@ -194,12 +202,10 @@ class GroupFactory:
         membership = Membership(
             group.conversation_id, verify_join=lambda j: verify_join(j, group_id=group_id)
         )
-        admin_id = participant_id_of(group.admin_public_key)
-        records: dict[ParticipantId, MemberRecord | None] = {
-            admin_id: membership.admit_admin(
-                admin_id, group.admin_public_key, now_ms=now_ms, name="Admin"
-            )
-        }
+        records = dict[ParticipantId, MemberRecord | None]()
+        for key, name in ({group.admin_public_key: "Admin"} | dict(known)).items():
+            who = participant_id_of(key)
+            records[who] = membership.admit_admin(who, key, now_ms=now_ms, name=name)
         records[self.own_id] = membership.join(self.own_id, join, now_ms=now_ms)
         writes: list[StoreWrite] = [
             PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=now_ms))

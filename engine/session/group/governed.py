@@ -23,6 +23,7 @@ from engine.core.content import (
     AdminEntry,
     Body,
     Governing,
+    Join,
     KeysWanted,
     KeyWraps,
 )
@@ -106,7 +107,7 @@ class GovernedPart:
             self._own_id,
             seed.governed or GovernedState(),
             governance.find,
-            channel.has_logged,
+            channel.sender_of,
         )
         self._name = seed.group.name
         self._are_deeds_due = False
@@ -156,11 +157,19 @@ class GovernedPart:
         if isinstance(event, MessageDelivered) and isinstance(content.body, Governing):
             self._told.append(event.message.message_id)
             self._take(event.message.sender_id, content.body, builder, now_ms, clock_ms, event)
+        if isinstance(event, MessageDelivered) and isinstance(content.body, Join):
+            self._joined(event, builder)
         if not self._void.is_void(event.message, content):
             return True
         self._counters.add("group.void")
         builder.notes.append(GovernanceNoted())
         return False
+
+    def _joined(self, event: MessageDelivered, builder: TransitionBuilder) -> None:
+        added = self._governance.state.added.get(self._own_id)
+        if added is not None and event.is_own and not event.came_back:
+            self._deeds.joined(added, event.position, builder)
+            self._are_deeds_due = True
 
     def hear(
         self,
