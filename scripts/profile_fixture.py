@@ -27,7 +27,7 @@ from engine.core.contacts import ContactState
 from engine.core.entropy import Entropy
 from engine.core.ids import ChannelId, ContentTopic, ConversationId, DeliveryState, UnixMs
 from engine.core.records import ChannelName, OpenPace
-from engine.events import EngineEvent, GapUpdated, MessageView
+from engine.events import EngineEvent, GapUpdated, MessageKind, MessageView
 from engine.governance_views import EarlierMessages
 from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import (
@@ -48,32 +48,34 @@ LARGE = bytes(range(256)) * 392
 """A little more than fits into a message."""
 
 
-class Person:
-    """An engine whose clock starts at the same moment, whenever the scene is played."""
+class SceneClock:
+    """Everybody's clock; it starts at the same moment, whenever the scene is played."""
 
-    def __init__(
-        self, name: str, place: Path, network: MemoryNetwork, *, starts_ms: int = MADE_MS
-    ) -> None:
-        self.name = name
+    def __init__(self, starts_ms: int = MADE_MS) -> None:
         self._starts_ms = starts_ms
+        self._began_ns = time.monotonic_ns()
+
+    def now_ms(self) -> UnixMs:
+        return UnixMs(self._starts_ms + (time.monotonic_ns() - self._began_ns) // 1_000_000)
+
+
+class Person:
+    def __init__(self, name: str, place: Path, network: MemoryNetwork, clock: SceneClock) -> None:
+        self.name = name
         self.directory = open_profile_directory(place / name)
         self.transport = network.attach(name)
-        self._began_ns = time.monotonic_ns()
         self.engine = Engine(
             EngineDependencies(
                 open_store=partial(open_store, self.directory, force_key_file=True),
                 make_transport=lambda _seed: self.transport,
                 port_of=lambda _transport: None,
                 entropy=Entropy(random_bytes=os.urandom, random_unit=SystemRandom().random),
-                now_ms=self._now_ms,
+                now_ms=clock.now_ms,
                 files=FilesSettings(
                     chunks=self.directory.files, opened=self.directory.opened_files
                 ),
             )
         )
-
-    def _now_ms(self) -> UnixMs:
-        return UnixMs(self._starts_ms + (time.monotonic_ns() - self._began_ns) // 1_000_000)
 
     async def enter(self) -> "Person":
         await self.engine.start()
@@ -94,12 +96,21 @@ class Person:
         await until(is_here)
         return found[0]
 
+    async def sees_join(self, where: ConversationId, name: str) -> None:
+        async def has_joined() -> bool:
+            rows = await self.rows(where)
+            return (MessageKind.JOINED, name) in {(row.kind, row.sender_name) for row in rows}
+
+        await until(has_joined)
+
     async def are_held(self, where: ConversationId) -> None:
-        """Until somebody else has all that is ours."""
+        """Until everybody else has all that is ours."""
 
         async def all_of_them() -> bool:
             ours = [row.delivery for row in await self.rows(where) if row.delivery is not None]
-            return all(each.state is DeliveryState.HELD for each in ours)
+            return all(
+                each.state is DeliveryState.HELD and len(each.held_by) == each.of for each in ours
+            )
 
         await until(all_of_them)
 
@@ -116,6 +127,7 @@ async def group_scene(ines: Person, maya: Person, luc: Person) -> ConversationId
     link = await ines.engine.groups.make_invite_link(group)
     for other in (maya, luc):
         await other.engine.groups.join(link)
+        await ines.sees_join(group, other.name)
     timeline = ines.engine.timeline
     await timeline.send_text(group, "The gauge is up.")
     asked = await maya.hears(group, "The gauge is up.")
@@ -271,8 +283,8 @@ async def finishing_scene(
 
 
 async def play(place: Path) -> ProfileDirectory:
-    network = MemoryNetwork()
-    people = [await Person(name, place, network).enter() for name in ("Ines", "Maya", "Luc")]
+    network, clock = MemoryNetwork(), SceneClock()
+    people = [await Person(name, place, network, clock).enter() for name in ("Ines", "Maya", "Luc")]
     ines, maya, luc = people
     group = await group_scene(ines, maya, luc)
     pair = await pair_scene(ines, maya)

@@ -18,14 +18,18 @@ from engine.network.memory import MemoryNetwork
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.restore import RestorePlace, restore_backup
 from engine.persistence.schema import SCHEMA_VERSION
-from scripts.profile_fixture import KEPT, LARGE, MADE_MS, PASSPHRASE, Person
+from scripts.profile_fixture import KEPT, LARGE, MADE_MS, PASSPHRASE, Person, SceneClock
 
 PROFILES = sorted(KEPT.glob("schema-*.tar.xz"))
 
-GROUP = [
-    ("Luc", "Luc", "joined"),
-    ("Maya", "Maya", "joined"),
+BEGINNING = [
     ("Ines", "Tide Gauge", "created"),
+    ("Maya", "Maya", "joined"),
+    ("Luc", "Luc", "joined"),
+]
+BY_ONE_CLOCK = 17
+"""The schema from which on all have one clock.  Before, who came last seemed to join first."""
+GROUP = [
     ("Ines", "The gauge is up.", "text", "👏1"),
     ("Maya", "Does it *talk*? See https://example.org/tide", "text", "> The gauge is up.", "🎉1"),
     ("Ines", "It talks every 30 seconds.", "text", "edited"),
@@ -50,10 +54,10 @@ def number_of(profile: Path) -> int:
     return int(profile.name.split("-")[1].partition(".")[0])
 
 
-def newest_profile(place: Path) -> Path:
-    """That of the last released schema, unpacked."""
-    newest = max(PROFILES, key=number_of)
-    with tarfile.open(newest) as archive:
+def kept_profile(place: Path, *, oldest: bool) -> Path:
+    """That of the oldest schema of which one is kept, or of the newest, unpacked."""
+    kept = sorted(PROFILES, key=number_of)
+    with tarfile.open(kept[0 if oldest else -1]) as archive:
         archive.extractall(place, filter="data")
     return place / "Ines"
 
@@ -88,8 +92,14 @@ def schema_of(place: Path) -> int:
     return int((place / "schema").read_text(encoding="ascii"))
 
 
+def group_of(place: Path) -> list[tuple[str, ...]]:
+    """What the group of the profile holds."""
+    by_one_clock = schema_of(place) >= BY_ONE_CLOCK
+    return [*(BEGINNING if by_one_clock else reversed(BEGINNING)), *GROUP]
+
+
 def at_the_next_start(name: str, place: Path, network: MemoryNetwork | None = None) -> Person:
-    return Person(name, place, network or MemoryNetwork(), starts_ms=MADE_MS + 60_000)
+    return Person(name, place, network or MemoryNetwork(), SceneClock(MADE_MS + 60_000))
 
 
 @pytest.fixture
@@ -117,11 +127,11 @@ def test_there_is_one_of_the_first_released_schema() -> None:
     assert max(kept) <= SCHEMA_VERSION
 
 
-async def test_every_conversation_is_there_as_it_was(ines: Person) -> None:
+async def test_every_conversation_is_there_as_it_was(ines: Person, place: Path) -> None:
     views = await named(ines)
     assert set(views) - {GOVERNED} == {"Tide Gauge", MAYA, "Everybody", "Boat crew"}
     group, pair = views["Tide Gauge"], views[MAYA]
-    assert await read(ines, group.conversation_id) == GROUP
+    assert await read(ines, group.conversation_id) == group_of(place)
     assert await read(ines, pair.conversation_id) == PAIR
     assert {member.name for member in group.members} == {"Ines", "Maya", "Luc"}
     assert (group.draft, group.waiting_to_send) == ("And the ladder, if", 1)
@@ -154,8 +164,9 @@ async def test_a_governed_group_is_there_with_who_asks_and_where_ines_asked(
     assert sorted(governed.roles.values()) == [Role.ADMIN, Role.OWNER]
     assert [one.name for one in governed.asking] == ["Luc"]
     assert [one.link is not None for one in governed.invitations] == [True, True]
-    said = [row.text for row in await ines.rows(group) if row.kind is MessageKind.TEXT]
-    assert said == ["I take the first hours."]
+    *done, said = [(row.kind, row.text) for row in await ines.rows(group)]
+    assert [kind for kind, _ in done] == [MessageKind.CREATED, *[MessageKind.DEED] * 3]
+    assert said == (MessageKind.TEXT, "I take the first hours.")
     await ines.engine.timeline.send_text(group, "Good night.")
     await ines.engine.governing.refuse(group, governed.asking[0].participant_id)
 
@@ -228,7 +239,7 @@ async def test_its_backup_can_be_restored(place: Path) -> None:
     await person.engine.start()
     await person.engine.loaded()
     views = await named(person)
-    assert await read(person, views["Tide Gauge"].conversation_id) == GROUP
+    assert await read(person, views["Tide Gauge"].conversation_id) == group_of(place)
     large = (await person.rows(views[MAYA].conversation_id))[-1]
     pair = views[MAYA].conversation_id
     assert await person.engine.files.read(pair, large.message_id) == LARGE

@@ -24,9 +24,18 @@ from engine.persistence.errors import DatabaseTooNewError, DiskFullError
 from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.schema import SCHEMA_VERSION, Migration
-from tests.chat_app.test_kept_profiles import newest_profile
+from tests.chat_app.test_kept_profiles import GOVERNED, kept_profile
 
 REPOSITORY = Path(__file__).parents[2]
+GROUPS = [GOVERNED, "Tide Gauge"]
+"""Those of the newest profile."""
+from_both = pytest.mark.parametrize(
+    ("profile", "groups"),
+    [("oldest", ["Tide Gauge"]), ("newest", GROUPS)],
+    ids=["oldest", "newest"],
+    indirect=["profile"],
+)
+"""One that has the most steps to go, and one that has the most to lose."""
 
 # The next version's start, killed before or after its step is durable.
 NEXT_VERSION = """
@@ -58,15 +67,20 @@ with ProfileLock(open_profile_directory(Path(sys.argv[1]))):
 
 
 @pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProfileDirectory:
+def profile(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> ProfileDirectory:
+    """The newest, unless a test is ``from_both``."""
     monkeypatch.setenv("CAUSERIE_KEY_FILE", "1")
-    return open_profile_directory(newest_profile(tmp_path))
+    return open_profile_directory(
+        kept_profile(tmp_path, oldest=getattr(request, "param", "newest") == "oldest")
+    )
 
 
 def start(profile: ProfileDirectory) -> list[str]:
     """As a window starts; the names of the groups."""
     store = open_store(profile, force_key_file=True).store
-    names = [group.name for group in store.groups()]
+    names = sorted(group.name for group in store.groups())
     store.close()
     return names
 
@@ -140,13 +154,14 @@ def test_two_programs_at_once_the_second_is_told_who_has_it(
     assert f"is in use by process {holder.pid}." in capsys.readouterr().err
     assert profile.database.read_bytes() == before
     holder.communicate()
-    assert start(profile) == ["Tide Gauge"]
+    assert start(profile) == GROUPS
 
 
+@from_both
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.usefixtures("next_version")
 def test_an_upgrade_that_is_killed_leaves_one_version_whole(
-    profile: ProfileDirectory, when: str
+    profile: ProfileDirectory, groups: list[str], when: str
 ) -> None:
     start_of = [sys.executable, "-c", NEXT_VERSION, str(profile.path), when]
     died = subprocess.run(start_of, cwd=REPOSITORY, check=False)
@@ -155,13 +170,14 @@ def test_an_upgrade_that_is_killed_leaves_one_version_whole(
     connection = connected(profile)
     assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     connection.close()
-    assert start(profile) == ["Tide Gauge"]
+    assert start(profile) == groups
     assert version_of(profile) == SCHEMA_VERSION + 1
 
 
+@from_both
 @pytest.mark.usefixtures("next_version")
 def test_an_upgrade_without_room_is_said_and_can_be_done_later(
-    profile: ProfileDirectory, monkeypatch: pytest.MonkeyPatch
+    profile: ProfileDirectory, groups: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def with_little_room(address: str, key: bytes) -> sqlite3.Connection:
         connection = connect(address, key)
@@ -176,7 +192,7 @@ def test_an_upgrade_without_room_is_said_and_can_be_done_later(
             start(profile)
     assert version_of(profile) <= SCHEMA_VERSION
     assert version_of(profile) >= before
-    assert start(profile) == ["Tide Gauge"]
+    assert start(profile) == groups
 
 
 def refusing(real: Callable[..., int]) -> Callable[..., int]:
