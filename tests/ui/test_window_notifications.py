@@ -251,6 +251,39 @@ def test_what_was_shown_with_its_text_is_not_shown_again_beside_what_is_not() ->
     assert heard.bodies() == ["New reaction from Maya"]
 
 
+def test_who_asks_to_be_let_in_is_told_until_that_is_answered() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group, other = engine.add_group("Tide Gauge"), engine.add_group("Rowing")
+        engine.governing.govern(group)
+        engine.governing.ask(group, "Zoe")
+        async with stage(engine, opening=other) as it:
+            heard = listen_to(it.window)
+            engine.governing.ask(group, "Zoe", "Luc", "Olga")
+            await until(lambda: group in heard.on_screen)
+            shown = heard.on_screen[group]
+            assert (shown.title, shown.can_mark_read) == ("Tide Gauge", False)
+            assert shown.body == "Luc asks to be let in\nOlga asks to be let in"
+            engine.governing.ask(group, "Zoe", "Olga")
+            await until(lambda: heard.on_screen[group].body == "Olga asks to be let in")
+            heard.do(Opened(group))
+            assert it.window.pane.is_open(group)
+            assert heard.on_screen == {}
+            engine.governing.ask(group, "Zoe", "Olga", "Ben")
+            it.window.open_conversation(other)
+            engine.governing.ask(group, "Max")
+            await until(lambda: group in heard.on_screen)
+            engine.governing.ask(group)
+            assert heard.on_screen == {}
+            engine.change(group, muted=True)
+            engine.governing.ask(group, "Max")
+            await turn()
+            assert heard.on_screen == {}
+        assert not any("Ben" in body or "Zoe" in body for body in heard.bodies())
+
+    play(scenario)
+
+
 def test_a_click_opens_at_the_first_message_that_was_told_of() -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()

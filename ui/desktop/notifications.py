@@ -1,12 +1,14 @@
 """Which notification is shown for which conversation: one each, and only while it is unread.
 
+Who asks to be let into a group is told of, too, until that is answered.
+
 A burst becomes one notification that is updated once a second.  What was read, wherever, is
 withdrawn, and what was edited or deleted is not shown as it was.  A muted conversation says nothing
 but what mentions us; while the user does not want to be disturbed, nothing is said at all.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, assert_never
 
@@ -15,6 +17,7 @@ from PySide6.QtGui import QImage, QPainter
 
 from engine.core.ids import ConversationId, MessageId, Position
 from engine.events import AnnotationView, ConversationView, MessageView
+from engine.governance_views import AskingView
 from ui.avatar import draw_avatar
 from ui.conversation_words import is_group
 from ui.desktop.notification_words import body_words, message_line, reaction_line, title_words
@@ -29,6 +32,7 @@ from ui.desktop.port import (
     Opened,
     Replied,
 )
+from ui.governing_words import asking_title
 from ui.icons import app_icon
 from ui.people import avatar_id, cannot_write_words, is_blocked, picture_of
 from ui.translate import tr
@@ -38,6 +42,8 @@ MOST_SHOWN: Final = 20
 """Conversations; the one that was told of first gives way."""
 _LINES: Final = 3
 _NO_MESSAGE: Final = MessageId("")
+_ASKS: Final = "ask:"
+"""Before the id of a person, in place of a message's."""
 _AVATAR: Final = 96
 
 
@@ -48,7 +54,7 @@ class Told:
     conversation: ConversationView
     show_text: bool
     lines: deque[tuple[MessageId, str]] = field(default_factory=lambda: deque(maxlen=_LINES))
-    """Each with the message or reaction that it is of."""
+    """Each with the message or reaction that it is of, or with who asks."""
     messages: int = 0
     """Without reactions."""
     first: Position | None = None
@@ -65,6 +71,19 @@ class Told:
     def add_reaction(self, annotation: AnnotationView, *, show_text: bool) -> None:
         line = reaction_line(annotation, show_text=show_text)
         self._add(annotation.message_id, line, show_text)
+
+    def add_asking(self, one: AskingView, *, show_text: bool) -> None:
+        self._add(_asked_by(one), asking_title((one,)), show_text)
+
+    def keep_asking(self, asking: Sequence[AskingView]) -> bool:
+        """Nobody else asks any more; whether a line is gone."""
+        asked = {_asked_by(one) for one in asking}
+        kept = [line for line in self.lines if not line[0].startswith(_ASKS) or line[0] in asked]
+        if len(kept) == len(self.lines):
+            return False
+        self.lines.clear()
+        self.lines.extend(kept)
+        return True
 
     def change(self, message: MessageView) -> bool:
         """Whether a line says something else now."""
@@ -96,6 +115,10 @@ class Told:
         if self.last is None:  # Nothing but reactions, which are in no count.
             return False
         return not conversation.unread or (first_unread is not None and first_unread > self.last)
+
+
+def _asked_by(one: AskingView) -> MessageId:
+    return MessageId(f"{_ASKS}{one.participant_id}")
 
 
 class Notifications(QObject):
@@ -157,6 +180,23 @@ class Notifications(QObject):
         told.add_reaction(annotation, show_text=show_text)
         self._tell(conversation.conversation_id)
 
+    def tell_asking(
+        self, conversation: ConversationView, new: Sequence[AskingView], *, show_text: bool
+    ) -> None:
+        """``new``: who asks to be let in, and did not before."""
+        if self._is_quiet() or conversation.muted:
+            return
+        told = self._of(conversation, show_text=show_text)
+        for one in new:
+            told.add_asking(one, show_text=show_text)
+        self._tell(conversation.conversation_id)
+
+    def asking_changed(self, conversation_id: ConversationId, asking: Sequence[AskingView]) -> None:
+        """``asking``: all who ask to be let in now."""
+        told = self._told.get(conversation_id)
+        if told is not None and told.keep_asking(asking):
+            self._show_rest(told)
+
     def changed(self, conversation: ConversationView) -> None:
         """It may have been read, here or in another way, or muted, or the person blocked."""
         told = self._told.get(conversation.conversation_id)
@@ -175,8 +215,11 @@ class Notifications(QObject):
 
     def message_removed(self, conversation_id: ConversationId, message_id: MessageId) -> None:
         told = self._told.get(conversation_id)
-        if told is None or not told.remove(message_id):
-            return
+        if told is not None and told.remove(message_id):
+            self._show_rest(told)
+
+    def _show_rest(self, told: Told) -> None:
+        conversation_id = told.conversation.conversation_id
         if told.lines:
             self._tell(conversation_id)
         else:

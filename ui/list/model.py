@@ -241,6 +241,10 @@ class ConversationModel(QAbstractListModel):
         for conversation in self._shown:
             self._repaint(conversation.conversation_id)
 
+    def governance(self, conversation_id: ConversationId) -> GovernanceView | None:
+        """As it was said last; None if it is not governed, or nothing was said yet."""
+        return self._governance.get(conversation_id)
+
     def set_governance(self, view: GovernanceView) -> None:
         self._governance[view.conversation_id] = view
         self._repaint(view.conversation_id)

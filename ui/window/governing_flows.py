@@ -32,6 +32,8 @@ _NAME = 40
 
 
 class GoverningFlows(QObject):
+    asking_changed = Signal(object, object)
+    """A ``GovernanceView``, and the ``AskingView``s of those who ask now and did not before."""
     changed = Signal()
     """Something of a governed group is different."""
     open_requested = Signal(str)
@@ -86,7 +88,12 @@ class GoverningFlows(QObject):
     # --- what the engine tells --------------------------------------------------------------------
 
     def _governance_changed(self, event: GovernanceChanged) -> None:
+        before = self._model.governance(event.view.conversation_id)
         self._model.set_governance(event.view)
+        if before is not None and before.asking != event.view.asking:
+            known = {one.participant_id for one in before.asking}
+            new = [one for one in event.view.asking if one.participant_id not in known]
+            self.asking_changed.emit(event.view, new)
         if self._pane.is_open(event.view.conversation_id):
             self._pane.judge_standing(event.view)
         self.changed.emit()

@@ -296,6 +296,7 @@ class MainWindow(QMainWindow):
         self.lock.changed.connect(self.outside_links.show_next)
         self.router.open_conversation_removed.connect(self._show_nothing_open)
         self.router.connection_changed.connect(self.show_connection)
+        self.governing.asking_changed.connect(self.router.tell_asking)
         self.body.mode_changed.connect(self._show_mode)
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)

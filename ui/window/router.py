@@ -1,5 +1,7 @@
 """Where each engine event goes: the list, the open conversation, the notices, the desktop."""
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
@@ -24,6 +26,7 @@ from engine.events import (
     TypingChanged,
 )
 from engine.file_views import FileProgressed
+from engine.governance_views import AskingView, GovernanceView
 from engine.history_views import HistoryChanged
 from ui.bridge import EngineBridge
 from ui.desktop.notifications import Notifications
@@ -126,6 +129,15 @@ class EventRouter(QObject):
             return
         show_text = settings.show_message_text
         self._shown.notifications.tell_reaction(view, event.annotation, show_text=show_text)
+
+    def tell_asking(self, view: GovernanceView, new: Sequence[AskingView]) -> None:
+        """``new``: who asks to be let into the group, and did not before."""
+        notifications, settings = self._shown.notifications, self._shown.settings
+        group = self._shown.model.conversation(view.conversation_id)
+        notifications.asking_changed(view.conversation_id, view.asking)
+        is_told = bool(new) and settings.notifications
+        if group is not None and is_told and not self._is_watched(view.conversation_id):
+            notifications.tell_asking(group, new, show_text=settings.show_message_text)
 
     def _is_watched(self, conversation_id: ConversationId) -> bool:
         pane = self._shown.pane
