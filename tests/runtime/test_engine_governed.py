@@ -259,6 +259,7 @@ async def test_roles_name_topic_and_picture_follow_on_everybody(person: MakePers
     await anna.engine.governing.set_topic(group, " Sundays\u202e ")
     await anna.engine.governing.set_picture(group, PNG)
     await olga.until(governed(lambda view: (view.topic, view.picture) == ("Sundays", PNG)))
+    anna.told.clear()
     await olga.engine.governing.demote(group, id_of(anna))
     await anna.until(governed(lambda view: view.own_role is Role.MEMBER))
     for refused in (
@@ -309,6 +310,9 @@ async def test_the_removed_come_back_by_a_new_invitation_only(person: MakePerson
     anna.told.clear()
     await anna.engine.groups.join(await invited(olga, group))
     await anna.until(governed(lambda view: view.own_role is Role.MEMBER))
+    last = (await anna.engine.timeline.latest_page(group)).messages[-1]
+    assert last.deed is not None
+    assert (last.sender_name, last.deed.kind) == ("Olga", DeedKind.ADDED)
     await anna.engine.timeline.send_text(group, "back")
     await olga.until(shows("back"))
     assert await texts(anna, group) == await texts(olga, group)

@@ -114,6 +114,22 @@ def test_rows_are_there_once_after_a_restart_at_any_time(circle: Circle) -> None
     assert "Ben renamed Bens" not in before
 
 
+def test_whoever_is_let_in_again_is_told_once_by_whom(circle: Circle) -> None:
+    circle.remove("Cem", by="Anna")
+    circle.say("Olga", "without Cem")
+    circle.admit("Cem", by="Ben", reads_from=None)
+    assert told(circle, "Cem")[-1] == "Ben added Cem"
+    circle.live(5)
+    circle.say("Cem", "back")
+    again = circle.part("Ben").admission(circle.id("Cem"))
+    circle.send("Cem", circle["Cem"].let_in(again, now_ms=circle.now))
+    circle["Cem"].restart(now_ms=circle.now)
+    circle.live(90)
+    assert told(circle, "Cem")[-2:] == ["Ben added Cem", "Cem: back"]
+    assert told(circle, "Anna")[-3:] == ["Olga: without Cem", "Ben added Cem", "Cem: back"]
+    assert circle["Cem"].session.gap() is None
+
+
 @pytest.mark.parametrize("clock_behind_ms", [0, 60_000])
 def test_a_newcomer_is_told_once_who_let_them_in(circle: Circle, clock_behind_ms: int) -> None:
     """In place of the message that says so to the others, where that may not be read here."""

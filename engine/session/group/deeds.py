@@ -134,6 +134,9 @@ class Deeds:
         if self._place_here(added) is None:
             self._put(DeedPlace(entry_id=added, position=position, is_shown=False), builder)
 
+    def is_told(self, entry_id: EntryId) -> bool:
+        return self._place_here(entry_id) is not None
+
     def _place_here(self, entry_id: EntryId) -> DeedPlace | None:
         known = self._places.get(entry_id)
         is_here = known is not None and self._sender_of(known.position.message_id) is not None

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Final
 
 from engine.codec.content import decode_content
+from engine.codec.join import decode_join
 from engine.core.admin_log.acts import (
     LEAST_ROLE,
     MAX_LAST_MESSAGES,
@@ -395,6 +396,14 @@ class GovernedPart:
         self.keys.take_given(admission.epoch_keys, builder, clock_ms=clock.at(now_ms))
         if self._governance.is_behind:
             self._settle_at_ms = now_ms
+
+    def join_to_say(self) -> Join | None:
+        """Our join statement, unless it is told already who let us in: then we said it before."""
+        added = self._seen.added.get(self._own_id)
+        if added is None or not self.is_member or self._deeds.is_told(added):
+            return None
+        (statement,) = self._people.statements(self._own_id)
+        return decode_join(statement)
 
     def is_cut(self, instance_id: InstanceId) -> bool:
         """Whether a removal cut off this instance of ours: what it says now would be void."""

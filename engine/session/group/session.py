@@ -195,6 +195,9 @@ class GroupSession:
             case TakeAdmission() if self.governed is not None:
                 self.governed.readmit(input_.admission, builder, now_ms, self._clock)
                 self._feed(NotForUs(input_.admission.before), builder, now_ms=now_ms)
+                self._settle(builder, now_ms=now_ms)
+                if (join := self.governed.join_to_say()) is not None:
+                    self._say(join, builder, now_ms=now_ms)
             case TypeNow():
                 if self._typing.may_say(active=input_.active, now_ms=now_ms):
                     typing = encode_ephemeral(Typing(active=input_.active))
