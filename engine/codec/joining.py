@@ -6,8 +6,9 @@ Buffer of its own, since millions of empty entries would take a parser more memo
 bytes.  Keys, proofs and entries are checked in ``engine.crypto.joining``.
 """
 
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from itertools import chain, repeat
+from itertools import chain, islice, repeat
 from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -34,11 +35,15 @@ from engine.core.joining import (
     Reason,
     Refusal,
 )
+from engine.core.membership.members import MAX_MEMBERS
 from proto import joining_pb2
 
 PROOF_BYTES: Final = 32
 DIGEST_BYTES: Final = 32
 _LENGTH_BYTES: Final = 4
+_MAX_STATEMENTS_BYTES: Final = MAX_MEMBERS * (_LENGTH_BYTES + MAX_STATEMENT_BYTES)
+_BEFORE_ENTRIES: Final = 3
+"""Parts of an admission that are no entries."""
 MAX_JOINING_BYTES: Final = CHUNK_BYTES + 256
 _REASONS: Final = {
     Reason.WAITS: joining_pb2.REASON_WAITS,
@@ -119,16 +124,21 @@ def _chunk(wire: joining_pb2.Chunk) -> Chunk:
 
 
 def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
-    """Sealed keys, ids of messages before, and each entry, each after its length; cut up.
+    """Sealed keys, ids of messages before, join statements, and each entry; cut up.
 
-    A length has 4 bytes, big-endian, and an id 16.
+    Each of these is written after its length, and so is each statement among the statements.  A
+    length has 4 bytes, big-endian, and an id 16.
 
     Raises LocalProtocolError if it is too large for anyone to take.
     """
     before = b"".join(map(id_bytes, admission.before))
-    pieces = (admission.keys, before, *admission.entries)
-    whole = b"".join(len(piece).to_bytes(_LENGTH_BYTES, "big") + piece for piece in pieces)
-    if len(whole) > MAX_ADMISSION_BYTES or len(admission.entries) > MAX_ENTRIES:
+    statements = _joined(admission.statements)
+    whole = _joined((admission.keys, before, statements, *admission.entries))
+    if (
+        len(whole) > MAX_ADMISSION_BYTES
+        or len(admission.entries) > MAX_ENTRIES
+        or len(admission.statements) > MAX_MEMBERS
+    ):
         raise LocalProtocolError(f"an admission of {len(whole)} bytes")
     digest = sha256(whole).digest()
     parts = [whole[at : at + CHUNK_BYTES] for at in range(0, len(whole), CHUNK_BYTES)]
@@ -142,20 +152,39 @@ def decode_admission(whole: bytes) -> AdmissionParts:
     """Checks shape and bounds only.  Raises RemoteProtocolError ``joining_malformed``."""
     if len(whole) > MAX_ADMISSION_BYTES:
         raise _malformed("admission")
-    at, pieces = 0, list[bytes]()
-    bounds = chain((MAX_EARLIER_BYTES, MAX_BEFORE * ID_BYTES), repeat(MAX_ENTRY_BYTES))
-    while at < len(whole):
-        begin = at + _LENGTH_BYTES
-        at = begin + int.from_bytes(whole[at:begin], "big")
-        most = next(bounds)
-        if not begin <= at <= min(len(whole), begin + most) or len(pieces) > MAX_ENTRIES + 1:
-            raise _malformed("admission")
-        pieces.append(whole[begin:at])
-    if len(pieces) < 3 or b"" in pieces[2:] or len(pieces[1]) % ID_BYTES:  # noqa: PLR2004
+    bounds = chain(
+        (MAX_EARLIER_BYTES, MAX_BEFORE * ID_BYTES, _MAX_STATEMENTS_BYTES), repeat(MAX_ENTRY_BYTES)
+    )
+    pieces = _pieces(whole, islice(bounds, _BEFORE_ENTRIES + MAX_ENTRIES))
+    if len(pieces) <= _BEFORE_ENTRIES:
         raise _malformed("admission")
-    keys, before, *entries = pieces
+    keys, before, joined, *entries = pieces
+    statements = _pieces(joined, repeat(MAX_STATEMENT_BYTES, MAX_MEMBERS))
+    if b"" in entries or b"" in statements or len(before) % ID_BYTES:
+        raise _malformed("admission")
     ids = (before[at : at + ID_BYTES] for at in range(0, len(before), ID_BYTES))
-    return AdmissionParts(entries=tuple(entries), keys=keys, before=tuple(map(id_text, ids)))
+    return AdmissionParts(
+        entries=tuple(entries),
+        statements=tuple(statements),
+        keys=keys,
+        before=tuple(map(id_text, ids)),
+    )
+
+
+def _joined(pieces: Iterable[bytes]) -> bytes:
+    return b"".join(len(piece).to_bytes(_LENGTH_BYTES, "big") + piece for piece in pieces)
+
+
+def _pieces(joined: bytes, bounds: Iterator[int]) -> list[bytes]:
+    """``bounds``: how long each may be, and with that how many there may be."""
+    at, pieces = 0, list[bytes]()
+    while at < len(joined):
+        begin = at + _LENGTH_BYTES
+        at = begin + int.from_bytes(joined[at:begin], "big")
+        if not begin <= at <= min(len(joined), begin + next(bounds, -1)):
+            raise _malformed("admission")
+        pieces.append(joined[begin:at])
+    return pieces
 
 
 def _malformed(what: str) -> RemoteProtocolError:

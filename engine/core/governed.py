@@ -72,15 +72,16 @@ class Admission(Struct, frozen=True, kw_only=True):
     epoch_keys: tuple[bytes, ...]
     admin_public_key: bytes
     """Of the group's creator."""
+    roles: Mapping[ParticipantId, Role]
+    """Of each member, by ``entries``."""
+    statements: tuple[bytes, ...] = ()
+    """The join statements of members, verified; some may be lacking."""
     service_nodes: tuple[str, ...] = ()
     before: tuple[MessageId, ...] = ()
     """The last messages, at most MAX_BEFORE, that are sealed in keys which they are not given.
 
     What they may read depends on these, and need not wait for them.
     """
-    inviter_name: str = ""
-    """By the link; it is theirs here until their join statement comes."""
-    inviter_key: bytes = b""
 
     def __repr__(self) -> str:
         return f"Admission({self.group_name!r}, {len(self.epoch_keys)} keys)"

@@ -89,6 +89,8 @@ class AdmissionParts:
 
     entries: tuple[bytes, ...]
     """The whole admin log."""
+    statements: tuple[bytes, ...] = ()
+    """The join statements of members, for their names and keys."""
     keys: bytes = field(default=b"", repr=False)
     """Sealed; empty if there are none yet."""
     before: tuple[MessageId, ...] = ()

@@ -89,7 +89,12 @@ def _proof(
 def seal_admission(admission: Admission, who: ParticipantId, answer_key: bytes) -> AdmissionParts:
     """Raises LocalProtocolError if there is no key for them."""
     keys = seal_earlier_keys(admission.epoch_keys, who, answer_key, group_id=admission.group_id)
-    return AdmissionParts(entries=admission.entries, keys=keys, before=admission.before)
+    return AdmissionParts(
+        entries=admission.entries,
+        statements=admission.statements,
+        keys=keys,
+        before=admission.before,
+    )
 
 
 def open_admission(
@@ -123,6 +128,7 @@ def open_admission(
     keys = {one.commitment: one.key for one in opened}
     if not keys:
         raise CryptoError("join_no_key")
+    members = (_member(data, group_id) for data in dict.fromkeys(parts.statements))
     return Admission(
         group_id=group_id,
         group_name=state.name,
@@ -130,8 +136,14 @@ def open_admission(
         entries=tuple(known.values()),
         epoch_keys=tuple(keys[each] for each in given if each in keys),
         admin_public_key=creator,
+        roles=state.roles,
+        statements=tuple(join.statement for who, join in members if who in state.roles),
         service_nodes=invite.service_nodes,
         before=parts.before,
-        inviter_name=invite.inviter_name,
-        inviter_key=invite.public_key,
     )
+
+
+def _member(statement: bytes, group_id: bytes) -> tuple[ParticipantId, Join]:
+    """Raises RemoteProtocolError, CryptoError."""
+    join = decode_join(statement)
+    return verify_join(join, group_id=group_id), join

@@ -27,6 +27,7 @@ from engine.core.admin_log.acts import (
     Invite,
     MakeEpoch,
     Remove,
+    Role,
 )
 from engine.core.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from engine.core.governed import MAX_BEFORE, Admission
@@ -42,6 +43,7 @@ from engine.core.joining import (
     Reason,
     Refusal,
 )
+from engine.core.membership.members import MAX_MEMBERS
 from engine.crypto.admin_entry import SignedEntry, sign_entry
 from engine.crypto.epochs import seal_earlier_keys
 from engine.crypto.identity import Identity
@@ -130,13 +132,22 @@ INVITE = StrongInvite(
 BEFORE = (id_text(bytes(range(16))), id_text(bytes(16)))
 
 
+def statement_of(who: Identity, group_id: bytes = GROUP) -> bytes:
+    return build_join(who, group_id=group_id, name="Somebody", joined_ms=NOW).statement
+
+
 def whole(
-    entries: Sequence[bytes], keys: Sequence[bytes] = (NEW_KEY,), answer_key: bytes = ANSWER_KEY
+    entries: Sequence[bytes],
+    keys: Sequence[bytes] = (NEW_KEY,),
+    answer_key: bytes = ANSWER_KEY,
+    statements: Sequence[bytes] = (),
 ) -> bytes:
     sealed = seal_earlier_keys(
         keys, ANNA.participant_id, public_answer_key(answer_key), group_id=GROUP
     )
-    parts = AdmissionParts(entries=tuple(entries), keys=sealed, before=BEFORE)
+    parts = AdmissionParts(
+        entries=tuple(entries), statements=tuple(statements), keys=sealed, before=BEFORE
+    )
     return b"".join(chunk.part for chunk in encode_admission(parts))
 
 
@@ -212,8 +223,11 @@ def test_the_statement_has_to_be_the_askers_own_for_this_group() -> None:
 
 
 def test_a_genuine_admission_opens_and_goes_by_the_log_not_by_the_link() -> None:
-    admission = opened(whole(LOG.data))
+    olgas = statement_of(OLGA)
+    admission = opened(whole(LOG.data, statements=(olgas, statement_of(EVE), olgas)))
     assert admission.group_name == "Walks"
+    assert admission.statements == (olgas,), "of members, each once"
+    assert admission.roles[OLGA.participant_id] is Role.OWNER
     assert admission.entries == LOG.data
     assert admission.epoch_keys == (NEW_KEY,)
     assert admission.before == BEFORE
@@ -253,6 +267,12 @@ def test_a_forged_admission_is_refused_whoever_made_it() -> None:
             opened(whole(entries))
     with refused("join_not_admitted"):
         opened(whole(LOG.data), who=EVE)
+    for statement, reason in (
+        (statement_of(OLGA, OTHER_GROUP), "bad_signature"),
+        (b"noise", "join_malformed"),
+    ):
+        with refused(reason):
+            opened(whole(LOG.data, statements=(statement,)))
 
 
 def test_the_admission_of_an_earlier_ask_opens_nothing() -> None:
@@ -319,6 +339,8 @@ def test_bounds_of_an_admission() -> None:
         encode_admission(replace(many, entries=(b"x",) * (MAX_ENTRIES + 1)))
     with pytest.raises(LocalProtocolError):
         encode_admission(replace(many, entries=(bytes(40_000),) * 420))
+    with pytest.raises(LocalProtocolError):
+        encode_admission(replace(many, statements=(b"x",) * (MAX_MEMBERS + 1)))
     one = (1).to_bytes(4, "big") + b"x"
     told = replace(many, entries=(b"x",), before=(id_text(bytes(range(16))),) * MAX_BEFORE)
     packed_ids = b"".join(chunk.part for chunk in encode_admission(told))
@@ -327,6 +349,10 @@ def test_bounds_of_an_admission() -> None:
     for wrong in (
         b"".join(chunk.part for chunk in too_many),
         one + one + one,
+        one + bytes(4) + one,
+        one + bytes(4) + bytes(4),
+        one + bytes(4) + (8).to_bytes(4, "big") + bytes(8) + one,
+        one + bytes(4) + (4).to_bytes(4, "big") + b"\0\0\0\1" + one,
         packed + one,
         packed + bytes(4),
         packed[:-1],

@@ -144,6 +144,7 @@ def test_answers_stay() -> None:
     parts = decode_admission(whole)
     assert [entry.hex() for entry in parts.entries] == JOINING["entries"]
     assert parts.before == tuple(map(id_text, (bytes(range(16)), bytes(range(16, 32)))))
+    assert [statement.hex() for statement in parts.statements] == [JOINING["statement"]]
     assert encode_admission(parts) == (said.kind,)
     admission = open_admission(whole, INVITE, BOB.participant_id, ANSWER_KEY)
     assert admission.epoch_keys == (bytes.fromhex(JOINING["epoch_key"]),)

@@ -334,3 +334,31 @@ async def test_who_leaves_is_gone_for_all_and_can_come_back(person: MakePerson) 
     await anna.engine.timeline.send_text(group, "again")
     await olga.until(shows("again"))
     await anna.until(shows("bye"))
+
+
+async def names_of(person: Person) -> dict[str, bool]:
+    """Of the members of their only conversation, with whether each is an admin."""
+    (conversation,) = await person.engine.conversations()
+    return {one.name: one.is_admin for one in conversation.members if not one.has_left}
+
+
+async def test_a_newcomer_knows_all_members_before_they_say_a_word(person: MakePerson) -> None:
+    olga, anna, ben = await person("Olga"), await person("Anna"), await person("Ben")
+    group = await olga.engine.governing.create("Walks")
+    await olga.engine.timeline.send_text(group, "to nobody else")
+
+    async def invites(newcomer: Person) -> None:
+        await newcomer.engine.groups.join(await invited(olga, group, earlier=EarlierMessages.NONE))
+
+    await invites(ben)
+    await ben.until(added(group))
+    assert await names_of(ben) == {"Olga": True, "Ben": False}
+    await olga.engine.governing.remove(group, id_of(ben))
+    await ben.until(governed(lambda view: view.own_role is Role.NOBODY))
+    await invites(anna)
+    await anna.until(added(group))
+    await olga.engine.governing.promote(group, id_of(anna))
+    ben.told.clear()
+    await invites(ben)
+    await ben.until(governed(lambda view: view.own_role is Role.MEMBER))
+    assert await names_of(ben) == {"Olga": True, "Anna": True, "Ben": False}

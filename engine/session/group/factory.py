@@ -9,16 +9,15 @@ comes back has forgotten the old numbers and gets a new instance.  Otherwise, ho
 stay would cover messages of the new one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from types import MappingProxyType
-from typing import Final
 
 from msgspec.structs import replace
 
+from engine.codec.join import decode_join
 from engine.codec.tuples import tuple_bytes
-from engine.core.admin_log.acts import Create, MakeEpoch
+from engine.core.admin_log.acts import Create, MakeEpoch, Role
 from engine.core.content import INSTANCE_ID_BYTES, AdminEntry, Body, Created
 from engine.core.counters import Counters
 from engine.core.entropy import Entropy
@@ -63,7 +62,6 @@ from engine.session.group.session import GroupSession
 from engine.session.group.whole_files import let_go_key
 
 SMALL_GROUP = 16
-_NOBODY: Final[Mapping[bytes, str]] = MappingProxyType({})
 _INSTANCE_DOMAIN = "causerie/1/instance"
 
 
@@ -157,15 +155,15 @@ class GroupFactory:
             service_nodes=admission.service_nodes,
             first_entry=admission.first_entry,
         )
-        entries = [
+        more: list[StoreWrite] = [
             PutEntry(conversation_id=conversation_id, data=data) for data in admission.entries
         ]
         before = tuple(
             PutMissing(entry=kept_back(each, self._clock_ms())) for each in admission.before
         )
-        kept = ApplyChannel(conversation_id=conversation_id, writes=before)
-        known = {admission.inviter_key: admission.inviter_name} if admission.inviter_key else {}
-        writes, join = self._beginning(group, (*entries, kept) if before else entries, known)
+        if before:
+            more.append(ApplyChannel(conversation_id=conversation_id, writes=before))
+        writes, join = self._beginning(group, more, admission)
         return group, writes, (join,)
 
     def joined_group(
@@ -188,12 +186,8 @@ class GroupFactory:
         return group, writes, (join,)
 
     def _beginning(
-        self,
-        group: GroupRecord,
-        more: Sequence[StoreWrite],
-        known: Mapping[bytes, str] = _NOBODY,
+        self, group: GroupRecord, more: Sequence[StoreWrite], admission: Admission | None = None
     ) -> tuple[Sequence[StoreWrite], Body]:
-        """``known``: names by public key, of people whose join statements are not here yet."""
         now_ms = self._clock_ms()
         group_id = group_id_of(group.conversation_id)
         join = build_join(
@@ -202,15 +196,18 @@ class GroupFactory:
         membership = Membership(
             group.conversation_id, verify_join=lambda j: verify_join(j, group_id=group_id)
         )
-        records = dict[ParticipantId, MemberRecord | None]()
-        for key, name in ({group.admin_public_key: "Admin"} | dict(known)).items():
-            who = participant_id_of(key)
-            records[who] = membership.admit_admin(who, key, now_ms=now_ms, name=name)
-        records[self.own_id] = membership.join(self.own_id, join, now_ms=now_ms)
+        admin_id = participant_id_of(group.admin_public_key)
+        membership.admit_admin(admin_id, group.admin_public_key, now_ms=now_ms, name="Admin")
+        membership.join(self.own_id, join, now_ms=now_ms)
+        if admission is not None:
+            for each in map(decode_join, admission.statements):
+                membership.join(participant_id_of(each.public_key), each, now_ms=now_ms)
+            admins = {who for who, role in admission.roles.items() if role >= Role.ADMIN}
+            membership.follow(admission.roles, admins, now_ms=now_ms)
         writes: list[StoreWrite] = [
             PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=now_ms))
         ]
-        writes += [PutMember(member=r) for r in records.values() if r is not None]
+        writes += [PutMember(member=record) for record in membership.everyone()]
         writes.append(SaveValue(key=let_go_key(group.conversation_id), value=""))
         return (*writes, *more), join
 

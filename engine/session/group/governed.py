@@ -363,6 +363,8 @@ class GovernedPart:
             entries=self._governance.entries(),
             epoch_keys=self.keys.keys_for(who),
             admin_public_key=group.admin_public_key,
+            roles=self._governance.state.roles,
+            statements=self._people.statements(*self._governance.state.roles),
             service_nodes=group.service_nodes,
             before=self._before(who),
         )

@@ -195,6 +195,7 @@ class GroupSession:
             case TakeAdmission() if self.governed is not None:
                 self.governed.readmit(input_.admission, builder, now_ms, self._clock)
                 self._feed(NotForUs(input_.admission.before), builder, now_ms=now_ms)
+                self._admit_all(input_.admission.statements, builder, now_ms)
                 self._settle(builder, now_ms=now_ms)
                 if (join := self.governed.join_to_say()) is not None:
                     self._say(join, builder, now_ms=now_ms)
@@ -226,8 +227,7 @@ class GroupSession:
                 take = partial(self._take_set_aside, builder=builder, now_ms=now_ms)
                 self._aside.place(input_, take, builder, now_ms=now_ms)
             case RawLoaded():
-                may_speak = self._is_in
-                again = self._read.take(input_, builder, now_ms=now_ms, may_speak=may_speak)
+                again = self._read.take(input_, builder, now_ms=now_ms, may_speak=self._is_in)
                 if again is not None:
                     self._say(again.body, builder, now_ms=now_ms, replaces=again.replaces)
             case WrittenLoaded() if self.governed is not None:
@@ -257,11 +257,7 @@ class GroupSession:
         if statements is None:
             return
         self._members_changed(builder, now_ms=now_ms)
-        for statement in statements:
-            try:
-                self._admit(statement, builder, now_ms=now_ms)
-            except RemoteProtocolError as error:
-                self._refuse(error, builder, now_ms=now_ms)
+        self._admit_all(statements, builder, now_ms)
         self._connect(builder, now_ms=now_ms)
         if self.governed.stale():
             self._prepare(builder, now_ms=now_ms)
@@ -279,11 +275,9 @@ class GroupSession:
         """Whether we may say anything: in a governed group its members may."""
         return self.governed is None or self.governed.is_member
 
-    def _say_all(
-        self, sayings: Iterable[Saying], builder: TransitionBuilder, *, now_ms: UnixMs
-    ) -> None:
+    def _say_all(self, all_: Iterable[Saying], builder: TransitionBuilder, now_ms: UnixMs) -> None:
         """What keeps a governed group going, each in its epoch."""
-        for saying in sayings:
+        for saying in all_:
             self._wire.sending = saying.commitment[:EPOCH_ID_BYTES]
             self._say_now(saying.body, builder, now_ms=now_ms)
         if self.governed is not None:
@@ -343,7 +337,7 @@ class GroupSession:
         """See to it that there is an epoch to write in."""
         if self.governed is not None:
             first = self.governed.keys.prepare(builder, clock_ms=self._clock.at(now_ms))
-            self._say_all(first, builder, now_ms=now_ms)
+            self._say_all(first, builder, now_ms)
 
     # --- network, Stores and time -------------------------------------------------------------
 
@@ -400,7 +394,7 @@ class GroupSession:
             sayings = self.governed.advance(
                 builder, now_ms, self._clock.at(now_ms), is_history_complete=self.gap() is None
             )
-            self._say_all(sayings, builder, now_ms=now_ms)
+            self._say_all(sayings, builder, now_ms)
         if (name := self._people.name_to_tell(self._clock.at(now_ms))) is not None:
             self._say(name, builder, now_ms=now_ms)
 
@@ -548,6 +542,13 @@ class GroupSession:
             self._projector.note_arrival(verified)
             if self.governed is not None:
                 self.governed.hear(message.sender_id, content.body, builder, now_ms, self._clock)
+
+    def _admit_all(self, said: Iterable[bytes], builder: TransitionBuilder, now_ms: UnixMs) -> None:
+        for statement in said:
+            try:
+                self._admit(statement, builder, now_ms=now_ms)
+            except RemoteProtocolError as error:
+                self._refuse(error, builder, now_ms=now_ms)
 
     def _admit(self, statement: bytes, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
         """Admit the author of a self-signed join and accept their parked messages."""
