@@ -92,7 +92,7 @@ def question_of(act: MemberAct, name: str, group: str) -> Question:
             question = Question(
                 title=tr("Remove {name} from {group}?"),
                 words=tr(
-                    "The group's key changes: {name} reads nothing that is written from now on,"
+                    "The group's key changes: {name} reads nothing of anybody who has heard of it,"
                     " and nothing that {name} writes counts. What {name} has read already cannot"
                     " be taken back. {name} sees who removed them, and comes back only by a new"
                     " invitation."

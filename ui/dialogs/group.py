@@ -91,7 +91,7 @@ class CreateGroup(Sheet):
         words = {
             GroupKind.GOVERNED: tr(
                 "You invite people and can make some of them admins. Who is removed reads nothing"
-                " that is written afterwards."
+                " of anybody who has heard of it."
             ),
             GroupKind.OPEN_LINK: tr(
                 "Whoever has the link can read along for good. Nobody can be removed, and this"

@@ -5568,8 +5568,8 @@
         <translation>Le groupe n’a pas d’image</translation>
     </message>
     <message>
-        <source>The group&apos;s key changes: {name} reads nothing that is written from now on, and nothing that {name} writes counts. What {name} has read already cannot be taken back. {name} sees who removed them, and comes back only by a new invitation.</source>
-        <translation>La clé du groupe change&#xa0;: {name} ne lit rien de ce qui s’écrit désormais, et rien de ce que {name} écrit ne compte. Ce que {name} a déjà lu ne peut être repris. {name} voit qui l’a retiré et ne revient que par une nouvelle invitation.</translation>
+        <source>The group&apos;s key changes: {name} reads nothing of anybody who has heard of it, and nothing that {name} writes counts. What {name} has read already cannot be taken back. {name} sees who removed them, and comes back only by a new invitation.</source>
+        <translation>La clé du groupe change&#xa0;: {name} ne lit plus rien de qui l’a appris, et rien de ce que {name} écrit ne compte. Ce que {name} a déjà lu ne peut être repris. {name} voit qui l’a retiré et ne revient que par une nouvelle invitation.</translation>
     </message>
     <message>
         <source>The group&apos;s picture</source>
@@ -7284,8 +7284,8 @@
         <translation>Vous avez la {version}.</translation>
     </message>
     <message>
-        <source>You invite people and can make some of them admins. Who is removed reads nothing that is written afterwards.</source>
-        <translation>Vous invitez des gens et pouvez en nommer admins. Qui est retiré ne lit rien de ce qui s’écrit ensuite.</translation>
+        <source>You invite people and can make some of them admins. Who is removed reads nothing of anybody who has heard of it.</source>
+        <translation>Vous invitez des gens et pouvez en nommer admins. Qui est retiré ne lit plus rien de qui l’a appris.</translation>
     </message>
     <message>
         <source>You joined</source>
