@@ -54,7 +54,7 @@ def test_the_judge_sees_that_a_stranger_edits(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_judge_sees_that_a_claim_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WholeFiles, "hear", lambda *_: None)
+    monkeypatch.setattr(WholeFiles, "hear", lambda *_, **__: None)
     outcome = annotated_trial(1)
     assert any("than those who said so" in problem for problem in outcome.problems)
 
