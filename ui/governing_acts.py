@@ -92,10 +92,10 @@ def question_of(act: MemberAct, name: str, group: str) -> Question:
             question = Question(
                 title=tr("Remove {name} from {group}?"),
                 words=tr(
-                    "The group's key changes: {name} reads nothing of anybody who has heard of it,"
-                    " and nothing that {name} writes counts. What {name} has read already cannot"
-                    " be taken back. {name} sees who removed them, and comes back only by a new"
-                    " invitation."
+                    "The group's key changes: once people have heard of it, {name} cannot read what"
+                    " they write, and nothing that {name} writes counts. What {name} has read"
+                    " already cannot be taken back. {name} sees who removed them, and comes back"
+                    " only by a new invitation."
                 ),
                 yes=tr("Remove"),
                 is_grave=True,

@@ -312,3 +312,17 @@ def test_a_forged_envelope_makes_the_members_say_each_thing_once_between_them(
     circle.live(20)
     told = [who for who, _ in circle.sent[begin:]]
     assert len(circle.part("Olga").governance.entries()) <= len(told) <= 20
+
+
+def test_a_removal_makes_a_fresh_key_though_an_old_one_would_do(circle: Circle) -> None:
+    circle.remove("Cem", by="Olga")
+    circle.govern("Olga", Add(member=circle.id("Cem")))
+    circle.say("Olga", "all four")
+    before = {epoch.commitment for epoch in circle.part("Olga").governance.state.epochs}
+    circle.remove("Cem", by="Olga")
+    old = [e for e in circle.part("Olga").governance.state.epochs if e.commitment in before]
+    assert any(epoch.is_good for epoch in old)
+    circle.say("Anna", "three")
+    sending = circle.part("Anna").keys.sending()
+    assert sending is not None
+    assert not any(commitment.startswith(sending) for commitment in before)

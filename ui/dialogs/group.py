@@ -90,8 +90,8 @@ class CreateGroup(Sheet):
     def _say_meaning(self) -> None:
         words = {
             GroupKind.GOVERNED: tr(
-                "You invite people and can make some of them admins. Who is removed reads nothing"
-                " of anybody who has heard of it."
+                "You invite people and can make some of them admins. Who is removed cannot"
+                " read what others write once they have heard of it."
             ),
             GroupKind.OPEN_LINK: tr(
                 "Whoever has the link can read along for good. Nobody can be removed, and this"

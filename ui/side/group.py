@@ -197,7 +197,7 @@ class GroupPanel(SidePanel):
         gone = [member for member in group.members if member.has_left]
         title = tr("%n members", "%n member", len(here))
         if gone:
-            title = tr("{members}, {number} left").format(members=title, number=len(gone))
+            title = tr("{members}, {number} former").format(members=title, number=len(gone))
         self.members_title.setText(title)
         wanted = [*here, *gone]
         self.show_all.setVisible(len(wanted) > self._most)
@@ -250,7 +250,7 @@ class GroupPanel(SidePanel):
         if member.is_muted:
             marks.append((tr("muted"), "ink3", "surface2"))
         if member.has_left:
-            marks.append((tr("left"), "ink3", "surface2"))
+            marks.append((tr("former"), "ink3", "surface2"))
         what = activity.get(member.participant_id, Activity())
         words = "" if member.has_left else member_words(member, contact, what, self._now())
         row.show_words(name, words, tuple(marks))

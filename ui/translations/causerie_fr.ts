@@ -5568,8 +5568,8 @@
         <translation>Le groupe n’a pas d’image</translation>
     </message>
     <message>
-        <source>The group&apos;s key changes: {name} reads nothing of anybody who has heard of it, and nothing that {name} writes counts. What {name} has read already cannot be taken back. {name} sees who removed them, and comes back only by a new invitation.</source>
-        <translation>La clé du groupe change&#xa0;: {name} ne lit plus rien de qui l’a appris, et rien de ce que {name} écrit ne compte. Ce que {name} a déjà lu ne peut être repris. {name} voit qui l’a retiré et ne revient que par une nouvelle invitation.</translation>
+        <source>The group&apos;s key changes: once people have heard of it, {name} cannot read what they write, and nothing that {name} writes counts. What {name} has read already cannot be taken back. {name} sees who removed them, and comes back only by a new invitation.</source>
+        <translation>La clé du groupe change&#xa0;: dès que les autres l’ont appris, {name} ne peut plus lire ce qu’ils écrivent, et rien de ce que {name} écrit ne compte. Ce que {name} a déjà lu ne peut être repris. {name} voit qui l’a retiré et ne revient que par une nouvelle invitation.</translation>
     </message>
     <message>
         <source>The group&apos;s picture</source>
@@ -7284,8 +7284,8 @@
         <translation>Vous avez la {version}.</translation>
     </message>
     <message>
-        <source>You invite people and can make some of them admins. Who is removed reads nothing of anybody who has heard of it.</source>
-        <translation>Vous invitez des gens et pouvez en nommer admins. Qui est retiré ne lit plus rien de qui l’a appris.</translation>
+        <source>You invite people and can make some of them admins. Who is removed cannot read what others write once they have heard of it.</source>
+        <translation>Vous invitez des gens et pouvez en nommer admins. Qui est retiré ne peut plus lire ce que les autres écrivent dès qu’ils l’ont appris.</translation>
     </message>
     <message>
         <source>You joined</source>
@@ -7924,6 +7924,10 @@
         <translation>filter</translation>
     </message>
     <message>
+        <source>former</source>
+        <translation>ancien membre</translation>
+    </message>
+    <message>
         <source>forward the message</source>
         <translation>transférer le message</translation>
     </message>
@@ -8262,10 +8266,6 @@
     <message>
         <source>leave the group</source>
         <translation>quitter le groupe</translation>
-    </message>
-    <message>
-        <source>left</source>
-        <translation>n’est plus là</translation>
     </message>
     <message>
         <source>let files go</source>
@@ -9452,8 +9452,8 @@
         <translation>{last} Avec une sauvegarde, on continue même si l’on perd cet appareil.</translation>
     </message>
     <message>
-        <source>{members}, {number} left</source>
-        <translation>{members}, départs&#xa0;: {number}</translation>
+        <source>{members}, {number} former</source>
+        <translation>{members}, anciens&#xa0;: {number}</translation>
     </message>
     <message>
         <source>{members}: only you</source>

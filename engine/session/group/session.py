@@ -330,14 +330,14 @@ class GroupSession:
         said = self._say_now(entry, builder, now_ms=now_ms)
         self._settle(builder, now_ms=now_ms)
         if isinstance(act, Add | Remove) and self.governed.is_member:
-            self._prepare(builder, now_ms=now_ms)
+            self._prepare(builder, now_ms=now_ms, fresh=isinstance(act, Remove))
         return said
 
-    def _prepare(self, builder: TransitionBuilder, *, now_ms: UnixMs) -> None:
-        """See to it that there is an epoch to write in."""
+    def _prepare(self, builder: TransitionBuilder, *, now_ms: UnixMs, fresh: bool = False) -> None:
+        """See to it that there is an epoch to write in; ``fresh``: a new one."""
         if self.governed is not None:
-            first = self.governed.keys.prepare(builder, clock_ms=self._clock.at(now_ms))
-            self._say_all(first, builder, now_ms)
+            keys, clock_ms = self.governed.keys, self._clock.at(now_ms)
+            self._say_all(keys.prepare(builder, clock_ms=clock_ms, fresh=fresh), builder, now_ms)
 
     # --- network, Stores and time -------------------------------------------------------------
 
