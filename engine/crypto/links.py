@@ -38,19 +38,30 @@ def encode_contact_link(
 def parse_contact_link(text: str, *, now_ms: UnixMs) -> ContactLink:
     """Raises InviteError."""
     read = read_contact_link(text)
-    link = read.link
+    _check_signed(read.link, read.signature, read.signed, LinkKind.CONTACT, now_ms=now_ms)
+    return read.link
+
+
+def _check_signed(
+    link: ContactLink | StrongInvite,
+    signature: bytes,
+    signed: bytes,
+    kind: LinkKind,
+    *,
+    now_ms: UnixMs | None,
+) -> None:
+    """Whether it is genuine and, unless ``now_ms`` is None, not expired.  Raises InviteError."""
     try:
         require_public_key(link.public_key)
         require_encryption_key(link.encryption_key)
     except CryptoError as error:
-        raise InviteError(LinkFlaw.BAD_KEY, LinkKind.CONTACT) from error
+        raise InviteError(LinkFlaw.BAD_KEY, kind) from error
     try:
-        verify(link.public_key, read.signature, read.signed)
+        verify(link.public_key, signature, signed)
     except CryptoError as error:
-        raise InviteError(LinkFlaw.BAD_SIGNATURE, LinkKind.CONTACT) from error
-    if link.expires_ms <= now_ms:
-        raise InviteError(LinkFlaw.EXPIRED, LinkKind.CONTACT, expired_ms=link.expires_ms)
-    return link
+        raise InviteError(LinkFlaw.BAD_SIGNATURE, kind) from error
+    if now_ms is not None and link.expires_ms <= now_ms:
+        raise InviteError(LinkFlaw.EXPIRED, kind, expired_ms=link.expires_ms)
 
 
 def encode_invite(invite: Invite) -> str:
@@ -72,19 +83,8 @@ def parse_any_invite(link: str, *, now_ms: UnixMs | None) -> Invite | StrongInvi
     if not is_strong(link):
         return parse_invite(link)
     read = read_strong_invite(link)
-    invite = read.invite
-    try:
-        require_public_key(invite.public_key)
-        require_encryption_key(invite.encryption_key)
-    except CryptoError as error:
-        raise InviteError(LinkFlaw.BAD_KEY, LinkKind.INVITATION) from error
-    try:
-        verify(invite.public_key, read.signature, read.signed)
-    except CryptoError as error:
-        raise InviteError(LinkFlaw.BAD_SIGNATURE, LinkKind.INVITATION) from error
-    if now_ms is not None and invite.expires_ms <= now_ms:
-        raise InviteError(LinkFlaw.EXPIRED, LinkKind.INVITATION, expired_ms=invite.expires_ms)
-    return invite
+    _check_signed(read.invite, read.signature, read.signed, LinkKind.INVITATION, now_ms=now_ms)
+    return read.invite
 
 
 def parse_invite(link: str) -> Invite:

@@ -1,102 +1,44 @@
 """The inspector beside a conversation: what it says, and how keys, clicks and events lead it."""
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAccessible, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.answers import Arrival
-from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId, UnixMs
+from engine.core.ids import DeliveryState, HolderSource, MessageId, UnixMs
 from engine.events import (
     ConversationRemoved,
     DeliveryView,
     MessageChanged,
     MessageRemoved,
-    MessageView,
 )
-from engine.inspection_views import MessageInspection, MvdsView, Occasion, Whereabouts
+from engine.inspection_views import MessageInspection, MvdsView, Whereabouts
 from tests.ui.driving import NOW, Key, Stage, heard, stage, turn, until
 from tests.ui.driving import play as played
+from tests.ui.inspector_stage import TEXT, looking, opened
 from tests.ui.scripted_engine import ScriptedEngine, member
-from tests.ui.scripted_inspection import SENT_MS, copy, inspection, link
+from tests.ui.scripted_inspection import SENT_MS, inspection, link
 from tests.ui.scripted_network import a_network, person
 from tests.ui.seeing import choose, seen_words
-from ui.dialogs.holders import HolderRow
-from ui.foreign_text import one_line
 from ui.inspector.life import time_to_the_second
 from ui.inspector.panel import InspectorPanel
 from ui.inspector.parts import StepRow
 from ui.languages import speak
 from ui.side.group import GroupPanel
 from ui.timeline.boxes import BubbleBox
-from ui.times import spoken_time
 
 pytestmark = pytest.mark.usefixtures("qapp")
 CtrlShift = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 Ctrl = Qt.KeyboardModifier.ControlModifier
-TEXT = "Yes, it's charged"
-
-
-@asynccontextmanager
-async def looking(
-    *, size: tuple[int, int] = (1280, 820)
-) -> AsyncIterator[tuple[Stage, ScriptedEngine, ConversationId, MessageView]]:
-    """A group with three messages, the last of them ours."""
-    engine = ScriptedEngine()
-    group = engine.add_group("Tide Gauge", ("Maya", "Luc"))
-    for minute, words in enumerate(("Lovely", "It talks!")):
-        engine.receive(group, "Maya", words, minute=minute)
-    own = engine.row(group, member("Ines", is_self=True), TEXT, 5)
-    engine.arrive(own, notify=False)
-    async with stage(engine, opening=group, size=size) as it:
-        timeline = it.window.pane.timeline
-        await until(lambda: timeline.scene.loaded.total == 3)
-        yield it, engine, group, own
-
-
-async def opened(it: Stage) -> InspectorPanel:
-    """As by Ctrl+Shift+I, once it is filled."""
-    shown = heard(it.window.inspector.shown)
-    it.window.inspector.toggle()
-    await shown
-    panel = it.window.inspector.panel
-    assert panel is not None
-    return panel
 
 
 def about_group(it: Stage) -> bool:
     return isinstance(it.window.dock.side, GroupPanel)
-
-
-def holders_named(panel: InspectorPanel, words: str) -> list[HolderRow]:
-    rows = panel.holders.findChildren(HolderRow)
-    return [row for row in rows if row.accessibleName().startswith(words)]
-
-
-class PaintedRows(QObject):
-    """Which rows of the panel were painted from now on, and whether each had the room it needs."""
-
-    def __init__(self, panel: InspectorPanel) -> None:
-        super().__init__(panel)
-        self.rows: list[QWidget] = []
-        self.squeezed: list[str] = []
-        app = QApplication.instance()
-        assert app is not None
-        app.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Paint and isinstance(watched, StepRow | HolderRow):
-            self.rows.append(watched)
-            needed = watched.heightForWidth(watched.width())
-            if watched.height() < max(needed, watched.minimumHeight()):
-                self.squeezed.append(watched.accessibleName())
-        return False
 
 
 def words(panel: InspectorPanel) -> str:
@@ -425,24 +367,12 @@ def test_names_and_ids_of_strangers_stay_on_their_line() -> None:
                 lambda: all(each.heightForWidth(each.width()) <= each.height() for each in steps)
             )
             for row in steps:
+                assert not row.is_cut, row.accessibleName()
                 assert "\u200b" not in row.accessibleName()
             for node in panel.graph.nodes:
                 assert "\n" not in node.accessibleName()
                 assert len(node.accessibleName()) < 120
             assert panel.width() == it.window.dock.width() - it.window.pane.width()
-
-    played(scenario)
-
-
-def test_a_holder_without_a_time_leaves_no_room_for_one() -> None:
-    async def scenario() -> None:
-        async with looking() as (it, engine, _group, _own):
-            engine.inspected.change = lambda found: replace(found, is_own=False)
-            panel = await opened(it)
-            (tomas,) = holders_named(panel, "Tomas: no sign")
-            assert tomas.mark_box.right() == tomas.width()
-            (luc,) = holders_named(panel, "Luc: holds it")
-            assert luc.mark_box.right() < luc.width()
 
     played(scenario)
 
@@ -524,65 +454,6 @@ def test_the_keys_stay_on_what_they_are_on_while_more_becomes_known() -> None:
             assert "Maybe held by Jonas" not in words(panel)
             kept = [row for row in panel.life.findChildren(StepRow) if row in steps]
             assert len(kept) > 1
-
-    played(scenario)
-
-
-def test_a_new_step_moves_those_below_it_without_squeezing_or_painting_them() -> None:
-    """Else each look at a message on its way is seen as a jerk, and costs two frames' time."""
-
-    async def scenario() -> None:
-        async with looking() as (it, engine, _group, own):
-            panel = await opened(it)
-            await turn()
-            luc = holders_named(panel, "Luc")[0]
-            before = luc.mapTo(panel, QPoint(0, 0)).y()
-            engine.inspected.change = lambda found: replace(
-                found,
-                copies=(*found.copies, copy(3, Occasion.UNACKNOWLEDGED, after_ms=30_000)),
-            )
-            painted = PaintedRows(panel)
-            shown = heard(it.window.inspector.shown)
-            engine.tell(MessageChanged(message=own))
-            await shown
-            await until(lambda: bool(painted.rows))
-            await turn()
-            assert luc.mapTo(panel, QPoint(0, 0)).y() > before
-            assert painted.squeezed == []
-            assert luc not in painted.rows
-
-    played(scenario)
-
-
-def test_what_is_cut_off_of_a_holder_is_in_its_tip() -> None:
-    async def scenario() -> None:
-        async with looking() as (it, engine, _group, _own):
-            name = "Somebody with a name that nobody has room for beside a mark and a time"
-            engine.inspected.change = lambda found: replace(
-                found, holders=(replace(found.holders[0], name=name), found.holders[2])
-            )
-            panel = await opened(it)
-            (cut,) = holders_named(panel, "Somebody")
-            assert cut.tip_at(QPoint(60, 4)) == one_line(name, 60)
-            assert cut.tip_at(QPoint(60, cut.height() - 4)) == "", "it has room"
-            (tomas,) = holders_named(panel, "Tomas")
-            assert tomas.tip_at(tomas.rect().center()) == ""
-
-    played(scenario)
-
-
-def test_of_days_ago_a_holder_bears_the_day_and_the_tip_the_time() -> None:
-    async def scenario() -> None:
-        async with looking() as (it, engine, _group, _own):
-            long_ago = UnixMs(SENT_MS - 3 * 86_400_000)
-            engine.inspected.change = lambda found: replace(
-                found, holders=(replace(found.holders[0], since_ms=long_ago),)
-            )
-            (luc,) = holders_named(await opened(it), "Luc: holds it")
-            at_the_end = QPoint(luc.width() - 4, luc.height() // 2)
-            assert luc.tip_at(at_the_end) == spoken_time(long_ago, NOW)
-            assert luc.accessibleName().endswith(spoken_time(long_ago, NOW))
-            assert luc.mark_box.left() > luc.width() / 2, "so that the name has room"
 
     played(scenario)
 

@@ -119,6 +119,13 @@ class StepRow(QWidget):
         self._places[width] = words, time
         return words, time
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether a word is longer than its line, so that its end is not seen."""
+        words, _time = self._place(self.width())
+        box, metrics = words.toRect(), QFontMetrics(current_theme().type.label.font)
+        return metrics.boundingRect(box, int(_WRAPPED), self._words).width() > box.width()
+
     # --- Qt ---------------------------------------------------------------------------------------
 
     def hasHeightForWidth(self) -> bool:
