@@ -79,6 +79,7 @@ def test_invited_once_approved_promoted_removed_and_let_in_again(tmp_path: Path)
         link = await invite(olga)
         await ask(anna, link)
         await until(lambda: anna.window.pane.is_open(group))
+        await until(lambda: anna.has_row("Olga let you in"))
         await until(is_member(olga, "Anna"))
         await until(lambda: olga.has_row("You let Anna in"))
 
@@ -93,6 +94,7 @@ def test_invited_once_approved_promoted_removed_and_let_in_again(tmp_path: Path)
         assert "Tom asks to be let in" in words_of(bar)
         bar.buttons[1].click()
         await until(lambda: tom.window.pane.is_open(group))
+        assert {member(tom, each).name for each in ("Olga", "Anna")} == {"Olga", "Anna"}
         await until(is_member(anna, "Tom"))
         assert not tom.window.panel.waiting.isVisible()
 
