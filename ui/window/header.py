@@ -43,6 +43,8 @@ _NO_VIEWS_BELOW = 500
 """Then the menu alone leads to the other view."""
 _BESIDE_INVITE = 255
 """For a name, beads and buttons; whatever the button is called in a language."""
+_LEAST_NAME = 76
+"""Below that the name goes before the button of the invitation, which the menu has, too."""
 _ONLY_WORDS_BELOW = 260
 
 
@@ -377,13 +379,23 @@ class ConversationHeader(Area):
         self.beads.set_short(room < _SHORT_BELOW)
         self.views.setVisible(room >= _NO_VIEWS_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
-        beside = room - self.invite.sizeHint().width() / current_theme().metrics.factor
-        self.invite.setVisible(self._is_alone and beside >= _BESIDE_INVITE)
         self.about.setVisible(room >= _ONLY_WORDS_BELOW)
+        beside = room - self.invite.sizeHint().width() / current_theme().metrics.factor
+        has_name = self._room_beside_invite() >= current_theme().metrics.scaled(_LEAST_NAME)
+        self.invite.setVisible(self._is_alone and beside >= _BESIDE_INVITE and has_name)
         sealed = self._conversation is None or self._conversation.open_channel is None
         self.lock.setVisible(sealed and room >= _ONLY_WORDS_BELOW)
         self.verified.setVisible(self._is_verified())
         self._show_line()
+
+    def _room_beside_invite(self) -> int:
+        """What the name has beside all that is shown and the button of the invitation."""
+        parts = (self.back, self.about, self.beads, self.views, self.more)
+        shown = [self.invite, *(part for part in parts if not part.isHidden())]
+        widths = (part.sizeHint().expandedTo(part.minimumSize()).width() for part in shown)
+        margins = self._row.contentsMargins()
+        gaps = margins.left() + margins.right() + self._row.spacing() * len(shown)
+        return self.width() - gaps - sum(widths)
 
     def _has_health(self) -> bool:
         """Where nothing can be written yet there is nothing to be whole or not."""
