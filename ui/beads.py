@@ -246,11 +246,16 @@ class BeadStrip(QAbstractButton):
             self._changed()
 
     def sizeHint(self) -> QSize:
-        theme = current_theme()
-        width = self._beads_width() + 2 * theme.metrics.gap(11)
-        words = self._words_width()
-        width += words + theme.metrics.gap(9) if words else 0
-        return QSize(int(width + 0.5), theme.metrics.scaled(32))
+        return QSize(self.width_if(short=self._short), current_theme().metrics.scaled(32))
+
+    def width_if(self, *, short: bool) -> int:
+        """In pixels, so that others can see what is left before ``set_short``."""
+        metrics = current_theme().metrics
+        number = len(self._strung[-_FEWER:] if short else self._strung)
+        width = number * self._side + max(0, number - 1) * _GAP + 2 * metrics.gap(11)
+        words = self._words_width(short=short)
+        width += words + metrics.gap(9) if words else 0
+        return int(width + 0.5)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current_theme()
@@ -279,21 +284,17 @@ class BeadStrip(QAbstractButton):
     def _side(self) -> float:
         return float(current_theme().metrics.scaled(_BEAD))
 
-    def _beads_width(self) -> float:
-        number = len(self._visible())
-        return number * self._side + max(0, number - 1) * _GAP
-
-    def _shown_words(self) -> tuple[str, str]:
+    def _shown_words(self, *, short: bool) -> tuple[str, str]:
         if current_theme().metrics.text_percent >= _HIDE_WORDS_FROM_PERCENT:
             return "", ""
-        if not self._short:
+        if not short:
             return self._warning, self._words
         missing = self._conversation.missing if self._conversation is not None else 0
         return str(missing) if missing else "", ""
 
-    def _words_width(self) -> float:
+    def _words_width(self, *, short: bool) -> float:
         small = current_theme().type.small
-        warning, words = self._shown_words()
+        warning, words = self._shown_words(short=short)
         return QFontMetricsF(small.strong()).horizontalAdvance(warning) + QFontMetricsF(
             small.font
         ).horizontalAdvance(words)
@@ -313,7 +314,7 @@ class BeadStrip(QAbstractButton):
 
     def _draw_words(self, painter: QPainter, x: float, box: QRectF) -> None:
         theme = current_theme()
-        warning, words = self._shown_words()
+        warning, words = self._shown_words(short=self._short)
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
         for text, font, colour in (
             (warning, theme.type.small.strong(), theme.warn),

@@ -19,7 +19,6 @@ from tests.ui.seeing import join
 from ui.connection_words import connection_line, key_words, shown_level
 from ui.controls import Button, IconButton, KeyCap, Text
 from ui.dialogs.confirm import Confirm, DeleteChoice
-from ui.languages import speak
 from ui.theme.current import is_dark
 from ui.window.strip import StatusStrip
 
@@ -175,31 +174,6 @@ def test_when_the_invite_button_goes_the_keys_go_to_the_composer() -> None:
             assert it.window.pane.composer.box.hasFocus()
 
     play(scenario)
-
-
-@pytest.mark.parametrize("language", ["en", "fr"])
-def test_the_invite_button_is_shown_whole_or_not_at_all(language: str) -> None:
-    async def scenario() -> None:
-        engine = ScriptedEngine()
-        group = engine.add_group("Tide Gauge", ())
-        async with stage(engine, opening=group) as it:
-            header = it.window.pane.header
-            engine.arrive(engine.row(group, member("Ines", is_self=True), "hm", 5), notify=False)
-            engine.change(group, waiting_to_send=12)
-            seen = set[bool]()
-            for width in range(1240, 400, -20):
-                it.window.resize(width, 820)
-                await turn()
-                seen.add(header.invite.isVisible())
-                if header.invite.isVisible():
-                    assert header.invite.width() >= header.invite.sizeHint().width(), width
-            assert seen == {True, False}
-
-    speak(language)
-    try:
-        play(scenario)
-    finally:
-        speak("en")
 
 
 def test_notifications_that_are_off_tell_nothing_and_stay_off(control: SettingsControl) -> None:

@@ -14,11 +14,12 @@ from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QRadioButton, 
 from engine.core.ids import MessageId
 from tests.ui.driving import play, stage, turn, until
 from tests.ui.every_sheet import SHEETS, a_lively_engine, governed_of
-from tests.ui.scripted_engine import ScriptedEngine
+from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import sheet_of
 from tests.ui.test_languages import built_translations
 from tests.ui.test_window_data import Space, takes
 from ui import app
+from ui.beads import MAX_BEADS
 from ui.controls import ElidedText, Text
 from ui.dialogs.space import SpaceTaken
 from ui.languages import speak
@@ -192,6 +193,53 @@ def test_what_asks_for_a_passphrase_with_all_its_hints(
 
     play(scenario)
     assert found == []
+
+
+def test_the_invite_button_is_shown_whole_or_not_at_all(language: str) -> None:
+    del language
+    seen = set[bool]()
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", ())
+        async with stage(engine, opening=group) as it:
+            header = it.window.pane.header
+            engine.arrive(engine.row(group, member("Ines", is_self=True), "hm", 5), notify=False)
+            engine.change(group, waiting_to_send=12)
+            for width in range(1240, 400, -20):
+                it.window.resize(width, 820)
+                await turn()
+                seen.add(header.invite.isVisible())
+                if header.invite.isVisible():
+                    assert header.invite.width() >= header.invite.sizeHint().width(), width
+
+    play(scenario)
+    assert seen == {True, False}
+
+
+def test_the_beads_give_up_their_words_before_a_name_is_cut_to_letters(language: str) -> None:
+    del language
+    names = list[str]()
+    widths = list[int]()
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        engine.connect()
+        group = engine.add_group("Harbour Watch")
+        async with stage(engine, opening=group, size=SIZES["wide"]) as it:
+            header = it.window.pane.header
+            for lamport in range(5, 5 + MAX_BEADS):
+                engine.arrive(engine.row(group, member("Maya"), "hm", lamport), notify=False)
+            for do in (it.window.side.show_open, it.window.side.close):
+                do()
+                await turn()
+                await turn()
+                names.append(header.findChildren(ElidedText)[0].text())
+                widths.append(header.beads.width())
+
+    play(scenario)
+    assert widths[0] < widths[1]
+    assert names == ["Harbour Watch", "Harbour Watch"]
 
 
 def test_the_questions_before_files_go(language: str) -> None:

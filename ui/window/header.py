@@ -45,6 +45,8 @@ _BESIDE_INVITE = 255
 """For a name, beads and buttons; whatever the button is called in a language."""
 _LEAST_NAME = 76
 """Below that the name goes before the button of the invitation, which the menu has, too."""
+_GOOD_NAME = 150
+"""For less the beads give up their words."""
 _ONLY_WORDS_BELOW = 260
 
 
@@ -350,7 +352,7 @@ class ConversationHeader(Area):
         """While nobody is connected, nothing is fetched and nothing is known to be whole."""
         self._offline = connection.level is ConnectionLevel.OFFLINE
         self.beads.set_offline(self._offline)
-        self._show_line()
+        self._fit()
 
     def show_history(self, words: str) -> None:
         """One quiet line about what is fetched by itself; empty once it is over."""
@@ -376,22 +378,29 @@ class ConversationHeader(Area):
 
     def _fit(self) -> None:
         room = self.width() / current_theme().metrics.factor
-        self.beads.set_short(room < _SHORT_BELOW)
         self.views.setVisible(room >= _NO_VIEWS_BELOW)
         self.beads.setVisible(room >= _NO_BEADS_BELOW and self._has_health())
         self.about.setVisible(room >= _ONLY_WORDS_BELOW)
+        self.beads.set_short(room < _SHORT_BELOW or not self._beads_leave_the_name())
         beside = room - self.invite.sizeHint().width() / current_theme().metrics.factor
-        has_name = self._room_beside_invite() >= current_theme().metrics.scaled(_LEAST_NAME)
+        has_name = self._room_for_name(self.invite) >= current_theme().metrics.scaled(_LEAST_NAME)
         self.invite.setVisible(self._is_alone and beside >= _BESIDE_INVITE and has_name)
         sealed = self._conversation is None or self._conversation.open_channel is None
         self.lock.setVisible(sealed and room >= _ONLY_WORDS_BELOW)
         self.verified.setVisible(self._is_verified())
         self._show_line()
 
-    def _room_beside_invite(self) -> int:
-        """What the name has beside all that is shown and the button of the invitation."""
+    def _beads_leave_the_name(self) -> bool:
+        """With their words; a number and the tool tip say as much."""
+        longer = self.beads.width_if(short=False) - self.beads.sizeHint().width()
+        left = self._room_for_name() - (0 if self.beads.isHidden() else longer)
+        need = self._name.sizeHint().width() + self._row.spacing() + self.lock.sizeHint().width()
+        return left >= min(need, current_theme().metrics.scaled(_GOOD_NAME))
+
+    def _room_for_name(self, *beside: QWidget) -> int:
+        """What the name has beside all that is shown, and those."""
         parts = (self.back, self.about, self.beads, self.views, self.more)
-        shown = [self.invite, *(part for part in parts if not part.isHidden())]
+        shown = [*beside, *(part for part in parts if not part.isHidden())]
         widths = (part.sizeHint().expandedTo(part.minimumSize()).width() for part in shown)
         margins = self._row.contentsMargins()
         gaps = margins.left() + margins.right() + self._row.spacing() * len(shown)
