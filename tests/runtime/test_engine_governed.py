@@ -139,6 +139,21 @@ async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: Ma
     assert view_of(olga, group).invitations == ()
 
 
+async def test_an_invitation_for_two_lets_in_two_at_once_and_not_a_third(
+    person: MakePerson,
+) -> None:
+    olga, *others = [await person(name) for name in ("Olga", "Anna", "Ben", "Cem")]
+    group = await olga.engine.governing.create("Walks")
+    link = await invited(olga, group, uses=2)
+    for one in others[:2]:
+        await one.engine.groups.join(link)
+        await one.until(added(group))
+    await others[2].engine.groups.join(link)
+    await others[2].until(join_is(JoinState.SPENT))
+    (used,) = view_of(olga, group).invitations
+    assert (used.is_open, used.came_names) == (False, ("Anna", "Ben"))
+
+
 async def test_an_expired_invitation_is_refused_here_and_there(person: MakePerson) -> None:
     olga, anna = await person("Olga"), await person("Anna")
     group = await olga.engine.governing.create("Walks")

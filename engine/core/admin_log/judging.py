@@ -221,7 +221,8 @@ class _Judging:
             return Verdict.NO_INVITATION
         if ancestry.entries[number].sent_ms > invite.expires_ms:
             return Verdict.EXPIRED
-        if not all(ancestry.knew(revoked, number) for revoked in self._revocations[invitation]):
+        revocations = self._revocations.get(invitation, ())
+        if not all(ancestry.knew(revoked, number) for revoked in revocations):
             return Verdict.REVOKED
         return Verdict.SPENT if self._uses[invitation] >= invite.uses else None
 

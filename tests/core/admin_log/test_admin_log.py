@@ -408,6 +408,25 @@ def test_what_would_become_of_the_next_entry_is_what_becomes_of_it(
     assert foreseen is log.state.verdicts[entry.entry_id]
 
 
+def test_an_invitation_for_two_lets_in_two(writing: Writing) -> None:
+    """Who came by it before is no reason to foresee that it ended."""
+    invited = writing.by(OWNER, Invite(token_hash=b"t", uses=2, expires_ms=UnixMs(10)))
+    log, foreseen = writing.log, []
+    for number, who in enumerate((DORA, ParticipantId("E"), ParticipantId("F"))):
+        entry = Entry(
+            entry_id=EntryId(f"next {number}"),
+            author=OWNER,
+            lamport_timestamp=log.lamport_of(log.heads) + 1,
+            sent_ms=UnixMs(5),
+            heads=log.heads,
+            act=Add(member=who, invitation=invited),
+        )
+        foreseen.append(log.verdict_on(entry))
+        log.add(entry)
+    assert foreseen == [Verdict.COUNTS, Verdict.COUNTS, Verdict.SPENT]
+    assert log.state.invitations[invited].came == (DORA, ParticipantId("E"))
+
+
 def test_what_was_done_too_often_is_foreseen(writing: Writing) -> None:
     for _ in range(MAX_REPEATS):
         writing.by(ANNA, Promote(member=DORA))
