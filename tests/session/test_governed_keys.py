@@ -1,22 +1,18 @@
 """Keys of a governed group through whole sessions: who reads what, whatever is lost or late."""
 
-from collections.abc import Iterable
-
 import pytest
 
-from engine.codec.sds import decode_message
 from engine.core.admin_log.acts import Act, Add, MakeEpoch, Promote, Remove, Rename, SetTopic
-from engine.core.content import AdminEntry, Governing
+from engine.core.content import AdminEntry
 from engine.core.epochs import FRESH_AFTER_MS, FRESH_SPREAD_MS
-from engine.core.errors import RemoteProtocolError
 from engine.core.ids import UnixMs
 from engine.core.invite import group_id_of
 from engine.crypto.admin_entry import sign_entry
 from engine.crypto.sealed import SealedGroup
-from engine.session.group.opening import checked_content
 from engine.sim.session_participant import SessionParticipant
 from proto import sds_pb2
 from tests.session.governed_circle import NAMES, Circle
+from tests.session.reading import say_nothing
 
 DAY_MS = 86_400_000
 
@@ -24,23 +20,6 @@ DAY_MS = 86_400_000
 @pytest.fixture
 def circle() -> Circle:
     return Circle()
-
-
-def say_nothing(
-    group_id: bytes, keys: tuple[bytes, ...], payloads: Iterable[bytes], since_ms: int = 0
-) -> bool:
-    """Whether these keys open only what makes a fresh one known, and what was said before."""
-    sealed = SealedGroup(group_id=group_id, epoch_keys=keys)
-    for payload in payloads:
-        try:
-            opened = sealed.open(payload)
-        except RemoteProtocolError:
-            continue
-        content = checked_content(group_id, decode_message(opened.sds_bytes))
-        is_governing = content is not None and isinstance(content.body, Governing)
-        if not is_governing and opened.signed_ms >= since_ms:
-            return False
-    return True
 
 
 def test_the_removed_read_nothing_by_those_who_have_heard_of_it(circle: Circle) -> None:

@@ -248,6 +248,9 @@ class SdsChannel:
         """Messages of ours that are to be sent, and that nobody has taken so far."""
         return tuple(one for one in self._parts.outgoing.entries() if not one.accepted)
 
+    def is_untaken(self, message_id: MessageId) -> bool:
+        return self._parts.outgoing.is_untaken(message_id)
+
     def waiting_aside(self, sender_id: ParticipantId) -> int:
         """How many of this author's messages are set aside with their bytes."""
         return self._parts.set_aside.waiting(sender_id)

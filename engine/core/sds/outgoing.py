@@ -62,6 +62,10 @@ class OutgoingBuffer:
     def entries(self) -> Iterator[OutgoingEntry]:
         return iter(self._waiting.values())
 
+    def is_untaken(self, message_id: MessageId) -> bool:
+        entry = self._waiting.get(message_id)
+        return entry is not None and not entry.accepted
+
     def among(self, message_ids: Iterable[MessageId]) -> list[MessageId]:
         """Those of these messages that are in the buffer."""
         return [*filter(self._waiting.__contains__, message_ids)]
@@ -133,11 +137,11 @@ class OutgoingBuffer:
         step.events.append(OutgoingChanged(message_id, state, accepted))
 
     def sign_anew(self, message_id: MessageId, raw: bytes, step: Step) -> bool:
-        """Send these bytes from now on; False if somebody took the others already."""
+        """Send these bytes, as if just written; False if somebody took the others already."""
         entry = self._waiting.get(message_id)
         if entry is None or entry.accepted:
             return False
-        self._put(replace(entry, raw=raw), step)
+        self._put(replace(entry, raw=raw, attempts=0, next_send_ms=step.now_ms), step)
         return True
 
     def resend(self, message_id: MessageId, *, online: bool, step: Step) -> None:

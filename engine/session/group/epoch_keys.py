@@ -32,6 +32,7 @@ from engine.core.epochs import (
     keys_to_ask_for,
     may_wrap_for,
     step_to_send,
+    wait_before_making_ms,
 )
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
 from engine.core.governed import AddEpochKey, PutPrekey, SaveOwnPrekeys
@@ -115,6 +116,8 @@ class EpochKeys:
         self._ask_at_ms: UnixMs | None = None
         self._ask_every_ms = ASK_FIRST_MS
         self._fresh_after: tuple[bytes, UnixMs] | None = None
+        self._theirs_until_ms: UnixMs | None = None
+        """How long the key of whoever removed somebody is waited for."""
 
     def _keep(self, key: bytes, known_ms: UnixMs) -> bytes:
         commitment = epoch_commitment(self._group_id, key)
@@ -147,6 +150,18 @@ class EpochKeys:
         """Id of the epoch to write in; None if something has to be said first (``prepare``)."""
         step = self._step()
         return step.epoch.commitment[:EPOCH_ID_BYTES] if isinstance(step, SendIn) else None
+
+    def waiting_in(self, now_ms: UnixMs) -> bytes | None:
+        """While the key of whoever removed somebody is on its way: what to sign in until it comes.
+
+        That is an epoch nobody writes in any more, so that what is signed in it is not sent, and
+        is signed anew.  None if nobody is waited for.
+        """
+        is_due = self._theirs_until_ms is None or self._theirs_until_ms <= now_ms
+        if is_due or not isinstance(self._step(), MakeThenSend):
+            return None
+        left = (one for one in self._epochs if not one.is_good and one.commitment in self._keys)
+        return next((one.commitment[:EPOCH_ID_BYTES] for one in left), None)
 
     def newest_ms(self) -> UnixMs | None:
         """Since when we have the key of the epoch to write in; None if there is none."""
@@ -325,8 +340,19 @@ class EpochKeys:
         found: EpochKey | None = self._opener.open(chunk, wanted=wanted)
         if found is not None:
             self._adopt(found.key, builder, clock_ms=clock_ms)
+            if not isinstance(self._step(), MakeThenSend):
+                self._theirs_until_ms = None  # It is here.
         elif decode_wraps(chunk).commitment not in self._keys and chunk not in self._chunks:
             self._chunks.append(chunk)
+
+    def wait_for_theirs(self, now_ms: UnixMs) -> None:
+        """Another member removed somebody, and makes a fresh key."""
+        wait_ms = wait_before_making_ms(
+            is_ours=False,
+            member_count=len(self._members),
+            random_unit=self._entropy.random_unit(),
+        )
+        self._theirs_until_ms = UnixMs(now_ms + wait_ms) if wait_ms else None
 
     def follow(self, builder: TransitionBuilder, *, now_ms: UnixMs, clock_ms: UnixMs) -> None:
         """The log says something else: wraps may be wanted that were not, and keys lacking."""
@@ -376,10 +402,10 @@ class EpochKeys:
 
     def next_deadline(self, offset_ms: int) -> UnixMs | None:
         due = [*self._answers.values()]
-        if self._ask_at_ms is not None:
-            due.append(self._ask_at_ms)
+        due += [each for each in (self._ask_at_ms, self._theirs_until_ms) if each is not None]
         if self._own_id in self._members:
-            due.append(UnixMs(self._prekey_due_ms() - offset_ms))
+            prekey_ms = self._prekey_due_ms() - offset_ms
+            due.append(UnixMs(max(prekey_ms, self._theirs_until_ms or prekey_ms)))
             fresh_ms = self._fresh_due_ms()
             if fresh_ms is not None:
                 due.append(UnixMs(fresh_ms - offset_ms))
@@ -407,6 +433,8 @@ class EpochKeys:
         is_history_complete: bool,
     ) -> list[Saying]:
         """What is to be said now, in the epoch that ``sending`` names unless that is fresh."""
+        if self._theirs_until_ms is not None and self._theirs_until_ms <= now_ms:
+            self._theirs_until_ms = None
         if self._own_id not in self._members:
             self._answers.clear()
             return []
@@ -415,7 +443,8 @@ class EpochKeys:
         if fresh_ms is not None and fresh_ms <= clock_ms:
             sayings += self.prepare(builder, clock_ms=clock_ms, fresh=True)
         bodies: list[Governing] = []
-        if is_prekey_due(self._prekeys, now_ms=clock_ms):
+        may_make = self.waiting_in(now_ms) is None
+        if may_make and is_prekey_due(self._prekeys, now_ms=clock_ms):
             bodies.append(self._make_prekey(clock_ms=clock_ms))
         if bodies or self._forget(clock_ms=clock_ms, is_history_complete=is_history_complete):
             self._opener = self._make_opener()

@@ -5,6 +5,7 @@ anyone with the link is in there is none of this.
 """
 
 from collections import deque
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -115,6 +116,8 @@ class GovernedPart:
         self.is_new = True
         """Entries may have come that nobody judged before the start: ``settle`` soon."""
         self._settle_at_ms: UnixMs | None = None
+        self._may_be_stale = False
+        """Messages may have to be signed anew: see ``stale``."""
         self._is_reading = False
         self._seen = governance.state
         self.keys = EpochKeys(
@@ -230,11 +233,15 @@ class GovernedPart:
             self._look_for_voids()
         is_news = self._governance.state is not self._seen
         changed = is_news or self.is_new
+        removed_at = {} if self.is_new else self._seen.removed_at
         self.is_new = False
         if is_news:
             builder.notes.append(GovernanceNoted())
         if changed:
+            self._may_be_stale = True
             self._seen = self._governance.state
+            if self._have_others_removed(since=removed_at):
+                self.keys.wait_for_theirs(now_ms)
             self._tell_every_ms = TELL_FIRST_MS
             self.keys.follow(builder, now_ms=now_ms, clock_ms=clock_ms)
             self._people.follow(builder, clock_ms=clock_ms)
@@ -247,6 +254,19 @@ class GovernedPart:
         self._deeds.follow_names(builder)
         self._go_on(builder)
         return self._people.known_now() if changed else None
+
+    def _have_others_removed(self, since: Mapping[ParticipantId, int]) -> bool:
+        """Whether another member removed somebody, and therefore makes a fresh key.
+
+        ``since``: what was known of removals before; nothing at a start, since that key may have
+        come meanwhile and still be on its way here.
+        """
+        state, roles = self._seen, self._seen.roles
+        return any(
+            who not in roles and by in roles and by != self._own_id
+            for who, by in state.removed_by.items()
+            if state.removed_at[who] != since.get(who)
+        )
 
     def _follow_name(self, builder: TransitionBuilder) -> None:
         name = self._seen.name
@@ -419,20 +439,43 @@ class GovernedPart:
         """Else nothing is sent at all: we were removed, or left."""
         return self._governance.role(self._own_id) is not Role.NOBODY
 
-    def stale(self) -> list[OutgoingEntry]:
-        """Messages of ours that nobody took, signed in an epoch that somebody removed has.
+    def say_waiting(self, now_ms: UnixMs) -> bool:
+        """Whether what is said now waits for another's key: see ``EpochKeys.waiting_in``.
 
-        But not what keeps the group going: a fresh key's entry names entries before it, and whoever
-        had no key but that one could not read these.
+        Until then it stands in the log and in the timeline, signed, and is not sent.
         """
-        if not self.is_member:
-            return []
-        return [
-            one
-            for one in self._channel.untaken()
-            if not self.keys.is_good(SealedGroup.epoch_of(one.raw))
-            and not isinstance(self._wire.body_of(one.raw), Governing)
-        ]
+        epoch_id = self.keys.waiting_in(now_ms)
+        if epoch_id is None:
+            return False
+        self._wire.sending = epoch_id
+        self._may_be_stale = True
+        return True
+
+    def is_due_anew(self, now_ms: UnixMs) -> bool:
+        """Whether something has to be signed anew, and no other's key is waited for."""
+        if not self._may_be_stale or self.keys.waiting_in(now_ms) is not None:
+            return False
+        self._may_be_stale = False
+        return bool(self.stale())
+
+    def holds_back(self, message_id: MessageId, raw: bytes) -> bool:
+        """Whether a message of ours has to be signed anew before it is sent."""
+        return self._channel.is_untaken(message_id) and self._is_stale(raw)
+
+    def stale(self) -> list[OutgoingEntry]:
+        """Messages of ours that nobody took, signed in an epoch that somebody removed has."""
+        return [one for one in self._channel.untaken() if self._is_stale(one.raw)]
+
+    def _is_stale(self, raw: bytes) -> bool:
+        """Whether somebody removed has the key that it is signed in.
+
+        Not so for what keeps the group going: a fresh key's entry names entries before it, and
+        whoever had no key but that one could not read these.
+        """
+        is_good = self.keys.is_good(SealedGroup.epoch_of(raw))
+        if is_good or not self.is_member:
+            return False
+        return not isinstance(self._wire.body_of(raw), Governing)
 
     def signed_anew(self, *, clock_ms: UnixMs) -> list[SignedAnew]:
         """The same in the epoch to write in, which there has to be: see ``EpochKeys.prepare``."""

@@ -1,14 +1,14 @@
 """Turns what SDS sends in a group into sealed Waku messages, in the right epoch.
 
-What was said is sealed in the epoch that it was signed in, however often it is sent.  What says
-only who holds what, or who is typing, is not worth a fresh key: in a governed group that has no
-epoch to write in at the moment, it is not sent.
+What was said is sealed in the epoch that it was signed in, however often it is sent.  In a governed
+group that has no epoch to write in at the moment, what says only who holds what, or who is typing,
+is not sent, since it is not worth a fresh key; what people said waits for one.
 """
 
 from typing import assert_never
 
 from engine.core.counters import Counters
-from engine.core.ids import UnixMs
+from engine.core.ids import MessageId, UnixMs
 from engine.core.sds.vocabulary import AskStore, Broadcast, BroadcastRepair, Send, SendPurpose
 from engine.crypto.sealed import SealedGroup
 from engine.session.clock import SessionClock
@@ -52,6 +52,8 @@ class GroupOutbox:
         if not tracked and not self._may_seal_in(SealedGroup.epoch_of(send.raw)):
             self._counters.add("group.no_epoch_to_write_in")
             return None
+        if tracked and self._holds_back(send.message_id, send.raw):
+            return None
         return self._wire.publish(
             send.raw,
             send.purpose,
@@ -60,8 +62,16 @@ class GroupOutbox:
             message_id=send.message_id if tracked else None,
         )
 
-    def repair(self, raw: bytes, *, now_ms: UnixMs) -> Publish:
-        """Wrap another member's signed part, as we hold it, in our own signature."""
+    def _holds_back(self, message_id: MessageId, raw: bytes) -> bool:
+        return self._governed is not None and self._governed.holds_back(message_id, raw)
+
+    def repair(self, message_id: MessageId, raw: bytes, *, now_ms: UnixMs) -> Publish | None:
+        """Wrap a signed part, another member's as a rule, as we hold it, in our own signature.
+
+        None for what waits to be signed anew: it is sent then.
+        """
+        if self._holds_back(message_id, raw):
+            return None
         clock_ms = self._clock.at(now_ms)
         signed, author = self._wire.wrap_repair(raw, clock_ms=clock_ms)
         return self._wire.publish(

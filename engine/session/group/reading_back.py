@@ -52,8 +52,9 @@ class ReadingBack:
                 message = self._wire.reopen(loaded.raw, None).message
                 self._projector.show_again(message, position, builder, now_ms=now_ms)
             case LoadForRepair(message_id=message_id) if may_speak:
-                repair = self._outbox.repair(loaded.raw, now_ms=now_ms)
-                builder.sends.append(replace(repair, repairs=message_id))
+                repair = self._outbox.repair(message_id, loaded.raw, now_ms=now_ms)
+                if repair is not None:
+                    builder.sends.append(replace(repair, repairs=message_id))
             case LoadToSayAgain(message_id=message_id) if may_speak:
                 # Sent when our clock was ahead, and perhaps replaced since.
                 if self._channel.has_logged(message_id):

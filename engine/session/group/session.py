@@ -254,12 +254,11 @@ class GroupSession:
         for arrived in self.governed.unlocked():
             self._message_arrived(arrived, builder, now_ms=now_ms)
         self._wire.sending = self.governed.keys.sending() or self._wire.sending
-        if statements is None:
-            return
-        self._members_changed(builder, now_ms=now_ms)
-        self._admit_all(statements, builder, now_ms)
-        self._connect(builder, now_ms=now_ms)
-        if self.governed.stale():
+        if statements is not None:
+            self._members_changed(builder, now_ms=now_ms)
+            self._admit_all(statements, builder, now_ms)
+            self._connect(builder, now_ms=now_ms)
+        if self.governed.is_due_anew(now_ms):
             self._prepare(builder, now_ms=now_ms)
             for anew in self.governed.signed_anew(clock_ms=clock_ms):
                 self._feed(anew, builder, now_ms=now_ms)
@@ -293,7 +292,8 @@ class GroupSession:
         now_ms: UnixMs,
         replaces: MessageId | None = None,
     ) -> MessageId:
-        self._prepare(builder, now_ms=now_ms)
+        if self.governed is None or not self.governed.say_waiting(now_ms):
+            self._prepare(builder, now_ms=now_ms)
         return self._say_now(body, builder, now_ms=now_ms, replaces=replaces)
 
     def _say_now(
