@@ -2,6 +2,7 @@
 
 import sys
 import unicodedata
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -53,17 +54,20 @@ def test_each_two_neighbours_are_a_term_and_the_last_one_alone() -> None:
     assert wanted("東京都 京").pairs() == ("東京", "京都", "都", "京")
 
 
-PLAIN = [chr(number) for number in range(sys.maxunicode + 1) if is_plain(chr(number))]
+@cache
+def plain_characters() -> list[str]:
+    """All there are; to look for them takes half a second."""
+    return [one for one in map(chr, range(sys.maxunicode + 1)) if is_plain(one)]
 
 
-@given(text=st.text(st.sampled_from(PLAIN), max_size=40))
+@given(text=st.text(st.deferred(lambda: st.sampled_from(plain_characters())), max_size=40))
 def test_plain_characters_are_folded_each_for_itself(text: str) -> None:
     """So a run is in a text of these if it is there before folding."""
     assert folded(text) == plain(text) == "".join(map(folded, text))
 
 
 def test_no_plain_character_becomes_another_one_of_a_run_or_nothing() -> None:
-    for one in PLAIN:
+    for one in plain_characters():
         assert folded(one)
         assert folded(one) == one or not terms(one).pairs
     assert not any(map(is_plain, ("か\u3099", "東\u0301", "\uf900", "㍿", "ｶ", "ไ", "\0")))
