@@ -16,6 +16,7 @@ import pytest
 
 from tests.network.discovery.multicast import multicast_problem
 from tests.patience import PATIENCE_S
+from tests.processes.participant import SENT
 
 PROBLEM = "" if os.environ.get("CI") else multicast_problem()
 collect_ignore = ["test_two_processes_discover.py"] if PROBLEM else []
@@ -112,6 +113,11 @@ class AppProcess:
         self._close_input()
         self.heard += said
         return said
+
+    def sent(self) -> list[bytes]:
+        """Every payload that it ever handed to the network."""
+        notes = (self.directory / SENT).read_bytes()
+        return [bytes.fromhex(line.decode()) for line in notes.splitlines()]
 
     def suspend(self) -> None:
         """It runs no more until ``resume``; its sockets stay open."""

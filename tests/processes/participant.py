@@ -7,15 +7,19 @@ stdout, each flushed at once, so that whoever kills it knows what it had said be
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
+from chat_app import compose
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordOptions, make_recorder
 from chat_app.paths import profile_paths
 from chat_app.settings import DeliverySettings, NetworkSettings, Settings, StorageSettings
 from engine.core.faults import parse_fault_spec
 from engine.core.ids import ConversationId, MessageId
+from engine.core.waku import WakuMessage
 from engine.events import (
     ConversationAdded,
     ConversationChanged,
@@ -25,11 +29,37 @@ from engine.events import (
     MessageView,
 )
 from engine.file_views import FileProgressed
+from engine.governance_views import EarlierMessages, GovernanceChanged, GovernanceView
+from engine.network.transport import Receipt, Transport
+from engine.network.wrapped import WrappedTransport
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from engine.runtime.engine import Engine
 
 PAGE = 500
+SENT = "sent"
+"""A file in the profile's directory: what was handed to the network, a payload in each line."""
+
+
+class NotedTransport(WrappedTransport):
+    """Notes what is sent before it is, so that a kill in between cannot hide it."""
+
+    def __init__(self, inner: Transport, notes: Path) -> None:
+        super().__init__(inner)
+        self._notes = os.open(notes, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    async def publish(self, message: WakuMessage, /) -> Receipt:
+        os.write(self._notes, message.payload.hex().encode() + b"\n")
+        return await super().publish(message)
+
+
+def note_what_is_sent(notes: Path) -> None:
+    make = compose.make_transport
+
+    def make_noted(*args: Any, **more: Any) -> Transport:  # noqa: ANN401 - as it is
+        return NotedTransport(make(*args, **more), notes)
+
+    compose.make_transport = make_noted
 
 
 def tell(**what: object) -> None:
@@ -66,6 +96,18 @@ def on_event(event: EngineEvent) -> None:
         contact = event.conversation.contact
         if contact is not None:
             tell(event="contact", group=event.conversation.conversation_id, state=contact.state)
+    elif isinstance(event, GovernanceChanged):
+        tell(event="governing", **told_of(event.view))
+
+
+def told_of(view: GovernanceView) -> dict[str, object]:
+    return {
+        "group": view.conversation_id,
+        "role": view.own_role.name,
+        "members": sorted(view.roles),
+        "came": [list(one.came) for one in view.invitations],
+        "open": [one.is_open for one in view.invitations],
+    }
 
 
 async def whole_log(engine: Engine, group: ConversationId) -> list[MessageView]:
@@ -99,6 +141,45 @@ async def obey_about_file(engine: Engine, group: ConversationId, command: dict[s
             raise ValueError(other)
 
 
+async def obey_about_people(engine: Engine, group: ConversationId, command: dict[str, str]) -> None:
+    match command["do"]:
+        case "link":
+            tell(answer="link", link=await engine.people.make_contact_link())
+        case "ask":
+            tell(answer="asked", group=await engine.people.add(command["link"]))
+        case "accept":
+            await engine.people.accept(group)
+            tell(answer="accepted", group=group)
+        case other:
+            raise ValueError(other)
+
+
+async def obey_about_governing(
+    engine: Engine, group: ConversationId, command: dict[str, str]
+) -> None:
+    match command["do"]:
+        case "govern":
+            tell(answer="governed", group=await engine.governing.create(command["name"]))
+        case "invite":
+            link = await engine.governing.invite(
+                group,
+                uses=int(command["uses"]),
+                days=7,
+                needs_approval=False,
+                earlier=EarlierMessages.ALL,
+            )
+            tell(answer="invited", link=link)
+        case "governing":
+            view = engine.governing.view(group)
+            told = {"group": group, "role": ""} if view is None else told_of(view)
+            tell(answer="governing", joins=len(engine.governing.joins()), **told)
+        case "deeds":
+            rows = [m.deed for m in await whole_log(engine, group) if m.deed is not None]
+            tell(answer="deeds", deeds=[[deed.kind, deed.about] for deed in rows])
+        case other:
+            raise ValueError(other)
+
+
 async def obey(engine: Engine, command: dict[str, str]) -> None:
     group = ConversationId(command.get("group", ""))
     match command["do"]:
@@ -112,17 +193,14 @@ async def obey(engine: Engine, command: dict[str, str]) -> None:
             tell(answer="saved", text=command["text"], id=message_id)
         case "send_file" | "fetch" | "file" | "save_file":
             await obey_about_file(engine, group, command)
+        case "govern" | "invite" | "governing" | "deeds":
+            await obey_about_governing(engine, group, command)
         case "log":
             messages = await whole_log(engine, group)
             rows = [m.text for m in messages if m.kind == "text" and not m.waiting]
             tell(answer="log", texts=rows)
-        case "link":
-            tell(answer="link", link=await engine.people.make_contact_link())
-        case "ask":
-            tell(answer="asked", group=await engine.people.add(command["link"]))
-        case "accept":
-            await engine.people.accept(group)
-            tell(answer="accepted", group=group)
+        case "link" | "ask" | "accept":
+            await obey_about_people(engine, group, command)
         case "counters":
             tell(answer="counters", counters=dict(engine.counters()))
         case other:
@@ -136,6 +214,7 @@ async def main(
 
     ``delivery_key``: what deliveries are recorded under; not recorded if empty.
     """
+    note_what_is_sent(directory / SENT)
     network = NetworkSettings(listen_host=discover_on or "127.0.0.1", discovery=bool(discover_on))
     profile = open_profile_directory(directory)
     with ProfileLock(profile):
