@@ -265,6 +265,11 @@ class ContactView(Struct, frozen=True, kw_only=True):
     """Heard within the last two minutes."""
     forward_secret_ms: UnixMs | None = None
     """Since when, by our clock; 0: not yet; None: not known until the session is loaded."""
+    below_olm_ms: UnixMs | None = None
+    """Since when, by our clock, what comes in their name is sealed as before Olm, and not heard.
+
+    None: nothing such came since the start, or something by Olm after it.
+    """
 
 
 class AnnotationKind(StrEnum):

@@ -51,6 +51,18 @@ class SentBy(StrEnum):
     LIGHTPUSH = "lightpush"
 
 
+class Seal(StrEnum):
+    """How what two people say to each other was sealed."""
+
+    OLM = "olm"
+    """With a key of its own, which is forgotten."""
+    SIGNED = "signed"
+    """By HPKE to the other's long-term key, and signed: not forward secret."""
+    BOTH = "both"
+    """The first copies signed, and later ones by Olm."""
+    NOT_NOTED = "not_noted"
+
+
 class CopyView(Struct, frozen=True, kw_only=True):
     """One copy that this device handed to the network while the program ran."""
 
@@ -70,6 +82,8 @@ class CopyView(Struct, frozen=True, kw_only=True):
     """Other messages in the same copy, of a one-to-one conversation."""
     taken_ms: UnixMs | None = None
     """When a peer showed that it read the copy; None: none has, or it cannot be known."""
+    by_olm: bool | None = None
+    """Of a one-to-one conversation: by Olm, or signed."""
 
 
 class LinkView(Struct, frozen=True, kw_only=True):
@@ -181,6 +195,10 @@ class MvdsView(Struct, frozen=True, kw_only=True):
     timestamp: int | None = None
     """Seconds; None: its body was dropped once it was not needed any more."""
     body_size: int | None = None
+    seal: Seal | None = None
+    """None: no copy of it was sealed yet."""
+    olm_since_ms: UnixMs | None = None
+    """Since when, by our clock, both speak Olm; None: not yet."""
 
 
 class MessageInspection(Struct, frozen=True, kw_only=True):

@@ -235,14 +235,16 @@ class EventPublisher:
         own = self.members.get(self._context.own_id)
         if not isinstance(self.record, ContactRecord) or own is None:
             return None
-        since_ms = None
+        since_ms = below_olm_ms = None
         if isinstance(session, PairSession):
             since_ms = session.forward_secret_since or UnixMs(0)
+            below_olm_ms = session.below_olm_ms
         return contact_view(
             self.record,
             own_public_key=own.public_key,
             is_online=session is not None and session.other_is_here,
             forward_secret_ms=since_ms,
+            below_olm_ms=below_olm_ms,
         )
 
     def _open_channel_view(self) -> OpenChannelView | None:

@@ -488,6 +488,7 @@ def contact_view(
     own_public_key: bytes,
     is_online: bool,
     forward_secret_ms: UnixMs | None,
+    below_olm_ms: UnixMs | None = None,
 ) -> ContactView:
     return ContactView(
         participant_id=record.participant_id,
@@ -500,6 +501,7 @@ def contact_view(
         last_seen_ms=record.last_seen_ms,
         is_online=is_online,
         forward_secret_ms=forward_secret_ms,
+        below_olm_ms=below_olm_ms,
     )
 
 

@@ -32,6 +32,8 @@ class Publish(Struct, frozen=True, kw_only=True):
     """The message that this repairs, because a member requested it."""
     says_all: bool = False
     """This supersedes earlier ones with ``says_all`` that are not sent yet."""
+    by_olm: bool | None = None
+    """Whether it is sealed by Olm, or signed; None: it is not of two people."""
 
 
 class LoadForRepair(Struct, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ import pytest
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId
 from engine.events import ContactView
+from engine.inspection_views import Seal
 from engine.network.memory import MemoryNetwork
 from scripts.profile_fixture import KEPT, MADE_MS, Person, SceneClock, until
 
@@ -71,3 +72,8 @@ async def test_they_talk_reach_an_olm_session_and_read_what_was_there(
         await person.are_held(pair)
     said = OLD | UNSENT | {"Is the kettle on?", "It is."}
     assert [await texts(person, pair) for person in both] == [said, said]
+    for text, seal in (("Gladly.", Seal.NOT_NOTED), ("It is.", Seal.OLM)):
+        row = await ines.hears(pair, text)
+        found = await ines.engine.inspection.message(pair, row.message_id)
+        assert found.mvds is not None
+        assert found.mvds.seal is seal

@@ -24,7 +24,7 @@ from engine.core.sds.bloom import BloomFilter
 from engine.core.sds.vocabulary import HistoryEntry, Message, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import EngineEvent, MessageAdded, MessageChanged
-from engine.inspection_views import MessageInspection, Occasion, SentBy, Whereabouts
+from engine.inspection_views import MessageInspection, Occasion, Seal, SentBy, Whereabouts
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Receipt, TransportRole
 from engine.runtime.inspection.copies import FIRST_KEPT, LAST_KEPT, MOST_MESSAGES, CopyNotes
@@ -144,9 +144,14 @@ async def test_a_message_between_two_with_its_record(person: MakePerson) -> None
     found = await look(alice, pair, said)
     assert found.mvds is not None
     assert (found.mvds.record, found.again) == ("", None)
+    assert found.mvds.seal is Seal.OLM
+    assert all(copy.by_olm for copy in found.copies)
+    assert found.mvds.olm_since_ms is not None
     assert [(each.name, each.certain) for each in found.holders] == [("Bob", True)]
     theirs = await look(bob, pair, said)
     assert (theirs.is_own, theirs.sender_name, theirs.holders) == (False, "Alice", ())
+    assert theirs.mvds is not None
+    assert theirs.mvds.seal is Seal.OLM
 
 
 async def test_what_nobody_knows_of_is_refused_and_a_strange_conversation_too(

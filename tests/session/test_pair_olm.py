@@ -131,6 +131,37 @@ def test_a_thief_of_the_long_term_keys_can_not_go_back_to_the_old_seal() -> None
     assert alice.texts() == []
 
 
+def test_who_went_back_to_a_program_without_olm_is_told_from_what_was_recorded() -> None:
+    alice, bob = PairPerson("Alice"), PairPerson("Bob", olm=False)
+    exchange(alice, bob, alice.ask(bob.link()))
+    exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
+    (recorded,) = bob.say("of before")
+    bob.olm = True
+    bob.restart()
+    alice.now_ms = bob.now_ms = UnixMs(NOW + 60_000)
+    exchange(bob, alice, bob.say("a new program"))
+    exchange(alice, bob, alice.say("at last"))
+    exchange(bob, alice, bob.say("by Olm"))
+    assert alice.session.forward_secret_since is not None
+    below = [alice.session.below_olm_ms]
+    alice.hear(recorded)
+    below.append(alice.session.below_olm_ms)
+    alice.now_ms = bob.now_ms = UnixMs(NOW + 120_000)
+    bob.olm = False
+    bob.restart()
+    exchange(bob, alice, bob.say("the old one again"))
+    below.append(alice.session.below_olm_ms)
+    assert below == [None, None, alice.now_ms]
+    assert "the old one again" not in alice.texts()
+    bob.olm = True
+    bob.restart()
+    alice.now_ms = bob.now_ms = UnixMs(NOW + 180_000)
+    exchange(bob, alice, bob.say("and back"))
+    assert alice.session.below_olm_ms is None
+    exchange(bob, alice, bob.advance(by_ms=60_000))
+    assert {"the old one again", "and back"} <= set(alice.texts())
+
+
 def test_keys_have_a_successor_after_a_week_that_the_other_learns_of() -> None:
     alice, bob = friends()
     before = alice.session.channel.wire.sealing.state

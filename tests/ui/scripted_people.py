@@ -81,6 +81,7 @@ class ScriptedPeople:
         last_seen_ms: UnixMs | None = None,
         picture: bytes = b"",
         forward_secret_ms: UnixMs | None = None,
+        below_olm_ms: UnixMs | None = None,
     ) -> ConversationId:
         conversation_id = pair_id(name)
         contact = ContactView(
@@ -94,6 +95,7 @@ class ScriptedPeople:
             last_seen_ms=last_seen_ms,
             is_online=online,
             forward_secret_ms=forward_secret_ms,
+            below_olm_ms=below_olm_ms,
         )
         self.views[conversation_id] = ConversationView(
             conversation_id=conversation_id,

@@ -10,14 +10,14 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 
 from engine.answers import Arrival
-from engine.core.ids import DeliveryState, HolderSource, MessageId, UnixMs
+from engine.core.ids import ConversationId, DeliveryState, HolderSource, MessageId, UnixMs
 from engine.events import (
     ConversationRemoved,
     DeliveryView,
     MessageChanged,
     MessageRemoved,
 )
-from engine.inspection_views import MessageInspection, MvdsView, Whereabouts
+from engine.inspection_views import MessageInspection, MvdsView, Seal, Whereabouts
 from tests.ui.driving import NOW, Key, Stage, heard, stage, turn, until
 from tests.ui.driving import play as played
 from tests.ui.inspector_stage import TEXT, looking, opened
@@ -25,7 +25,7 @@ from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.scripted_inspection import SENT_MS, inspection, link
 from tests.ui.scripted_network import a_network, person
 from tests.ui.seeing import choose, seen_words
-from ui.inspector.life import time_to_the_second
+from ui.inspector.life import life_of, time_to_the_second
 from ui.inspector.panel import InspectorPanel
 from ui.inspector.parts import StepRow
 from ui.languages import speak
@@ -319,6 +319,8 @@ def test_between_two_nobody_is_counted_and_the_record_is_shown() -> None:
                 send_epoch=1_795_000_004,
                 timestamp=1_795_000_000,
                 body_size=71,
+                seal=Seal.OLM,
+                olm_since_ms=UnixMs(1_795_000_000_000),
             )
             alone = (replace(found.holders[2], name="Maya"),)
             return replace(found, sds=None, mvds=mvds, holders=alone, names=(), named_by=())
@@ -330,11 +332,42 @@ def test_between_two_nobody_is_counted_and_the_record_is_shown() -> None:
             said = words(panel)
             assert "Sent. Their device has not said yet that it has it." in said
             assert "of 1 other" not in said
+            assert "Sealed by Olm with a key of its own; you both speak it since" in said
             for expected in ("MESSAGE", "send_count", "1795000004", "71 bytes"):
                 assert expected in said, expected
             assert not panel.graph.isVisible()
 
     played(scenario)
+
+
+@pytest.mark.parametrize(
+    ("seal", "words"),
+    [
+        (Seal.OLM, "nothing came back by Olm yet"),
+        (Seal.SIGNED, "sealed by HPKE: not forward secret"),
+        (Seal.BOTH, "First signed and sealed by HPKE, not forward secret; later copies by Olm"),
+        (Seal.NOT_NOTED, "How it was sealed is not recorded"),
+        (None, ""),
+    ],
+)
+def test_it_says_how_a_message_between_two_was_sealed(seal: Seal | None, words: str) -> None:
+    found = MessageInspection(
+        conversation_id=ConversationId("pair"),
+        message_id=MessageId("one"),
+        whereabouts=Whereabouts.LOGGED,
+        is_open=False,
+        looked_ms=UnixMs(2_000),
+        message=None,
+        sender_id=None,
+        sender_name="Maya",
+        is_own=False,
+        saved_ms=UnixMs(1_000),
+        arrival=Arrival.LIVE,
+        mvds=MvdsView(message_id=MessageId("one"), group_id="pair", seal=seal),
+    )
+    told = [step.words for step in life_of(found) if "ealed" in step.words]
+    assert len(told) == (seal is not None)
+    assert words in "".join(told)
 
 
 def test_names_and_ids_of_strangers_stay_on_their_line() -> None:

@@ -161,16 +161,23 @@ def test_a_member_is_chosen_by_keys_and_compared_and_there_is_a_way_back() -> No
 
 
 @pytest.mark.parametrize(
-    ("since_ms", "words"),
+    ("since_ms", "below_ms", "words"),
     [
-        (UnixMs(1_795_000_000_000), "Forward secret since 18 November 2026"),
-        (UnixMs(0), "not forward secret yet: they have an earlier version"),
+        (UnixMs(1_795_000_000_000), None, "Forward secret since 18 November 2026"),
+        (UnixMs(0), None, "not forward secret yet: they have an earlier version"),
+        (
+            UnixMs(1_795_000_000_000),
+            UnixMs(1_795_000_000_000),
+            "as by a version of Causerie without Olm. It is not read",
+        ),
     ],
 )
-def test_the_panel_says_how_far_what_two_write_is_protected(since_ms: UnixMs, words: str) -> None:
+def test_the_panel_says_how_far_what_two_write_is_protected(
+    since_ms: UnixMs, below_ms: UnixMs | None, words: str
+) -> None:
     async def scenario() -> None:
         engine = ScriptedEngine()
-        pair = engine.add_person("Maya", forward_secret_ms=since_ms)
+        pair = engine.add_person("Maya", forward_secret_ms=since_ms, below_olm_ms=below_ms)
         async with stage(engine, opening=pair) as it:
             it.window.side.toggle()
             panel = person_panel(it)

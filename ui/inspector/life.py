@@ -17,12 +17,13 @@ from engine.inspection_views import (
     LinkView,
     MessageInspection,
     Occasion,
+    Seal,
     SentBy,
     Whereabouts,
 )
 from ui.foreign_text import breaking, one_line
 from ui.regional import clock_with_seconds
-from ui.times import moment, off_words, short_date
+from ui.times import moment, moment_words, off_words, short_date
 from ui.translate import tr
 
 _NAME = 40
@@ -71,7 +72,14 @@ def _time_and_day(at_ms: int, today: datetime, thousandths: str) -> str:
 
 def life_of(found: MessageInspection) -> tuple[Step, ...]:
     """In the order of their times; those without one last."""
-    steps = [*_beginning(found), *_copies(found), *_holders(found), *_search(found), *_end(found)]
+    steps = [
+        *_beginning(found),
+        *_copies(found),
+        *_sealed(found),
+        *_holders(found),
+        *_search(found),
+        *_end(found),
+    ]
     return tuple(sorted(steps, key=lambda step: (step.at_ms is None, step.at_ms or 0)))
 
 
@@ -211,6 +219,34 @@ def _copies(found: MessageInspection) -> Iterator[Step]:
             "%n more copies, not recorded", "%n more copy, not recorded", found.copies_omitted
         )
         yield Step(mark=Mark.MAYBE, words=words)
+
+
+def _sealed(found: MessageInspection) -> Iterator[Step]:
+    """Of what two people say to each other: right after it was sent, or came."""
+    if found.mvds is None or found.mvds.seal is None:
+        return
+    is_noted = found.mvds.seal is not Seal.NOT_NOTED
+    came_ms = found.copies[0].at_ms if found.copies else found.came_ms or found.saved_ms
+    yield Step(
+        mark=Mark.SURE if is_noted else Mark.MAYBE,
+        words=_seal_words(found.mvds.seal, found.mvds.olm_since_ms),
+        at_ms=came_ms if is_noted else None,
+    )
+
+
+def _seal_words(seal: Seal, since_ms: UnixMs | None) -> str:
+    match seal:
+        case Seal.OLM if since_ms:
+            words = tr("Sealed by Olm with a key of its own; you both speak it since {time}")
+            return words.format(time=moment_words(moment(since_ms)))
+        case Seal.OLM:
+            return tr("Sealed by Olm with a key of its own; nothing came back by Olm yet")
+        case Seal.SIGNED:
+            return tr("Signed, and sealed by HPKE: not forward secret")
+        case Seal.BOTH:
+            return tr("First signed and sealed by HPKE, not forward secret; later copies by Olm")
+        case Seal.NOT_NOTED:
+            return tr("How it was sealed is not recorded")
 
 
 def copy_words(copy: CopyView) -> str:

@@ -13,7 +13,7 @@ from engine.core.contacts import ContactState
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ContactView, ConversationView, MemberView, MessageKind, MessageView
 from ui.people import seen_words
-from ui.times import date_words, moment, spoken_time
+from ui.times import date_words, moment, moment_words, spoken_time
 from ui.translate import tr
 
 _SAID = {MessageKind.TEXT, MessageKind.FILE}
@@ -79,6 +79,12 @@ def seal_words(contact: ContactView) -> str:
     since_ms = contact.forward_secret_ms
     if contact.state is not ContactState.ACCEPTED or since_ms is None:
         return ""
+    if contact.below_olm_ms is not None:
+        return tr(
+            "Since {time} what comes in their name is sealed the old way, as by a version of "
+            "Causerie without Olm. It is not read: a thief of their keys could write like that. "
+            "Ask them by another way whether it is them, and to install the present version."
+        ).format(time=moment_words(moment(contact.below_olm_ms)))
     if not since_ms:
         return tr(
             "Sealed for the two of you, but not forward secret yet: they have an earlier version "

@@ -2424,6 +2424,10 @@
         <translation>Premier détenteur&#xa0;: {name}</translation>
     </message>
     <message>
+        <source>First signed and sealed by HPKE, not forward secret; later copies by Olm</source>
+        <translation>D’abord signé et scellé par HPKE, sans confidentialité persistante&#x202f;; les copies suivantes par Olm</translation>
+    </message>
+    <message>
         <source>Flags</source>
         <translation>Drapeaux</translation>
     </message>
@@ -2742,6 +2746,10 @@
     <message>
         <source>How far it is</source>
         <translation>Avancement</translation>
+    </message>
+    <message>
+        <source>How it was sealed is not recorded</source>
+        <translation>La manière dont il a été scellé n’est pas enregistrée</translation>
     </message>
     <message>
         <source>How it works</source>
@@ -4876,6 +4884,14 @@
         <translation>Écran</translation>
     </message>
     <message>
+        <source>Sealed by Olm with a key of its own; nothing came back by Olm yet</source>
+        <translation>Scellé par Olm avec une clé à lui seul&#x202f;; rien n’est encore revenu par Olm</translation>
+    </message>
+    <message>
+        <source>Sealed by Olm with a key of its own; you both speak it since {time}</source>
+        <translation>Scellé par Olm avec une clé à lui seul&#x202f;; vous l’utilisez tous deux depuis le {time}</translation>
+    </message>
+    <message>
         <source>Sealed for the two of you, but not forward secret yet: they have an earlier version of Causerie, or were not heard since both of you have this one.</source>
         <translation>Scellé pour vous deux, mais sans confidentialité persistante pour l’instant&#x202f;: cette personne a une version antérieure de Causerie, ou n’a pas donné signe de vie depuis que vous avez tous deux celle-ci.</translation>
     </message>
@@ -5120,12 +5136,20 @@
         <translation>Signé&#xa0;: {time}</translation>
     </message>
     <message>
+        <source>Signed, and sealed by HPKE: not forward secret</source>
+        <translation>Signé, et scellé par HPKE&#xa0;: sans confidentialité persistante</translation>
+    </message>
+    <message>
         <source>Signed, by its author&apos;s clock</source>
         <translation>Signé, à l’horloge de son auteur</translation>
     </message>
     <message>
         <source>Since</source>
         <translation>Depuis</translation>
+    </message>
+    <message>
+        <source>Since {time} what comes in their name is sealed the old way, as by a version of Causerie without Olm. It is not read: a thief of their keys could write like that. Ask them by another way whether it is them, and to install the present version.</source>
+        <translation>Depuis le {time}, ce qui vient en son nom est scellé à l’ancienne, comme par une version de Causerie sans Olm. Ce n’est pas lu&#xa0;: un voleur de ses clés pourrait écrire ainsi. Demandez-lui par un autre moyen si c’est bien cette personne qui écrit, et d’installer la version actuelle.</translation>
     </message>
     <message>
         <source>Site: {host}</source>

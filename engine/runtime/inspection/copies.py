@@ -36,6 +36,8 @@ class Copy:
     size: int
     waku_hash: bytes
     together_with: int
+    by_olm: bool | None = None
+    """Of a one-to-one conversation."""
     taken_ms: UnixMs | None = None
 
 
@@ -85,6 +87,7 @@ class CopyNotes:
                 size=len(publish.message.payload),
                 waku_hash=receipt.waku_hash,
                 together_with=len(message_ids) - 1,
+                by_olm=publish.by_olm,
             )
             self._of(conversation_id, message_id).add(copy)
 

@@ -40,6 +40,7 @@ from engine.runtime.inspection.views import Looking, channel_inspection, pair_in
 from engine.runtime.inspection.watch import DeliveryWatch, read_records
 from engine.runtime.maintenance import connection_view
 from engine.runtime.runner_context import RunnerContext
+from engine.session.pair.session import PairSession
 
 CLAIMS_TOGETHER: Final = 32
 """Messages whose claims are looked up before other tasks of the loop run."""
@@ -157,8 +158,11 @@ class Inspection:
         return (await run(store.latest_page, conversation_id, limit=LOOKED_AT)).messages
 
     def _looking(self, runner: ConversationRunner, message_id: MessageId) -> Looking:
-        context = self._context
+        context, session = self._context, runner.session
+        since_ms = session.forward_secret_since if isinstance(session, PairSession) else None
         return Looking(
+            olm_since_ms=since_ms,
+            clock_offset_ms=context.clock.clock_ms() - context.clock.steady_ms(),
             message_id=message_id,
             own_id=context.own_id,
             members=runner.members,

@@ -30,6 +30,7 @@ from engine.inspection_views import (
     MvdsView,
     Occasion,
     PartView,
+    Seal,
     SentBy,
     StoreReturned,
     WantedView,
@@ -51,6 +52,7 @@ from engine.runtime.views import (
 )
 from engine.session.contract import ConversationRecord
 from engine.session.pair.factory import PAIR_CONFIG
+from engine.session.rows import SAID
 
 _SENT_BY = {TransportRole.RELAY: SentBy.RELAY, TransportRole.EDGE: SentBy.LIGHTPUSH}
 
@@ -69,6 +71,10 @@ class Looking(Struct, frozen=True, kw_only=True):
     looked_ms: UnixMs
     returned_by: Callable[[Iterable[bytes]], tuple[StoreReturned, ...]] = lambda _hashes: ()
     """Which Stores returned copies with these hashes."""
+    olm_since_ms: UnixMs | None = None
+    """Of a one-to-one conversation: since when both speak Olm, by our clock."""
+    clock_offset_ms: int = 0
+    """How far our clock is ahead of the time by which rows are kept."""
 
 
 def channel_inspection(
@@ -140,15 +146,24 @@ def pair_inspection(looking: Looking, about: ContactRecord, facts: MvdsFacts) ->
         again=_again_in_pair(facts) if is_own else None,
         returned_by=_returned_by(looking, about.conversation_id, None),
         holders=pair_holder_views(row, members, looking.own_id) if is_own else (),
-        mvds=_mvds_view(looking.message_id, about, facts),
+        mvds=_mvds_view(looking, about, facts, copies, is_own=is_own),
         parts=(PartView(name="body", size=len(body.body)),) if body else (),
     )
 
 
-def _mvds_view(message_id: MessageId, about: ContactRecord, facts: MvdsFacts) -> MvdsView:
+def _mvds_view(
+    looking: Looking,
+    about: ContactRecord,
+    facts: MvdsFacts,
+    copies: tuple[CopyView, ...],
+    *,
+    is_own: bool,
+) -> MvdsView:
     record, body = facts.record, facts.message
     return MvdsView(
-        message_id=message_id,
+        seal=_seal(looking, facts, copies, is_own=is_own),
+        olm_since_ms=looking.olm_since_ms,
+        message_id=looking.message_id,
         group_id=about.conversation_id,
         record=record.type.value if record else "",
         send_count=record.send_count if record else 0,
@@ -156,6 +171,29 @@ def _mvds_view(message_id: MessageId, about: ContactRecord, facts: MvdsFacts) ->
         timestamp=body.timestamp if body else None,
         body_size=len(body.body) if body else None,
     )
+
+
+def _seal(
+    looking: Looking, facts: MvdsFacts, copies: tuple[CopyView, ...], *, is_own: bool
+) -> Seal | None:
+    """By the copies that were noted, if all were; else by when it was, as far as that tells it.
+
+    Since both speak Olm nothing is said otherwise, and nothing else is heard, but for requests and
+    answers.  What came before may have gone by Olm, too: a session that the other lost tells
+    nothing of when it began.
+    """
+    saved_ms = facts.row.record.received_ms if facts.row else None
+    if is_own and saved_ms is not None and looking.copies.since_ms(saved_ms) is None:
+        by_olm = {copy.by_olm for copy in copies}
+        if len(by_olm) > 1:
+            return Seal.BOTH
+        return (Seal.OLM if True in by_olm else Seal.SIGNED) if by_olm else None
+    came_ms = facts.came_ms or saved_ms
+    is_said = facts.row is not None and facts.row.record.kind in SAID
+    if came_ms is None or looking.olm_since_ms is None or not is_said:
+        return Seal.NOT_NOTED
+    is_since = came_ms + looking.clock_offset_ms >= looking.olm_since_ms
+    return Seal.OLM if is_since else Seal.NOT_NOTED
 
 
 def _holders(
@@ -219,6 +257,7 @@ def _copy_view(copy: Copy, number: int, *, is_first: bool, is_noted_first: bool)
         size=copy.size,
         waku_hash=copy.waku_hash.hex(),
         together_with=copy.together_with,
+        by_olm=copy.by_olm,
         taken_ms=copy.taken_ms,
     )
 

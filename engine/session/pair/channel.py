@@ -89,11 +89,7 @@ def _is_statement(body: Body) -> bool:
 
 
 def _statements_of(payload: Payload) -> Payload:
-    """Raises RemoteProtocolError if there are none."""
-    messages = tuple(m for m in payload.messages if _is_admitted(m, _is_statement))
-    if not messages:
-        raise RemoteProtocolError("below_olm")
-    return Payload(messages=messages)
+    return Payload(messages=tuple(m for m in payload.messages if _is_admitted(m, _is_statement)))
 
 
 class SavedChannel(Struct, frozen=True, kw_only=True):
@@ -272,6 +268,9 @@ class PairChannel:
         payload, generation = decode_payload(encoded)
         if below_olm:
             payload = _statements_of(payload)
+            if not payload.messages:
+                self.wire.sealing.refused_signed(signed_ms, clock_ms=self._clock.at(now_ms))
+                raise RemoteProtocolError("below_olm")
         self._hear_echo(payload, signed_ms, builder, now_ms=now_ms)
         refused = 0
         if admits is None:

@@ -78,6 +78,8 @@ class PairSealing:
         self._ratchet: PairRatchet | None = None
         self._told_ms: UnixMs | None = None
         self._told_again_ms = FIRST_TOLD_AGAIN_MS
+        self._below_olm: tuple[UnixMs, UnixMs] | None = None
+        """When it was heard first, and the time of the newest by the other's clock."""
 
     # --- state --------------------------------------------------------------------------------
 
@@ -109,6 +111,25 @@ class PairSealing:
         """Since when both speak Olm, by our clock; None: not yet."""
         state = self.state
         return state.since_ms if state is not None else None
+
+    def refused_signed(self, signed_ms: UnixMs, *, clock_ms: UnixMs) -> None:
+        """The other, or a thief of its keys, signed what would count only by Olm."""
+        began_ms, newest_ms = self._below_olm or (clock_ms, signed_ms)
+        if self.below_olm_ms is None:
+            began_ms = clock_ms
+        self._below_olm = began_ms, max(newest_ms, signed_ms)
+
+    @property
+    def below_olm_ms(self) -> UnixMs | None:
+        """Since when, by our clock, what comes in the other's name is signed instead; else None.
+
+        As far as it was heard since the start, and is newer than all that came by Olm: what was
+        recorded before says nothing.
+        """
+        state = self.state
+        if self._below_olm is None or state is None or self._below_olm[1] <= state.heard_ms:
+            return None
+        return self._below_olm[0]
 
     def _begun(self, *, clock_ms: UnixMs) -> "PairRatchet":
         if self._ratchet is None:

@@ -163,10 +163,10 @@ class PairSession:
         Raises LocalProtocolError for commands that the state forbids, and for inputs of groups.
         """
         builder = TransitionBuilder()
-        since_ms = self._channel.wire.sealing.since_ms
+        before = self.forward_secret_since, self.below_olm_ms
         self._handle(input_, builder, now_ms=now_ms)
         self._channel.settle(builder, now_ms=now_ms)
-        if self._channel.wire.sealing.since_ms != since_ms:
+        if (self.forward_secret_since, self.below_olm_ms) != before:
             builder.notes.append(MembersNoted())
         return builder.finish()
 
@@ -395,6 +395,11 @@ class PairSession:
     def forward_secret_since(self) -> UnixMs | None:
         """Since when both speak Olm; None: not yet."""
         return self._channel.wire.sealing.since_ms
+
+    @property
+    def below_olm_ms(self) -> UnixMs | None:
+        """Since when they are not heard, as if their program did not know Olm; None: they are."""
+        return self._channel.wire.sealing.below_olm_ms
 
     def next_deadline(self) -> UnixMs | None:
         deadlines = (

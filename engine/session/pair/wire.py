@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from engine.codec.content import encode_ephemeral
 from engine.codec.mvds import encode_payload
@@ -202,13 +203,15 @@ class PairWire:
         if payload == Payload():
             return None
         part = MvdsPart(payload=encode_payload(payload, send.generation))
-        self._sent = self._publish(
-            self._sealed(part, by_olm=self._by_olm(manner), now_ms=now_ms),
+        by_olm = self._by_olm(manner) and self.sealing.knows_keys
+        sent = self._publish(
+            self._sealed(part, by_olm=by_olm, now_ms=now_ms),
             SendPurpose.CONTENT if messages else SendPurpose.SYNC,
             topic=self._inbox_topic if manner.to_inbox else self.content_topic,
             now_ms=now_ms,
             message_ids=tuple(map(message_id_of, messages)),
         )
+        self._sent = replace(sent, by_olm=by_olm)
         return self._sent
 
     def ephemeral(self, content: EphemeralContent, *, now_ms: UnixMs) -> Publish:
