@@ -4,7 +4,7 @@
 when it is asked for after a change, so add many before asking.  Nothing is sent or stored here.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from engine.core.admin_log.acts import (
     LEAST_ROLE,
     MAX_ENTRIES,
+    MAX_HEADS,
     Add,
     Create,
     DeleteMessage,
@@ -35,6 +36,8 @@ from engine.core.admin_log.epochs import Epoch, epochs_of
 from engine.core.admin_log.foresight import verdict_on_next
 from engine.core.admin_log.judging import Judgement, Verdict, judge
 from engine.core.admin_log.room import Room
+from engine.core.admin_log.standing import Standing
+from engine.core.admin_log.waiting import Waiting
 from engine.core.errors import RemoteProtocolError
 from engine.core.ids import InstanceId, MessageId, ParticipantId, UnixMs
 
@@ -106,12 +109,13 @@ class AdminLog:
     ) -> None:
         self._first: Final = first
         self._size: Final = size
-        self._room: Final = Room(first, size)
+        self._standing: Final = Standing(first)
+        self._room: Final = Room(size)
+        self._waiting: Final = Waiting()
         self._ancestry = Ancestry()
         self._now: tuple[Judgement, AdminState] | None = None
-        self._people: frozenset[ParticipantId] = frozenset()
-        for entry in entries:
-            self.add(entry)
+        self._refused: set[EntryId] = set()
+        self.take(entries)
 
     @property
     def heads(self) -> tuple[EntryId, ...]:
@@ -121,8 +125,16 @@ class AdminLog:
 
     @property
     def missing(self) -> tuple[EntryId, ...]:
-        """Entries that others name and that are not here."""
-        return self._ancestry.missing()
+        """Entries that others name and that are not here; sorted."""
+        return tuple(sorted(self._waiting.missing))
+
+    @property
+    def wants_refused(self) -> bool:
+        """Whether some that were refused are of use now: ``take`` all of these again."""
+        return self._waiting.has_eased or not self._refused.isdisjoint(self._waiting.missing)
+
+    def was_refused(self, entry_id: EntryId) -> bool:
+        return entry_id in self._refused
 
     @property
     def state(self) -> AdminState:
@@ -136,10 +148,9 @@ class AdminLog:
         return self._now
 
     @property
-    def people(self) -> frozenset[ParticipantId]:
+    def people(self) -> Collection[ParticipantId]:
         """Everybody who may ever have had a role, if all entries counted.  It only grows."""
-        self._people |= self._ancestry.standing.people
-        return self._people
+        return self._standing.people
 
     def find(self, entry_id: EntryId) -> Entry | None:
         """One that has its place in the log, and room."""
@@ -151,9 +162,14 @@ class AdminLog:
         late, early = self._ancestry.number(later), self._ancestry.number(earlier)
         return late is not None and early is not None and self._ancestry.knew(late, early)
 
+    def needed(self) -> tuple[EntryId, ...]:
+        """Those that have room, and those that these name; each after all that it names."""
+        self._deal_room()
+        return self._ancestry.needed()
+
     def has(self, entry_id: EntryId) -> bool:
         """Whether it is here, if only to wait."""
-        return self._ancestry.has(entry_id)
+        return self._ancestry.has(entry_id) or entry_id in self._waiting
 
     def lamport_of(self, entry_ids: Iterable[EntryId]) -> int:
         """The highest Lamport timestamp among entries that are here, 0 for none."""
@@ -168,34 +184,94 @@ class AdminLog:
         that one is said as if it had room.
         """
         judgement, state = self._judged()
-        if len(self._ancestry.entries) >= self._size and not self._room.has_some(entry):
-            return None
+        if len(self._ancestry.entries) >= self._size:
+            share = self._standing.share_of(entry, self._standing.past(entry))
+            if not self._room.has_some(entry, share):
+                return None
         return verdict_on_next(judgement, state.inviters, entry)
 
     def add(self, entry: Entry) -> bool:
         """Whether ``state`` may have changed.
 
         Raises RemoteProtocolError ``malformed_entry``, ``too_many_entries`` if too many of its
-        author wait, or ``no_room_in_log``; such an entry is not needed until another one names it.
+        author wait, or ``no_room_in_log``.  Whoever adds them has to keep the latter two, and
+        ``take`` them again if ``wants_refused``.
         """
-        has_room = not self._room.has_none(entry)
-        if not has_room and not self._ancestry.is_wanted(entry.entry_id):
-            if self.has(entry.entry_id):
-                return False
-            raise RemoteProtocolError("no_room_in_log")
-        placed = self._ancestry.add(entry, has_room=has_room)
-        for one, has_standing in placed:
-            self._room.count(one, has_standing=has_standing)
-        if placed:
-            self._now = None
+        if self.has(entry.entry_id):
+            return False
+        _require_shape(entry)
+        lacking = [head for head in entry.heads if not self._ancestry.has(head)]
+        if lacking:
+            self._wait(entry, lacking)
+            return False
+        is_news = self._place(entry)
         if len(self._ancestry.entries) >= 2 * self._size:
             self._deal_room()
-        return bool(placed)
+        if not self._ancestry.has(entry.entry_id):
+            raise RemoteProtocolError("no_room_in_log")
+        return is_news
+
+    def take(self, entries: Iterable[Entry]) -> None:
+        """Those that are of any use, in whatever order they are here."""
+        self._waiting.try_again()
+        left = self._refusals(entries)
+        while True:
+            while wanted := [left.pop(each) for each in self.missing if each in left]:
+                left |= self._refusals(wanted)
+            count = len(left)
+            left = self._refusals(left.values())
+            if len(left) == count:
+                return
+
+    def _refusals(self, entries: Iterable[Entry]) -> dict[EntryId, Entry]:
+        refused = {}
+        for entry in entries:
+            try:
+                self.add(entry)
+            except RemoteProtocolError:
+                refused[entry.entry_id] = entry
+        return refused
+
+    def _wait(self, entry: Entry, lacking: Iterable[EntryId]) -> None:
+        try:
+            self._waiting.add(entry, lacking)
+        except RemoteProtocolError:
+            self._refused.add(entry.entry_id)
+            raise
+        self._refused.discard(entry.entry_id)
+
+    def _place(self, entry: Entry) -> bool:
+        """Put it in, and whatever waited for it alone, and so on."""
+        ready, is_news = [entry], False
+        while ready:
+            one = ready.pop()
+            past = self._standing.past(one)
+            self._standing.hear(one, past)
+            share = self._standing.share_of(one, past)
+            has_room = not self._room.has_none(one, share)
+            if not has_room and not self._waiting.is_wanted(one.entry_id):
+                self._refused.add(one.entry_id)
+                continue
+            self._refused.discard(one.entry_id)
+            self._standing.keep(one, past, self._room.count(one, share))
+            self._ancestry.add(one, has_room=has_room)
+            ready += self._waiting.release(one.entry_id, self._ancestry.has)
+            is_news |= has_room
+        if is_news:
+            self._now = None
+        return is_news
 
     def _deal_room(self) -> None:
         if len(self._ancestry.entries) > self._size:
-            self._people |= self._ancestry.standing.people
             self._ancestry = self._ancestry.with_no_room(self._room.deal())
+
+
+def _require_shape(entry: Entry) -> None:
+    """An id commits to its heads, so a cycle cannot be made; that need not be looked for."""
+    heads = entry.heads
+    is_first = isinstance(entry.act, Create)
+    if is_first != (not heads) or len(heads) > MAX_HEADS or len(set(heads)) != len(heads):
+        raise RemoteProtocolError("malformed_entry")
 
 
 def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:

@@ -1,48 +1,124 @@
-"""Who may have had a role, as far as an entry knew, if everything that it knew counted.
+"""Who was named by somebody who might, as far as an entry knew, and out of whose share they write.
 
-It takes no judging, and never changes: an entry's past is in its id.  People whom nobody named who
-may have named them have no standing; else one member could write as a thousand people.
+All of it follows from the entries that one can reach over an entry's heads, whether these have room
+or not, and these are in its id.  So it never changes, and is the same for everybody.  People whom
+nobody named who may have named them have no standing.  Whoever was named has a share of the share
+of whoever named them (``engine.core.admin_log.room``).
 """
 
+from bisect import insort
 from collections import defaultdict
+from typing import Final, TypeAlias
 
-from engine.core.admin_log.acts import Add, Create, Entry, Promote, Role, SetInviters
+from msgspec import Struct
+
+from engine.core.admin_log.acts import Add, Create, Entry, EntryId, Promote, Role, SetInviters
+from engine.core.admin_log.room import Place, Share, place_of
 from engine.core.ids import ParticipantId
+
+_Nearness: TypeAlias = tuple[int, Place, Place]
+"""How many people it took from the creator, the first naming of these, and the last."""
+
+
+class _Naming(Struct, frozen=True, order=True):
+    nearness: _Nearness
+    number: int
+    share: Share
+    """Of whoever is named."""
 
 
 class Standing:
-    """Numbers are those of an ``Ancestry``, pasts its bits."""
+    """``first``: id of the ``Create`` that the group began with.
 
-    def __init__(self) -> None:
-        self._members = defaultdict[ParticipantId, int](int)
-        """Bits of the entries that made them a member, or more, if these counted."""
-        self._admins = defaultdict[ParticipantId, int](int)
+    What an entry knew is a set of bits, one for each entry that names somebody or lets members
+    admit others.
+    """
+
+    def __init__(self, first: EntryId) -> None:
+        self._first: Final = first
+        self._count = 0
+        self._known: dict[EntryId, int] = {}
+        """By entry: what somebody who names it knows."""
+        self._namings: defaultdict[ParticipantId, list[_Naming]] = defaultdict(list)
+        """The nearest first."""
+        self._members: defaultdict[ParticipantId, int] = defaultdict(int)
+        self._admins: defaultdict[ParticipantId, int] = defaultdict(int)
         self._opened = 0
-        """Bits of the entries that let all members admit others."""
+        """The entries that let all members admit others."""
+        self.people: set[ParticipantId] = set()
+        """Everybody who may ever have had a role, if all entries counted."""
 
-    @property
-    def people(self) -> frozenset[ParticipantId]:
-        """Everybody who may ever have had a role."""
-        return frozenset(self._members)
+    def past(self, entry: Entry) -> int:
+        """What it knew.  All that it names has to be kept here."""
+        past = 0
+        for head in entry.heads:
+            past |= self._known[head]
+        return past
 
-    def has_any(self, entry: Entry, past: int) -> bool:
-        return isinstance(entry.act, Create) or bool(self._members.get(entry.author, 0) & past)
+    def share_of(self, entry: Entry, past: int) -> Share | None:
+        """None for a stranger's."""
+        if isinstance(entry.act, Create):
+            return Share(entry.author) if entry.entry_id == self._first else None
+        naming = self._nearest(entry.author, past)
+        return None if naming is None else naming.share
 
-    def note(self, number: int, entry: Entry, past: int) -> None:
-        is_admin = bool(self._admins.get(entry.author, 0) & past)
+    def hear(self, entry: Entry, past: int) -> None:
+        """Whether it is kept or not, messages are taken from whom it names."""
+        named = self._named(entry, past)
+        if named is not None:
+            self.people.add(named)
+
+    def keep(self, entry: Entry, past: int, share: Share | None) -> None:
+        """``share``: the one that it is counted in."""
+        self._known[entry.entry_id] = past | self._note(entry, past, share)
+
+    def _note(self, entry: Entry, past: int, share: Share | None) -> int:
+        """Returns its bit, or 0 if it gives nobody anything."""
+        bit = 1 << self._count
+        named = self._named(entry, past)
+        if named is not None and share is not None:
+            naming = self._naming(entry, named, past, share)
+            insort(self._namings[named], naming)
+            self._members[named] |= bit
+            if isinstance(entry.act, Create | Promote):
+                self._admins[named] |= bit
+        elif isinstance(entry.act, SetInviters) and self._is_admin(entry, past):
+            if entry.act.least is not Role.MEMBER:
+                return 0
+            self._opened |= bit
+        else:
+            return 0
+        self._count += 1
+        return bit
+
+    def _naming(self, entry: Entry, named: ParticipantId, past: int, share: Share) -> _Naming:
+        place = place_of(entry)
+        if isinstance(entry.act, Create):
+            return _Naming((0, place, place), self._count, share)
+        by = self._nearest(entry.author, past)
+        top = place if by is None or share.is_creators else by.nearness[1]
+        below = share.below(named)
+        return _Naming((below.depth, top, place), self._count, below)
+
+    def _named(self, entry: Entry, past: int) -> ParticipantId | None:
         match entry.act:
-            case Create():
-                self._members[entry.author] |= 1 << number
-                self._admins[entry.author] |= 1 << number
-            case Promote(member=member) if is_admin:
-                self._members[member] |= 1 << number
-                self._admins[member] |= 1 << number
-            case Add(member=member) if is_admin or self._may_admit(entry, past):
-                self._members[member] |= 1 << number
-            case SetInviters(least=Role.MEMBER) if is_admin:
-                self._opened |= 1 << number
+            case Create() if entry.entry_id == self._first:
+                return entry.author
+            case Promote(member=member) if self._is_admin(entry, past):
+                return member
+            case Add(member=member) if self._is_admin(entry, past) or self._may_admit(entry, past):
+                return member
             case _:
-                pass
+                return None
+
+    def _is_admin(self, entry: Entry, past: int) -> bool:
+        return bool(self._admins.get(entry.author, 0) & past)
 
     def _may_admit(self, entry: Entry, past: int) -> bool:
-        return bool(self._opened & past) and self.has_any(entry, past)
+        return bool(self._opened & past and self._members.get(entry.author, 0) & past)
+
+    def _nearest(self, who: ParticipantId, past: int) -> _Naming | None:
+        known = self._members.get(who, 0) & past
+        if not known:
+            return None
+        return next(each for each in self._namings[who] if known >> each.number & 1)
