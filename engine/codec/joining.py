@@ -18,7 +18,7 @@ from engine.codec.canonical import one_form
 from engine.codec.envelope import MAX_STATEMENT_BYTES
 from engine.codec.epochs import MAX_EARLIER_BYTES
 from engine.codec.message_id import ID_BYTES, id_bytes, id_text
-from engine.core.admin_log.acts import MAX_ENTRIES
+from engine.core.admin_log.acts import MAX_PASSED_ON
 from engine.core.errors import LocalProtocolError, RemoteProtocolError
 from engine.core.governed import MAX_BEFORE
 from engine.core.ids import KEY_BYTES
@@ -136,7 +136,7 @@ def encode_admission(admission: AdmissionParts) -> tuple[Chunk, ...]:
     whole = _joined((admission.keys, before, statements, *admission.entries))
     if (
         len(whole) > MAX_ADMISSION_BYTES
-        or len(admission.entries) > MAX_ENTRIES
+        or len(admission.entries) > MAX_PASSED_ON
         or len(admission.statements) > MAX_MEMBERS
     ):
         raise LocalProtocolError(f"an admission of {len(whole)} bytes")
@@ -155,7 +155,7 @@ def decode_admission(whole: bytes) -> AdmissionParts:
     bounds = chain(
         (MAX_EARLIER_BYTES, MAX_BEFORE * ID_BYTES, _MAX_STATEMENTS_BYTES), repeat(MAX_ENTRY_BYTES)
     )
-    pieces = _pieces(whole, islice(bounds, _BEFORE_ENTRIES + MAX_ENTRIES))
+    pieces = _pieces(whole, islice(bounds, _BEFORE_ENTRIES + MAX_PASSED_ON))
     if len(pieces) <= _BEFORE_ENTRIES:
         raise _malformed("admission")
     keys, before, joined, *entries = pieces

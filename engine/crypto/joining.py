@@ -17,7 +17,7 @@ from engine.codec.admin_entry import decode_entry, entry_id_bytes
 from engine.codec.join import decode_join
 from engine.codec.joining import decode_admission
 from engine.codec.tuples import tuple_bytes
-from engine.core.admin_log.acts import EntryId
+from engine.core.admin_log.acts import Entry, EntryId
 from engine.core.admin_log.log import AdminLog
 from engine.core.content import Join
 from engine.core.errors import CryptoError, RemoteProtocolError
@@ -106,8 +106,8 @@ def open_admission(
     ``join_no_key``, or as ``verify_entry`` and ``WrapOpener`` do.
     """
     parts, group_id = decode_admission(whole), invite.group_id
-    log = AdminLog(invite.first_entry)
     known = dict[EntryId, bytes]()
+    read = list[Entry]()
     creator = b""
     for data in parts.entries:
         entry = verify_entry(data, group_id=group_id)
@@ -115,11 +115,11 @@ def open_admission(
             continue
         if entry.entry_id == invite.first_entry:
             creator = decode_entry(data).author_key
-        log.add(entry)
+        read.append(entry)
         known[entry.entry_id] = data
     if not creator:
         raise RemoteProtocolError("join_other_log")
-    state = log.state
+    state = AdminLog(invite.first_entry, read).state
     if own_id not in state.roles:
         raise RemoteProtocolError("join_not_admitted")
     given = [one.commitment for one in reversed(state.epochs) if own_id in one.given]

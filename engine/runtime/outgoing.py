@@ -21,7 +21,14 @@ from engine.runtime.runner_context import RunnerContext
 from engine.session.contract import ConversationRecord
 from engine.session.inputs import CopiesAccepted
 from engine.session.loading import read
-from engine.session.transitions import Load, LoadSetAside, LoadToShow, LoadWritten, Publish
+from engine.session.transitions import (
+    Load,
+    LoadEntries,
+    LoadSetAside,
+    LoadToShow,
+    LoadWritten,
+    Publish,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +54,7 @@ class Outgoing:
         return self._queue.qsize()
 
     async def enqueue(self, send: Publish | Load) -> None:
-        if isinstance(send, LoadRecords | LoadSetAside | LoadWritten | LoadToShow):
+        if isinstance(send, LoadRecords | LoadSetAside | LoadWritten | LoadEntries | LoadToShow):
             await self._queue.put(send)  # A load is requested only once.
             return
         try:

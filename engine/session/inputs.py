@@ -32,7 +32,7 @@ from engine.session.group.opening import OpenedEnvelope
 from engine.session.group.wire import GroupEnvelope, LockedEnvelope
 from engine.session.open.wire import OpenEnvelope
 from engine.session.pair.wire import PairEnvelope
-from engine.session.transitions import Loaded, PairLoaded, WrittenLoaded
+from engine.session.transitions import GovernedLoaded, Loaded, PairLoaded
 
 Prechecked: TypeAlias = GroupEnvelope | LockedEnvelope | OpenEnvelope | PairEnvelope
 """The result of ``Session.precheck``: the envelope as far as it was opened."""
@@ -178,7 +178,7 @@ ChannelInput: TypeAlias = ConnectivityChanged | ResendRequested | RetrieveReques
 """What sessions of groups and open channels pass on to SDS as it is."""
 
 NotOfGroups: TypeAlias = (
-    ContactInput | SetLabel | EnvelopeArrived | PairLoaded | WrittenLoaded | TakeAdmission
+    ContactInput | SetLabel | EnvelopeArrived | PairLoaded | GovernedLoaded | TakeAdmission
 )
 """What a group takes none of, or only some groups, or only some of these envelopes."""
 

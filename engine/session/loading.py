@@ -17,9 +17,11 @@ from engine.core.ports import ProfileStore
 from engine.session.group.author_binding import bound_author
 from engine.session.transitions import (
     BodiesLoaded,
+    EntriesLoaded,
     Load,
     LoadBodies,
     Loaded,
+    LoadEntries,
     LoadForRepair,
     LoadSetAside,
     LoadToSayAgain,
@@ -38,15 +40,15 @@ SHOWN_TOGETHER: Final = 8
 def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
     """Returns None if there is nothing to hand back.  Raises StorageError."""
     match load:
-        case LoadToShow(position=position):
-            raw = store.raw(conversation_id, position.message_id)
-            return RawLoaded(load=load, raw=raw) if raw else None
         case LoadWritten():
             found = ((at, store.raw(conversation_id, at.message_id)) for at in load.places)
             written = (written_in(at.message_id, raw) for at, raw in found if raw)
             return WrittenLoaded(load=load, written=tuple(written))
-        case LoadForRepair() | LoadToSayAgain():
-            raw = store.raw(conversation_id, load.message_id)
+        case LoadEntries():
+            return EntriesLoaded(entries=store.governed(conversation_id).entries)
+        case LoadForRepair() | LoadToSayAgain() | LoadToShow():
+            at = load.position if isinstance(load, LoadToShow) else load
+            raw = store.raw(conversation_id, at.message_id)
             return RawLoaded(load=load, raw=raw) if raw else None
         case LoadSetAside():
             kept = store.set_aside(conversation_id, load.sender_id, limit=SHOWN_TOGETHER)

@@ -68,6 +68,10 @@ class LoadWritten(Struct, frozen=True, kw_only=True):
     places: tuple[Position, ...]
 
 
+class LoadEntries(Struct, frozen=True, kw_only=True):
+    """Read the group's admin log: others name entries of it that were not kept in memory."""
+
+
 class LoadToShow(Struct, frozen=True, kw_only=True):
     """Read this logged message's raw bytes: it was void, and is not any more."""
 
@@ -79,6 +83,7 @@ Load: TypeAlias = (
     | LoadToSayAgain
     | LoadToShow
     | LoadWritten
+    | LoadEntries
     | LoadSetAside
     | LoadBodies
     | LoadRecords
@@ -122,8 +127,14 @@ class WrittenLoaded(Struct, frozen=True, kw_only=True):
     written: tuple[Written, ...]
 
 
+class EntriesLoaded(Struct, frozen=True, kw_only=True):
+    entries: tuple[bytes, ...]
+    """Verified when they came, in the order in which they did."""
+
+
 PairLoaded: TypeAlias = BodiesLoaded | RecordsRead
-Loaded: TypeAlias = RawLoaded | SetAsideLoaded | WrittenLoaded | PairLoaded
+GovernedLoaded: TypeAlias = WrittenLoaded | EntriesLoaded
+Loaded: TypeAlias = RawLoaded | SetAsideLoaded | GovernedLoaded | PairLoaded
 
 
 class RowAdded(Struct, frozen=True, kw_only=True):

@@ -52,6 +52,7 @@ from engine.session.inputs import (
 from engine.session.loading import read
 from engine.session.transitions import (
     Load,
+    LoadEntries,
     LoadForRepair,
     LoadToSayAgain,
     LoadToShow,
@@ -305,7 +306,9 @@ class SessionParticipant:
         for send in transition.sends:
             if isinstance(send, Publish):
                 outgoing.append(self._outgoing(send))
-            elif isinstance(send, LoadForRepair | LoadToSayAgain | LoadToShow | LoadWritten):
+            elif isinstance(
+                send, LoadForRepair | LoadToSayAgain | LoadToShow | LoadWritten | LoadEntries
+            ):
                 outgoing += self._load(send)
         return outgoing
 

@@ -19,7 +19,7 @@ from engine.codec.joining import (
 )
 from engine.codec.message_id import id_text
 from engine.core.admin_log.acts import (
-    MAX_ENTRIES,
+    MAX_PASSED_ON,
     Act,
     Add,
     Create,
@@ -332,11 +332,11 @@ def test_bounds_of_what_is_said() -> None:
 
 
 def test_bounds_of_an_admission() -> None:
-    many = AdmissionParts(entries=(b"x",) * MAX_ENTRIES, keys=b"k")
+    many = AdmissionParts(entries=(b"x",) * MAX_PASSED_ON, keys=b"k")
     packed = b"".join(chunk.part for chunk in encode_admission(many))
     assert decode_admission(packed) == many
     with pytest.raises(LocalProtocolError):
-        encode_admission(replace(many, entries=(b"x",) * (MAX_ENTRIES + 1)))
+        encode_admission(replace(many, entries=(b"x",) * (MAX_PASSED_ON + 1)))
     with pytest.raises(LocalProtocolError):
         encode_admission(replace(many, entries=(bytes(40_000),) * 420))
     with pytest.raises(LocalProtocolError):

@@ -20,6 +20,9 @@ EntryId = NewType("EntryId", str)
 
 MAX_HEADS: Final = 32
 MAX_ENTRIES: Final = 10_000
+"""That have room."""
+MAX_PASSED_ON: Final = 2 * MAX_ENTRIES
+"""To a newcomer: those that have room, and those that these name."""
 MAX_RECIPIENTS: Final = 2_000
 MAX_LAST_MESSAGES: Final = 64
 """Author instances of one person that a removal names."""

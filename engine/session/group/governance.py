@@ -8,9 +8,10 @@ message is *shown* is another matter (``engine.session.group.void_messages``).
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
-from engine.core.admin_log.acts import Act, Entry, EntryId, Role
+from engine.core.admin_log.acts import MAX_ENTRIES, Act, Entry, EntryId, Role
 from engine.core.admin_log.judging import Verdict
 from engine.core.admin_log.log import AdminLog, AdminState
 from engine.core.content import AdminEntry
@@ -41,19 +42,22 @@ class Governance:
         self._identity = identity
         self.first = first
         """Id of the entry that the group began with."""
-        self._log = AdminLog(first)
-        self._entries: list[bytes] = []
-        for data in entries:
-            self._add(data)
+        self._log = AdminLog(first, size=MAX_ENTRIES)
+        self._kept: dict[EntryId, bytes] = {}
+        self.recall(entries)
         self._state = self._log.state
         self._is_behind = False
 
-    def _add(self, data: bytes) -> None:
-        try:
-            self._log.add(read_entry(data, group_id=self._group_id))
-            self._entries.append(data)
-        except RemoteProtocolError:
-            return  # It has no room any more.
+    def recall(self, entries: Iterable[bytes]) -> None:
+        """Take those of all that are on disk which are of use now."""
+        read: dict[EntryId, tuple[Entry, bytes]] = {}
+        for data in entries:
+            entry = read_entry(data, group_id=self._group_id)
+            read[entry.entry_id] = entry, data
+        self._log.take(entry for entry, _ in read.values())
+        found = read.items()
+        self._kept |= {name: data for name, (_, data) in found if self._log.has(name)}
+        self._is_behind = True
 
     # --- what is in force -----------------------------------------------------------------------
 
@@ -69,7 +73,12 @@ class Governance:
 
     @property
     def is_large(self) -> bool:
-        return len(self._entries) > AT_ONCE
+        return len(self._kept) > AT_ONCE
+
+    @property
+    def wants_refused(self) -> bool:
+        """Whether entries on disk that are not here are of use now: ``recall`` all that are."""
+        return self._log.wants_refused
 
     def settle(self) -> bool:
         """Judge what came; whether that changed anything that is in force."""
@@ -87,8 +96,8 @@ class Governance:
         return who in self._log.people
 
     def entries(self) -> tuple[bytes, ...]:
-        """All that are here, as received."""
-        return tuple(self._entries)
+        """As received: those that have room, and those that these name, which come before them."""
+        return tuple(self._kept[name] for name in self._log.needed())
 
     # --- entries --------------------------------------------------------------------------------
 
@@ -107,25 +116,30 @@ class Governance:
         entry = verify_entry(body.data, group_id=self._group_id)
         if entry.author != sender_id:
             raise RemoteProtocolError("foreign_entry")
-        if self._log.has(entry.entry_id):
-            return entry.entry_id
-        self._is_behind |= self._log.add(entry)
-        self._entries.append(body.data)
-        builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=body.data))
+        self._add(entry, body.data, builder)
         return entry.entry_id
 
     def take_verified(self, entries: Iterable[bytes], builder: TransitionBuilder) -> None:
-        """Those of an admission; whose has no room any more is left out."""
+        """Those of an admission."""
         for data in entries:
-            entry = read_entry(data, group_id=self._group_id)
-            if self._log.has(entry.entry_id):
-                continue
-            try:
-                self._is_behind |= self._log.add(entry)
-            except RemoteProtocolError:
-                continue
-            self._entries.append(data)
-            builder.writes.append(PutEntry(conversation_id=self._conversation_id, data=data))
+            with suppress(RemoteProtocolError):
+                self._add(read_entry(data, group_id=self._group_id), data, builder)
+
+    def _add(self, entry: Entry, data: bytes, builder: TransitionBuilder) -> None:
+        """What is refused goes to the disk, too: others may name it later.
+
+        Raises RemoteProtocolError.
+        """
+        if self._log.has(entry.entry_id):
+            return
+        is_new = not self._log.was_refused(entry.entry_id)
+        try:
+            self._is_behind |= self._log.add(entry)
+            self._kept[entry.entry_id] = data
+        finally:
+            if is_new and (self._log.has(entry.entry_id) or self._log.was_refused(entry.entry_id)):
+                put = PutEntry(conversation_id=self._conversation_id, data=data)
+                builder.writes.append(put)
 
     def entry(self, act: Act, *, clock_ms: UnixMs) -> AdminEntry:
         """An entry of ours.  Raises CommandError for one that would not count."""

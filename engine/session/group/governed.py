@@ -63,15 +63,19 @@ from engine.session.group.void_messages import VoidMessages
 from engine.session.group.wire import GroupWire
 from engine.session.inputs import MessageArrived
 from engine.session.transitions import (
+    EntriesLoaded,
     GovernanceNoted,
+    GovernedLoaded,
+    LoadEntries,
     LoadForRepair,
     LoadToShow,
     MembersNoted,
     TransitionBuilder,
-    WrittenLoaded,
 )
 
 MAX_TOLD: Final = 32
+RECALL_EVERY_MS: Final = 10_000
+"""Entries are read from disk again this often at most."""
 TELL_FIRST_MS: Final = 15_000
 TELL_MOST_MS: Final = 3_600_000
 _NOBODY: Final = ParticipantId("")
@@ -118,6 +122,7 @@ class GovernedPart:
         self._settle_at_ms: UnixMs | None = None
         self._may_be_stale = False
         """Messages may have to be signed anew: see ``stale``."""
+        self._recall_at_ms: UnixMs | None = None
         self._is_reading = False
         self._seen = governance.state
         self.keys = EpochKeys(
@@ -146,7 +151,9 @@ class GovernedPart:
 
     def next_deadline(self, offset_ms: int) -> UnixMs | None:
         """``offset_ms``: how far our clock is ahead of the time that timers go by."""
-        due = self.keys.next_deadline(offset_ms), self._settle_at_ms, self._tell_at_ms
+        due = [self.keys.next_deadline(offset_ms), self._settle_at_ms, self._tell_at_ms]
+        if self._governance.wants_refused:
+            due.append(self._recall_at_ms)
         return min((each for each in due if each is not None), default=None)
 
     # --- what was said --------------------------------------------------------------------------
@@ -253,6 +260,7 @@ class GovernedPart:
             self._follow_name(builder)
         self._deeds.follow_names(builder)
         self._go_on(builder)
+        self._recall(builder, now_ms)
         return self._people.known_now() if changed else None
 
     def _have_others_removed(self, since: Mapping[ParticipantId, int]) -> bool:
@@ -267,6 +275,12 @@ class GovernedPart:
             for who, by in state.removed_by.items()
             if state.removed_at[who] != since.get(who)
         )
+
+    def _recall(self, builder: TransitionBuilder, now_ms: UnixMs) -> None:
+        """Ask for entries that had no room when they came, and that others name now."""
+        if self._governance.wants_refused and (self._recall_at_ms or now_ms) <= now_ms:
+            self._recall_at_ms = UnixMs(now_ms + RECALL_EVERY_MS)
+            builder.sends.append(LoadEntries())
 
     def _follow_name(self, builder: TransitionBuilder) -> None:
         name = self._seen.name
@@ -357,7 +371,13 @@ class GovernedPart:
             if any(_is_beyond(one, named.get(name), is_in=is_in) for name, one in last.items()):
                 self._void.look_at(who)
 
-    def take_written(self, loaded: WrittenLoaded, builder: TransitionBuilder) -> None:
+    def take_loaded(
+        self, loaded: GovernedLoaded, builder: TransitionBuilder, *, now_ms: UnixMs
+    ) -> None:
+        if isinstance(loaded, EntriesLoaded):
+            self._governance.recall(loaded.entries)
+            self._settle_at_ms = now_ms
+            return
         self._void.take(loaded.load, loaded.written)
         self._is_reading = False
         self._go_on(builder)

@@ -94,6 +94,7 @@ from engine.session.inputs import (
 from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
     GapNoted,
+    GovernedLoaded,
     HeldAside,
     LoadSetAside,
     RawLoaded,
@@ -101,7 +102,6 @@ from engine.session.transitions import (
     SetAsideLoaded,
     TransitionBuilder,
     TypingNoted,
-    WrittenLoaded,
 )
 from engine.session.typing_board import TypingBoard
 
@@ -230,8 +230,8 @@ class GroupSession:
                 again = self._read.take(input_, builder, now_ms=now_ms, may_speak=self._is_in)
                 if again is not None:
                     self._say(again.body, builder, now_ms=now_ms, replaces=again.replaces)
-            case WrittenLoaded() if self.governed is not None:
-                self.governed.take_written(input_, builder)
+            case _ if isinstance(input_, GovernedLoaded) and self.governed is not None:
+                self.governed.take_loaded(input_, builder, now_ms=now_ms)
             case ConnectivityChanged():
                 self._online = input_.online
                 self._connect(builder, now_ms=now_ms)

@@ -79,6 +79,7 @@ from engine.session.open.wire import OpenEnvelope, OpenWire
 from engine.session.rows import LIVE, STORE, Way
 from engine.session.showing_aside import ShowingAside
 from engine.session.transitions import (
+    EntriesLoaded,
     GapNoted,
     HeldAside,
     LoadForRepair,
@@ -204,8 +205,8 @@ class OpenSession:
             case _ if isinstance(input_, ChannelInput):
                 self._feed(input_, builder, now_ms=now_ms)
             case (
-                EnvelopeArrived() | RetrieveQuoted() | RawLoaded() | WrittenLoaded() | Govern()
-                | TakeAdmission()
+                EnvelopeArrived() | RetrieveQuoted() | RawLoaded() | WrittenLoaded()
+                | EntriesLoaded() | Govern() | TakeAdmission()
             ):  # fmt: skip
                 raise LocalProtocolError(f"an open channel takes no {type(input_).__name__}")
             case _ if isinstance(input_, ContactInput | PairLoaded):

@@ -86,6 +86,7 @@ from engine.session.pair.statements import PairStatements
 from engine.session.pair.wire import PairEnvelope
 from engine.session.rows import LIVE, STORE, Way
 from engine.session.transitions import (
+    EntriesLoaded,
     GapNoted,
     HeldAside,
     MembersNoted,
@@ -230,7 +231,7 @@ class PairSession:
                 pass  # Missing messages have no id here, so there is nothing to look up.
             case (
                 EnvelopeArrived() | ShowSetAside() | SetLabel() | RawLoaded() | SetAsideLoaded()
-                | WrittenLoaded() | Govern() | TakeAdmission()
+                | WrittenLoaded() | EntriesLoaded() | Govern() | TakeAdmission()
             ):  # fmt: skip
                 raise LocalProtocolError(f"a pair takes no {type(input_).__name__}")
             case _:

@@ -1,0 +1,125 @@
+"""An admin and accomplices write more entries than the log has room for: all others agree."""
+
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from engine.core.admin_log.acts import Act, Add, Promote, Remove, Rename
+from engine.core.content import AdminEntry
+from engine.core.errors import LocalProtocolError
+from engine.core.ids import ParticipantId
+from engine.core.invite import group_id_of
+from engine.crypto.admin_entry import read_entry, sign_entry
+from engine.session.group import governance
+from engine.sim.session_participant import SessionParticipant
+from tests.session.governed_circle import NAMES, NOW, Circle
+
+ROOM = 32
+LIARS = ("Ben", "Xena", "Yves")
+HONEST = ("Olga", "Anna", "Cem")
+
+
+@pytest.fixture(autouse=True)
+def small_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(governance, "MAX_ENTRIES", ROOM)
+
+
+def crowded(seed: int = 5) -> Circle:
+    """Ben let two friends in."""
+    circle = Circle(seed)
+    for name in LIARS[1:]:
+        circle.people[name] = SessionParticipant(name, seed=seed, now_ms=NOW)
+        circle.admit(name, by="Ben")
+    circle.live(5)
+    return circle
+
+
+def lie(circle: Circle, who: str, random: Random) -> None:
+    """``who`` writes an entry that may name any others, whatever they knew."""
+    session = circle[who].session
+    group_id = group_id_of(session.record.conversation_id)
+    known = [read_entry(each, group_id=group_id) for each in circle.part(who).governance.entries()]
+    heads = random.sample(known, min(len(known), random.randint(1, 3)))
+    invented = ParticipantId(f"{random.getrandbits(120):022x}"[:22])
+    acts: list[Act] = [
+        Rename(name="ours"),
+        Add(member=invented),
+        Add(member=circle.id(random.choice(NAMES))),
+        Promote(member=circle.id(random.choice(LIARS))),
+        Remove(member=circle.id(random.choice(HONEST))),
+    ]
+    signed = sign_entry(
+        circle[who].identity,
+        random.choice(acts),
+        group_id=group_id,
+        lamport_timestamp=max(each.lamport_timestamp for each in heads) + random.randint(1, 9),
+        sent_ms=circle.now,
+        heads=sorted(each.entry_id for each in heads),
+    )
+    circle.send(who, circle[who].say(AdminEntry(signed.data), now_ms=circle.now))
+
+
+def do(circle: Circle, what: str, liar: str, honest: str, random: Random) -> None:
+    match what:
+        case "lie":
+            for _ in range(8):
+                lie(circle, liar, random)
+        case "say":
+            circle.say(liar, f"{liar} {len(circle[liar].seen.sent)}")
+            circle.say(honest, f"{honest} {len(circle[honest].seen.sent)}")
+        case "split":
+            circle.apart = frozenset({liar, honest})
+        case "restart":
+            circle[honest].restart(now_ms=circle.now)
+        case "remove" if honest != "Cem":
+            circle.remove(liar, by=honest)
+        case _:
+            circle.live(5)
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(("lie", "lie", "lie", "say", "split", "restart", "remove", "live")),
+        st.sampled_from(LIARS),
+        st.sampled_from(HONEST),
+    ),
+    min_size=3,
+    max_size=7,
+)
+
+
+@settings(
+    max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(steps, st.integers(0, 999))
+def test_everybody_else_has_one_membership_and_can_write(
+    plan: list[tuple[str, str, str]], seed: int
+) -> None:
+    """On a network that loses a tenth of what is sent, so entries come in many orders."""
+    circle, random = crowded(), Random(seed)
+    begin = [("split", "Yves", "Cem"), *(("lie", who, "") for who in LIARS)]
+    circle.is_lost = lambda _name, _payload: random.random() < 0.1
+    for what, liar, honest in [*begin, *plan]:
+        try:
+            do(circle, what, liar, honest, random)
+        except LocalProtocolError:
+            continue  # They may not, as far as they know.
+    circle.apart = frozenset()
+    circle.live(100)
+    circle["Anna"].restart(now_ms=circle.now)
+    for liar in LIARS:
+        circle.remove(liar, by="Olga")
+    circle.live(40)
+    staying = [name for name in HONEST if circle.id(name) in circle.part("Olga").now().state.roles]
+    for name in staying:
+        circle.say(name, f"the end, says {name}")
+    circle.live(40)
+    expected = circle.part("Olga").now()
+    for name in staying:
+        seen = circle.part(name).now()
+        assert seen.state == expected.state
+        assert seen.voids == expected.voids
+        assert circle.shown(name) == circle.shown("Olga")
+        assert {f"the end, says {each}" for each in staying} <= set(circle.shown(name))
