@@ -174,6 +174,22 @@ def test_closing_the_window_keeps_what_was_typed_a_moment_ago() -> None:
     play(scenario)
 
 
+def test_what_is_typed_or_pasted_beside_the_messages_goes_into_the_box() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _, _):
+            pane = it.window.pane
+            QApplication.clipboard().setText("Low water is 10:52")
+            pane.timeline.setFocus()
+            it.press(Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+            assert pane.composer.text() == "Low water is 10:52"
+            assert pane.composer.box.hasFocus()
+            pane.timeline.setFocus()
+            it.press(Key.Key_Exclam)
+            assert pane.composer.text() == "Low water is 10:52!"
+
+    play(scenario)
+
+
 def test_a_huge_paste_stays_whole_says_so_and_is_not_sent() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, _):

@@ -33,7 +33,7 @@ from ui.timeline.rows import (
     message_of,
     row_key,
 )
-from ui.timeline.scene import Scene
+from ui.timeline.scene import KeptSender, Scene
 
 SCROLL_UNITS = 64
 """Scrollbar units per row."""
@@ -339,7 +339,7 @@ class TimelineCanvas(QObject):
             if region.intersects(QRect(0, top, across, height)):
                 message = message_of(placed.row)
                 key = row_key(placed.row)
-                state = self._row_state(key, has_sender=kept is None or kept.first != key)
+                state = self._row_state(key, kept)
                 if message is not None:
                     state = replace(
                         state,
@@ -356,7 +356,8 @@ class TimelineCanvas(QObject):
         self._paint_day_pill(rows)
         painter.end()
 
-    def _row_state(self, key: RowKey, *, has_sender: bool) -> RowState:
+    def _row_state(self, key: RowKey, kept: KeptSender | None) -> RowState:
+        is_kept = kept is not None and kept.first == key
         hover = self._scene.hover
         if hover is None or hover.key != key:
             hover = None
@@ -367,7 +368,8 @@ class TimelineCanvas(QObject):
             quote=hover is not None and hover.over_quote,
             band=self._band_of(key),
             ringed=key not in self._scene.late_seen,
-            has_sender=has_sender,
+            has_picture=not is_kept,
+            has_name=kept is None or not is_kept or kept.strip.isEmpty(),
         )
 
     def _band_of(self, key: RowKey) -> float:

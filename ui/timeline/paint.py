@@ -57,8 +57,10 @@ class RowState(Struct, frozen=True, kw_only=True):
     """Strength of the band behind a message that was jumped to, 0 to 1."""
     ringed: bool = True
     """Whether a message that arrived late still says so."""
-    has_sender: bool = True
-    """False: picture and name are kept in view elsewhere."""
+    has_picture: bool = True
+    """False: the sender's is kept in view elsewhere."""
+    has_name: bool = True
+    """Likewise."""
 
 
 class RowPainter:
@@ -160,7 +162,7 @@ class RowPainter:
             self._dashed_bubble(row, box.bubble, fill)
         else:
             self._bubble(row, box.bubble, fill, line)
-        if box.name and state.has_sender:
+        if box.name and state.has_name:
             self._name(message, box, meta)
         own = message.is_own and not failed
         self._parts.above(box.above, own=own, ink=meta, hovered=state.quote)
@@ -250,7 +252,7 @@ class RowPainter:
         theme, g, message = self._theme, self._g, row.message
         ringed = state.ringed
         if not message.is_own and row.first:
-            if state.has_sender:
+            if state.has_picture:
                 self.avatar(message, box.bubble.top(), ringed=message.late and ringed)
             return
         y = box.bubble.top() + min(box.bubble.height() / 2, 17 * self._draw.scale)

@@ -71,17 +71,14 @@ class KeptSender(Struct, frozen=True):
     message: MessageView
     y: float
     """Of the picture, and of the strip with the name."""
+    strip: QRectF
+    """Around the name, in the viewport: as wide as it needs.
+
+    Empty without a name, where the name can be seen in its own place, and over a run's last
+    message, whose text it would hide.
+    """
     box: BubbleBox
     """Of the run's first message, which has the name, unless nobody needs one."""
-
-    @property
-    def strip(self) -> QRectF:
-        """Around the name, in the viewport: as wide as it needs; empty without a name."""
-        if not self.box.name:
-            return QRectF()
-        bubble, name = self.box.bubble, self.box.name_rect.united(self.box.verified_rect)
-        beside, above = name.left() - bubble.left(), name.top() - bubble.top()
-        return QRectF(bubble.left(), self.y, name.width() + 2 * beside, name.height() + 2 * above)
 
 
 class Scene:
@@ -258,7 +255,8 @@ class Scene:
 
     def kept_sender(self) -> KeptSender | None:
         """They stay at the top of the view, and leave with the end of their run."""
-        top = self.layout.covered + self.theme.metrics.gap(8)
+        covered = self.layout.covered
+        top = covered + self.theme.metrics.gap(8)
         at_top = next((p for p in self.placed if p.bottom > top), None)
         if at_top is None or not isinstance(at_top.row, MessageRow) or at_top.row.message.is_own:
             return None
@@ -277,7 +275,10 @@ class Scene:
         box = self.box(rows[first])
         if not isinstance(box, BubbleBox):
             return None
-        return KeptSender(row_key(rows[first]), at_top.row.message, y, box)
+        has_name_in_view = run[0].index == first and run[0].y + box.name_rect.top() >= covered
+        has_strip = not has_name_in_view and at_top.index != run[-1].index
+        strip = _strip_with_name(box, y) if has_strip else QRectF()
+        return KeptSender(row_key(rows[first]), at_top.row.message, y, strip, box)
 
     def _bubble_of(self, placed: PlacedRow) -> QRectF:
         """In the viewport."""
@@ -404,6 +405,14 @@ class Scene:
                     break
                 return box.body.word_at(caret.index)
         return caret.index, caret.index
+
+
+def _strip_with_name(box: BubbleBox, y: float) -> QRectF:
+    if not box.name:
+        return QRectF()
+    bubble, name = box.bubble, box.name_rect.united(box.verified_rect)
+    beside, above = name.left() - bubble.left(), name.top() - bubble.top()
+    return QRectF(bubble.left(), y, name.width() + 2 * beside, name.height() + 2 * above)
 
 
 def _goes_on(row: Row) -> bool:

@@ -9,7 +9,14 @@ import math
 import re
 
 from PySide6.QtCore import QMimeData, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QTextOption,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QFrame,
@@ -210,7 +217,11 @@ class Composer(Area):
         return self.box.toPlainText()
 
     def write_key(self, event: QKeyEvent) -> bool:
-        """Go on in the box with a letter typed elsewhere; False if it is none, or not now."""
+        """Go on in the box with a letter or a paste meant for nothing else; False if not now."""
+        if event.matches(QKeySequence.StandardKey.Paste) and self.box.isEnabled():
+            self.box.setFocus()
+            self.box.paste()
+            return True
         held = event.modifiers() & ~(
             Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
         )

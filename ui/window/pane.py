@@ -559,7 +559,7 @@ class ConversationPane(QWidget):
         self.alone_hint.show_in(self.timeline.geometry(), wanted=wanted)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Letters that nothing else here wants are the beginning of a message."""
+        """Letters and pastes that nothing else here wants are the beginning of a message."""
         if self._instead is not None or not self.composer.write_key(event):
             super().keyPressEvent(event)
 

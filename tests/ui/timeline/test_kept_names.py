@@ -59,11 +59,37 @@ def test_the_senders_name_stays_in_view_during_a_long_run() -> None:
             view.navigation.go_to_beginning()
             row = scene.rect(first)
             assert row is not None
-            view.canvas.scroll_by(-row.top() + strip.top() - 1)
-            kept, moved = scene.kept_sender(), scene.rect(first)
-            assert kept is not None
+            name = kept.box.name_rect.top() - kept.box.bubble.top()
+            view.canvas.scroll_by(-row.top() - name)
+            named, moved = scene.kept_sender(), scene.rect(first)
+            assert named is not None
             assert moved is not None
-            assert kept.strip.topLeft().y() - moved.top() <= 1, "it begins where the name stood"
+            assert named.strip.isEmpty(), "the name can be seen in its own place"
+            own = kept.box.name_rect.translated(0, moved.top() - kept.box.bubble.top())
+            assert inks(view, own) >= {scene.theme.sender_colour(IDS["Maya"]).name()}
+            view.canvas.scroll_by(-1)
+            kept = scene.kept_sender()
+            assert kept is not None
+            assert not kept.strip.isEmpty()
+
+    run(scenario)
+
+
+def test_no_name_hides_the_text_of_the_only_message_of_somebody() -> None:
+    senders = ("Maya", "Priya", "Tomas")
+    source = MemoryPages([message(n, senders[n % 3], f"number {n}") for n in range(10, 60)])
+
+    async def scenario() -> None:
+        async with opened_view(source, height=400) as view:
+            view.navigation.go_to_beginning()
+            kept_pictures = 0
+            for _ in range(200):
+                view.canvas.scroll_by(-3)
+                kept = view.scene.kept_sender()
+                if kept is not None:
+                    kept_pictures += 1
+                    assert kept.strip.isEmpty()
+            assert kept_pictures > 50
 
     run(scenario)
 
