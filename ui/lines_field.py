@@ -2,7 +2,7 @@
 
 import math
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy
 
@@ -12,25 +12,25 @@ class LinesField(QPlainTextEdit):
         super().__init__(text)
         self._lines = lines
         self.setProperty("kind", "field")
+        self.document().setDocumentMargin(0)  # In it one would see parts of what is scrolled away.
         self.setTabChangesFocus(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._fit()
 
     def line_height(self) -> float:
         """As lines are laid out, which is more than the font says."""
         block = self.document().firstBlock()
-        margin = self.document().documentMargin()
         height = self.blockBoundingRect(block).height()
         if not self.isVisible() or height <= 0:
             return math.ceil(self.fontMetrics().lineSpacing())
-        return (height - margin) / max(1, block.lineCount())
+        return height / max(1, block.lineCount())
 
     def _fit(self) -> None:
         self.ensurePolished()
         edges = self.contentsMargins()
-        margin = self.document().documentMargin()
-        around = edges.top() + edges.bottom() + margin
-        self.setFixedHeight(math.floor(self._lines * self.line_height() + around))
+        around = edges.top() + edges.bottom()
+        self.setFixedHeight(math.ceil(self._lines * self.line_height()) + around + 1)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QObject, QPoint
+from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QRadioButton, QWidget
 
 from engine.core.ids import MessageId
@@ -21,8 +21,10 @@ from tests.ui.test_window_data import Space, takes
 from ui import app
 from ui.beads import MAX_BEADS
 from ui.controls import ElidedText, Text
+from ui.dialogs.join import Join
 from ui.dialogs.space import SpaceTaken
 from ui.languages import speak
+from ui.lines_field import LinesField
 from ui.lock_port import KeyWaysView
 from ui.settings import UiSettings
 from ui.space_port import ConversationTakes, FilesHere, ProfileTakes
@@ -61,6 +63,30 @@ def language(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(app, "speak", lambda _: speak(request.param))
     yield request.param
     speak("en")
+
+
+@pytest.mark.parametrize("text_size", [100, 115, 200])
+def test_a_field_for_a_link_shows_whole_lines_wherever_it_is_scrolled_to(text_size: int) -> None:
+    def line_at(field: LinesField, y: int) -> QRect:
+        return field.cursorRect(field.cursorForPosition(QPoint(5, y)))
+
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), stored={"text_percent": str(text_size)}) as it:
+            it.window.flows.join()
+            sheet = await sheet_of(it.window, Join)
+            field = sheet.findChild(LinesField)
+            assert field is not None
+            field.setPlainText("causerie:join/" + "Axgj_" * 160)
+            await turn()
+            bar = field.verticalScrollBar()
+            assert bar.maximum() > 3
+            for line in range(bar.maximum() + 1):
+                bar.setValue(line)
+                height = field.viewport().height()
+                assert 0 <= line_at(field, 1).top() <= 1
+                assert abs(line_at(field, height - 2).bottom() + 1 - height) <= 1
+
+    play(scenario)
 
 
 def lacks_room(label: QLabel) -> bool:

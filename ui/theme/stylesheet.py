@@ -87,7 +87,7 @@ QLineEdit, QPlainTextEdit[kind="field"] {{
   selection-background-color: {_hex(c.accent)}; selection-color: {_hex(c.onAccent)};
 }}
 QLineEdit {{ min-height: {m.scaled(34)}px; }}
-QPlainTextEdit[kind="field"] {{ padding: {m.gap(Spacing.SMALL)}px {m.gap(Spacing.SNUG)}px; }}
+QPlainTextEdit[kind="field"] {{ padding: {m.gap(10)}px {m.gap(Spacing.MEDIUM)}px; }}
 QPlainTextEdit[kind="message"] {{
   {_px(type_.body)}; color: {_hex(c.ink)}; background: {_hex(c.surface2 if dark else c.surface)};
   border: 1px solid {_hex(c.line2)}; border-radius: {m.gap(Radius.ROW)}px; padding: 0;
@@ -99,7 +99,7 @@ QPlainTextEdit[kind="message"]:disabled {{ border-color: {_hex(c.line)}; }}
 QLineEdit:focus {{ border: 2px solid {_hex(c.focus)}; padding: 0 {m.gap(10) - 1}px; }}
 QPlainTextEdit[kind="field"]:focus {{
   border: 2px solid {_hex(c.focus)};
-  padding: {m.gap(Spacing.SMALL) - 1}px {m.gap(Spacing.SNUG) - 1}px;
+  padding: {m.gap(10) - 1}px {m.gap(Spacing.MEDIUM) - 1}px;
 }}
 QLineEdit[kind="search"] {{
   {_px(type_.label)}; background: {_hex(c.surface2)}; border-color: {_hex(c.line)};
