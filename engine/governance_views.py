@@ -62,7 +62,10 @@ class InvitationView(Struct, frozen=True, kw_only=True):
     came_names: tuple[str, ...] = ()
     is_revoked: bool = False
     is_open: bool = False
-    """Somebody can still come in by it: neither used up, nor revoked, nor expired."""
+    """Somebody can still come in by it: neither used up, nor revoked, nor expired.
+
+    And whoever made it may let others in.
+    """
     may_revoke: bool = False
     link: str | None = None
     """Of our own that are open."""
@@ -106,6 +109,8 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     """How many messages somebody wrote after their removal, which nobody is shown."""
     newest_key_ms: UnixMs | None = None
     """Since when the group writes with its present key, by our clock."""
+    is_history_withheld: bool = False
+    """Nothing that was said before we came can be read here: the inviter chose that."""
 
 
 class JoinState(StrEnum):

@@ -79,6 +79,9 @@ def invitation_title(invitation: InvitationView, now: datetime) -> str:
         words = tr("{people}, expired on {date}").format(
             people=people, date=date_words(expires.date())
         )
+    elif not invitation.is_open and len(invitation.came) < invitation.uses:
+        words = tr("{people}, of no use: whoever made it may not let others in any more")
+        words = words.format(people=people)
     elif not invitation.is_open:
         words = tr("{people}, used up").format(people=people)
     else:

@@ -9,7 +9,7 @@ from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from engine.core.admin_log.acts import EntryId, Role
+from engine.core.admin_log.acts import LEAST_ROLE, Add, EntryId, Role
 from engine.core.admin_log.log import AdminState, Deletion
 from engine.core.ids import ConversationId, MessageId, ParticipantId, Position, UnixMs
 from engine.core.prekeys import OwnPrekey
@@ -59,6 +59,14 @@ class GroupGovernance(Struct, frozen=True, kw_only=True):
     """Since when the group writes with its present key, by our clock."""
     voids: Mapping[ParticipantId, int]
     """How many messages count for nothing, by author."""
+    is_history_withheld: bool = False
+    """Whoever let us in, the only time, gave us no key of before."""
+
+
+def may_let_in(state: AdminState, who: ParticipantId) -> bool:
+    """Whether somebody may let others in now: a member whose role suffices."""
+    role = state.roles.get(who, Role.NOBODY)
+    return role is not Role.NOBODY and role >= min(LEAST_ROLE[Add], state.inviters)
 
 
 class Admission(Struct, frozen=True, kw_only=True):

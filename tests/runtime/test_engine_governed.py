@@ -139,6 +139,38 @@ async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: Ma
     assert view_of(olga, group).invitations == ()
 
 
+async def test_an_invitation_of_whoever_may_not_invite_any_more_is_not_open(
+    person: MakePerson,
+) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    await let_in(anna, olga, group)
+    await olga.engine.governing.promote(group, id_of(anna))
+    await anna.until(governed(lambda view: view.own_role is Role.ADMIN))
+    await invited(anna, group)
+
+    def first_is_open(wanted: bool) -> Callable[[EngineEvent], bool]:
+        return governed(lambda view: view.invitations[0].is_open is wanted)
+
+    await olga.until(governed(lambda view: len(view.invitations) == 2))
+    assert view_of(olga, group).invitations[0].is_open
+    for one in (olga, anna):
+        one.told.clear()
+    await olga.engine.governing.demote(group, id_of(anna))
+    for one in (olga, anna):
+        await one.until(first_is_open(False))
+    assert view_of(anna, group).invitations[0].link is None
+    for one in (olga, anna):
+        one.told.clear()
+    await olga.engine.governing.promote(group, id_of(anna))
+    for one in (olga, anna):
+        await one.until(first_is_open(True))
+    olga.told.clear()
+    await anna.engine.groups.leave(group)
+    await olga.until(first_is_open(False))
+    assert not view_of(olga, group).invitations[0].is_revoked
+
+
 async def test_an_invitation_for_two_lets_in_two_at_once_and_not_a_third(
     person: MakePerson,
 ) -> None:

@@ -236,6 +236,21 @@ def test_a_newcomer_waits_for_nothing_that_they_may_not_read(circle: Circle) -> 
     assert not circle["Dora"].session.buffers().missing
 
 
+def test_who_may_read_nothing_of_before_knows_it_unless_they_were_here_before(
+    circle: Circle,
+) -> None:
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.admit("Dora", reads_from=None)
+    circle.remove("Cem", by="Olga")
+    circle.admit("Cem", reads_from=None)
+
+    def is_withheld(name: str) -> bool:
+        known = circle[name].session.governance()
+        return known is not None and known.is_history_withheld
+
+    assert {name for name in (*NAMES, "Dora") if is_withheld(name)} == {"Dora"}
+
+
 def test_who_is_let_in_again_waits_for_nothing_that_was_said_meanwhile(circle: Circle) -> None:
     circle.say("Cem", "mine")
     circle.remove("Cem", by="Olga")

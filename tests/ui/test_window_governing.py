@@ -52,6 +52,21 @@ def waiting(state: JoinState = JoinState.ASKED) -> JoinView:
     )
 
 
+def test_a_newcomer_who_may_read_nothing_of_before_is_not_offered_it() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group(Role.MEMBER)
+        view = engine.governing.known[group]
+        engine.governing.put(replace(view, is_history_withheld=True))
+        engine.receive(group, "Olga", "Welcome")
+        async with stage(engine, opening=group) as it:
+            await until(lambda: bool(spoken_rows(it.window.pane.timeline)))
+            rows = spoken_rows(it.window.pane.timeline)
+            assert "What was written before you came cannot be read here" in rows[0]
+            assert not any("Fetch earlier" in row for row in rows)
+
+    play(scenario)
+
+
 def spoken(widget: QWidget) -> str:
     return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
 

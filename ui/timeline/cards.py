@@ -17,6 +17,7 @@ from ui.theme import Theme
 from ui.timeline.buttons import ICON, WITH_SIGN, RowButton, advance, button_words, strong
 from ui.timeline.geometry import Geometry
 from ui.timeline.row_words import (
+    beginning_words,
     gap_cause,
     gap_details,
     gap_since,
@@ -137,12 +138,13 @@ class Cards(Struct, frozen=True, kw_only=True):
     def earlier(self, row: EarlierRow) -> CardBox:
         """In the middle: what goes on, and the button while nothing does."""
         g, metrics, small = self.geometry, self.theme.metrics, self.theme.type.small
-        words = earlier_words(row.history)
+        words = beginning_words(row)
         top, edge = float(metrics.gap(8)), metrics.gap(6)
         width = g.right - g.bubble_left
         taken = self._wrapped(words, width) if words else 0.0
         details_at = QRectF(g.bubble_left, top, width, taken)
-        bottom, buttons = details_at.bottom(), self._earlier_buttons(row.history)
+        bottom = details_at.bottom()
+        buttons = () if row.is_withheld else self._earlier_buttons(row.history)
         placed: list[tuple[RowButton, QRectF]] = []
         widths = [self._button_width(button) for button in buttons]
         x = details_at.center().x() - (sum(widths) + edge * max(0, len(widths) - 1)) / 2

@@ -59,6 +59,8 @@ class LoadedMessages:
         self._held_unfolded = False
         self._history: HistoryView | None = None
         self._offers_earlier = False
+        self.withholds_earlier = False
+        """What was said before the beginning could not be read here."""
         self._first_unread: Position | None = None
         self._rows: list[Row] | None = None
         self._row_of_message: dict[MessageId, int] = {}
@@ -108,6 +110,7 @@ class LoadedMessages:
                 self._messages,
                 self._history,
                 offered=self._offers_earlier and not self.has_older,
+                withheld=self.withholds_earlier and not self.has_older,
             )
             self._rows += derive_rows(
                 self._messages,
@@ -183,6 +186,10 @@ class LoadedMessages:
         self._offers_earlier, self._history = True, history
         if not self.has_older:
             self._rows = None
+
+    def withhold_earlier(self, *, withheld: bool) -> None:
+        self.withholds_earlier = withheld
+        self._rows = None
 
     def set_first_unread(self, position: Position | None) -> None:
         self._first_unread = position

@@ -459,10 +459,21 @@ def spoken_row(
             return _spoken_marker(row, now_ms, pair=pair)
 
 
+def beginning_words(row: EarlierRow) -> str:
+    """Above the beginning: why nothing earlier is there, or how fetching it goes."""
+    if row.is_withheld:
+        return tr(
+            "What was written before you came cannot be read here: whoever let you in chose that."
+        )
+    return earlier_words(row.history)
+
+
 def _spoken_marker(row: GapRow | LostRow | EarlierRow, now_ms: UnixMs, *, pair: bool) -> str:
     today = local_time(now_ms).date()
     if isinstance(row, EarlierRow):
-        parts = (earlier_words(row.history), tr("Fetch earlier messages"))
+        if row.is_withheld:
+            return beginning_words(row)
+        parts = (beginning_words(row), tr("Fetch earlier messages"))
         return " ".join(words for words in parts if words)
     if isinstance(row, GapRow):
         title, since = gap_title(row.gap), gap_since(row.gap, today)

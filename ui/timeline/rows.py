@@ -86,6 +86,8 @@ class EarlierRow(Struct, frozen=True, kw_only=True):
     """Above the oldest message that is here: what was said before may be fetched."""
 
     history: HistoryView | None
+    is_withheld: bool = False
+    """It could not be read: whoever let us in chose that."""
 
 
 class SystemRow(Struct, frozen=True, kw_only=True):
@@ -308,12 +310,16 @@ _NOTHING_EARLIER = frozenset({MessageKind.CREATED, MessageKind.ASKED})
 
 
 def earlier_row(
-    messages: Sequence[MessageView], history: HistoryView | None, *, offered: bool
+    messages: Sequence[MessageView],
+    history: HistoryView | None,
+    *,
+    offered: bool,
+    withheld: bool = False,
 ) -> list[Row]:
     """Above the beginning, unless that is where the conversation itself began."""
-    if not offered or not messages or messages[0].kind in _NOTHING_EARLIER:
+    if not (offered or withheld) or not messages or messages[0].kind in _NOTHING_EARLIER:
         return []
-    return [EarlierRow(history=history)]
+    return [EarlierRow(history=history, is_withheld=withheld)]
 
 
 def held_rows(held: HeldView | None, *, unfolded: bool, placed: Collection[MessageId]) -> list[Row]:

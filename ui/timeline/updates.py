@@ -192,6 +192,12 @@ class TimelineUpdates(QObject):
         self._scene.loaded.offer_earlier(history)
         self._changed()
 
+    def withhold_earlier(self, *, withheld: bool) -> None:
+        """Whether what was said before the beginning could not be read here."""
+        if self._scene.loaded.withholds_earlier != withheld:
+            self._scene.loaded.withhold_earlier(withheld=withheld)
+            self._changed()
+
     def _postpone(self, change: Callable[[], None]) -> bool:
         """While a page is read: keep ``change`` until it is there."""
         if not self._navigation.loading:

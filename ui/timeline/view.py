@@ -225,6 +225,10 @@ class TimelineView(QAbstractScrollArea):
         """What was said before the beginning can be had; ``history``: how fetching it goes."""
         self.updates.offer_earlier(history)
 
+    def withhold_earlier(self, withheld: bool) -> None:
+        """Whether what was said before the beginning could not be read here."""
+        self.updates.withhold_earlier(withheld=withheld)
+
     def allow_writing(self, allowed: bool) -> None:
         """Whether one can answer, react and edit here now."""
         self.scene.can_write = allowed

@@ -6944,6 +6944,10 @@
         <translation>Ce qui a été enregistré en dernier est perdu&#xa0;: la fin du fichier des changements les plus récents manque.</translation>
     </message>
     <message>
+        <source>What was written before you came cannot be read here: whoever let you in chose that.</source>
+        <translation>Ce qui a été écrit avant votre arrivée ne peut pas être lu ici&#xa0;: ainsi l’a voulu qui vous a fait entrer.</translation>
+    </message>
+    <message>
         <source>What was written in groups since then comes as soon as you are connected.</source>
         <translation>Ce qui a été écrit depuis dans les groupes arrive dès que vous êtes connecté.</translation>
     </message>
@@ -9962,6 +9966,10 @@
     <message>
         <source>{people}, expired on {date}</source>
         <translation>{people}, expirée le {date}</translation>
+    </message>
+    <message>
+        <source>{people}, of no use: whoever made it may not let others in any more</source>
+        <translation>{people}, sans effet&#xa0;: qui l’a créée ne peut plus faire entrer personne</translation>
     </message>
     <message>
         <source>{people}, revoked</source>

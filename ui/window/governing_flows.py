@@ -66,6 +66,7 @@ class GoverningFlows(QObject):
         window.people.verified_changed.connect(pane.judge_standing)
         governance = pane.governance
         governance.known_apart = settings.known_apart
+        governance.withheld_changed.connect(pane.timeline.withhold_earlier)
         governance.approve_requested.connect(self._approve_in_open)
         governance.refuse_requested.connect(self._refuse_in_open)
         governance.join_requested.connect(window.flows.join)

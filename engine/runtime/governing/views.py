@@ -5,7 +5,7 @@ from typing import Final
 
 from engine.core.admin_log.acts import EntryId
 from engine.core.admin_log.log import Invitation
-from engine.core.governed import GroupGovernance
+from engine.core.governed import GroupGovernance, may_let_in
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.joining import OwnInvitation
 from engine.governance_views import AskingView, GovernanceView, InvitationView
@@ -48,6 +48,7 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
         asking=tuple(one for one in asking if one.participant_id not in state.roles),
         voids=known.voids,
         newest_key_ms=known.newest_key_ms,
+        is_history_withheld=known.is_history_withheld,
     )
 
 
@@ -62,7 +63,8 @@ def _invitation_view(  # noqa: PLR0913, PLR0917 - called in one place
 ) -> InvitationView:
     ours = own.get(invitation_id)
     asks_anyhow = is_known_to_removed(known.state, invitation_id)
-    is_open = one.is_open and one.expires_ms > clock_ms
+    is_valid = one.is_open and one.expires_ms > clock_ms
+    is_open = is_valid and may_let_in(known.state, one.made_by)
     return InvitationView(
         invitation_id=invitation_id,
         by=one.made_by,

@@ -12,7 +12,6 @@ from typing import Final
 from engine.codec.content import decode_content
 from engine.codec.join import decode_join
 from engine.core.admin_log.acts import (
-    LEAST_ROLE,
     MAX_LAST_MESSAGES,
     Act,
     Add,
@@ -38,6 +37,7 @@ from engine.core.governed import (
     GovernedState,
     GroupGovernance,
     NameGroup,
+    may_let_in,
 )
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
@@ -532,7 +532,7 @@ class GovernedPart:
             state=state,
             own_role=role,
             removed_by=None if role is not Role.NOBODY else state.removed_by.get(own_id),
-            may_invite=role is not Role.NOBODY and role >= min(LEAST_ROLE[Add], state.inviters),
+            may_invite=may_let_in(state, own_id),
             outranked=frozenset(below),
             revocable=frozenset(
                 invitation_id
@@ -543,7 +543,15 @@ class GovernedPart:
             else frozenset(),
             newest_key_ms=self.keys.newest_ms(),
             voids=self._void.counts(),
+            is_history_withheld=self._is_history_withheld(),
         )
+
+    def _is_history_withheld(self) -> bool:
+        """Of an earlier stay there may be something to read, so only the first one counts."""
+        added = self._seen.added.get(self._own_id)
+        entry = None if added is None else self._governance.find(added)
+        act = None if entry is None or self._own_id in self._seen.removed_at else entry.act
+        return isinstance(act, Add) and act.reads_from is None
 
 
 def _is_beyond(entry: LogEntry, last: LastMessage | None, *, is_in: bool) -> bool:

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from engine.core.ids import MessageId, Position
 from engine.events import MessageView
 from engine.history_views import HistoryReason, HistoryState, HistoryView
+from tests.ui.seeing import spoken_rows
 from tests.ui.timeline.timeline_stage import (
     CONVERSATION,
     NOW,
@@ -124,6 +125,28 @@ def test_at_the_beginning_earlier_ones_come_in_above_the_first() -> None:
             view.updates.show_changes()
             assert {key: places(view)[key] for key in before} == before
             assert not isinstance(view.scene.placed[0].row, EarlierRow)
+
+    run(scenario)
+
+
+def test_what_could_not_be_read_is_said_once_and_never_fetched() -> None:
+    source = MemoryPages(local())
+
+    async def scenario() -> None:
+        async with with_earlier(source) as (view, asked):
+            view.withhold_earlier(True)
+            view.navigation.go_to_beginning()
+            view.canvas.scroll_by(10_000)
+            box = view.scene.placed[0]
+            assert isinstance(box.row, EarlierRow)
+            assert box.row.is_withheld
+            assert "cannot be read here" in spoken_rows(view)[0]
+            for _ in range(3):
+                view.canvas.scroll_by(1_000)
+            assert not asked
+            view.withhold_earlier(False)
+            view.updates.show_changes()
+            assert "Fetch earlier messages" in spoken_rows(view)[0]
 
     run(scenario)
 
