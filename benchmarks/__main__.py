@@ -61,6 +61,7 @@ BENCHMARKS: dict[str, Callable[[bool], Report]] = {
     "sds": sds.run,
     "search": search.run,
     "start": start.run,
+    "start_installed": start.run_installed,
     "sweep": sweep.run,
     "timeline": timeline.run,
     "use": use.run,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import chat_app.window
 from engine.core.counters import Counters
 from engine.runtime.history.opening_process import OpeningProcess
 from scripts import smoke
@@ -107,6 +108,12 @@ def test_no_spark_no_tests_and_no_tools_are_in_the_package(program: Path) -> Non
     found = contents_of(program)
     assert {"chat_app", "engine", "ui", "PySide6"} <= found
     assert found.isdisjoint(NOT_FOR_USERS)
+
+
+def test_no_start_has_to_unpack_the_modules(program: Path) -> None:
+    described = chat_app.window.__doc__
+    assert described is not None
+    assert described.encode() in program.read_bytes()
 
 
 def test_nothing_in_the_package_names_the_machine_it_was_built_on(program: Path) -> None:
