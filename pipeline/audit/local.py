@@ -94,8 +94,8 @@ WHERE e.place < e.parent_place OR p.position > c.position
 UNION ALL
 SELECT DISTINCT c.channel, c.participant, 'early', e.place, NULL, NULL, e.lamport, e.mid,
   e.message_id, parent_mid, parent_message_id
-FROM edge e JOIN heard c ON c.channel = e.channel AND c.mid = e.mid
-  JOIN heard p ON p.channel = e.channel AND p.mid = parent_mid AND p.log_id = c.log_id
+FROM edge e CROSS JOIN heard c ON c.channel = e.channel AND c.mid = e.mid
+  CROSS JOIN heard p ON p.channel = e.channel AND p.mid = parent_mid AND p.log_id = c.log_id
     AND p.participant = c.participant
 WHERE c.seq < p.seq AND NOT EXISTS (
   SELECT 1 FROM lost l WHERE l.channel = e.channel AND l.participant = c.participant
