@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 WRONG_USE: Final = 2
 INTERRUPTED: Final = 130
-SMALL_INPUT_BYTES: Final = 16 * 1024 * 1024
+SMALL_INPUT_BYTES: Final = 64 * 1024 * 1024
 _CAUSE: Final = "Caused by: "
 _FREE: Final = "; make room and start it again, it goes on with what is whole"
 _HINTS: Final = {

@@ -23,7 +23,10 @@ KNOWS_BEFORE: Final = 3
 
 
 class Comparable:
-    """Of one input: what takes part.  Small tables are kept until ``release``."""
+    """Of whole logs of whole participants: what takes part.
+
+    It depends on no other logs, but for the key.  Small tables are kept until ``release``.
+    """
 
     def __init__(
         self,
@@ -38,37 +41,40 @@ class Comparable:
 
         ``told_twice``: all events as they were read, if one log was read more than once.
         """
-        self._is_under_key = is_under_key = F.col("key_id") == F.lit(key)
-        self._log = log.where(is_under_key)
+        self._key = key
+        is_under_key = F.col("key_id") == F.lit(key)
         under_key = snapshot.where(is_under_key)
         self._newest = silver.newest_snapshots(under_key).persist()
         self._order = silver.taken(under_key, self._newest)
         self._irregular = silver.irregular(self._order).persist()
         self._clashing = silver.clashing(self._order, self._irregular).persist()
         of_key = event.where(is_under_key)
-        self._part = coverage.parts(of_key, self._newest, self._log).persist()
+        self._part = coverage.parts(of_key, self._newest, log.where(is_under_key)).persist()
         other = event.where(~is_under_key & F.col("channel").isNotNull())
-        self._odd = not_comparable(
+        self.odd = not_comparable(
             self._part, odd_logs(log, told_twice), self._clashing, other.select(*WHOSE)
         ).persist()
-        self._has_odd = not self._odd.isEmpty()
+        """channel, participant, problem: who does not take part, and why."""
+        self._left_out = None if self.odd.isEmpty() else self.odd
 
     def only(self, rows: DataFrame) -> DataFrame:
         """The rows of logs that take part."""
-        return self._but_odd(rows.where(self._is_under_key))
+        return taking_part(rows, self._key, self._left_out)
 
     def entries(self, event: DataFrame) -> DataFrame:
-        order, newest, irregular = map(self._but_odd, (self._order, self._newest, self._irregular))
+        order, newest, irregular = (
+            _but(rows, self._left_out) for rows in (self._order, self._newest, self._irregular)
+        )
         return silver.entries(order, newest, irregular, event)
 
-    def observed(self, bronze: Mapping[Table, DataFrame], clock: DataFrame) -> DataFrame:
-        """``coverage.observed`` of these."""
-        part, newest = self._but_odd(self._part), self._but_odd(self._newest)
+    def seen(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
+        """``coverage.seen`` of these."""
+        part, newest = _but(self._part, self._left_out), _but(self._newest, self._left_out)
         bad = F.col("problem").isNotNull() & F.col("log_id").isNotNull()
         order = bronze[LOG_SNAPSHOT].where(bad).select(*WHOSE, F.lit(None).cast("bigint"))
         events = bronze[DELIVERY_EVENT].where(bad).groupBy("log_id").agg(F.max("seq").alias("seq"))
         refused = order.union(part.join(events, "log_id").select(*WHOSE, "seq")).toDF(*WHOSE, "seq")
-        return coverage.observed(part, newest, refused.union(self._holes(bronze)), clock)
+        return coverage.seen(part, newest, refused.union(self._holes(bronze)))
 
     def _holes(self, bronze: Mapping[Table, DataFrame]) -> DataFrame:
         """Orders with holes, in a file some of whose rows nobody could even read."""
@@ -80,9 +86,6 @@ class Comparable:
             .select(*WHOSE, F.lit(None).cast("bigint").alias("seq"))
             .distinct()
         )
-
-    def coverage(self, seen: DataFrame, stay: DataFrame, unobserved: DataFrame) -> DataFrame:
-        return coverage.coverage(seen, stay, self._odd, self._log, unobserved)
 
     def quarantine(self) -> DataFrame:
         """Snapshots that contradict themselves."""
@@ -96,14 +99,19 @@ class Comparable:
         )
 
     def release(self) -> None:
-        for kept in (self._newest, self._irregular, self._clashing, self._part, self._odd):
+        for kept in (self._newest, self._irregular, self._clashing, self._part, self.odd):
             kept.unpersist()
 
-    def _but_odd(self, rows: DataFrame) -> DataFrame:
-        if not self._has_odd:
-            return rows
-        whose = self._odd.select(*WHOSE).distinct()
-        return rows.join(F.broadcast(whose), [*WHOSE], "left_anti")
+
+def taking_part(rows: DataFrame, key: str | None, odd: DataFrame | None) -> DataFrame:
+    """The rows of logs under that key, but for those of ``odd`` (none: nobody's is)."""
+    return _but(rows.where(F.col("key_id") == F.lit(key)), odd)
+
+
+def _but(rows: DataFrame, odd: DataFrame | None) -> DataFrame:
+    if odd is None:
+        return rows
+    return rows.join(F.broadcast(odd.select(*WHOSE).distinct()), [*WHOSE], "left_anti")
 
 
 def main_key(log: DataFrame) -> str | None:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 ROW_GROUP_ROWS: Final = 200_000
 SMALL_BYTES: Final = 4 * 1024 * 1024
 """Less than this is not worth a task of its own."""
-COPIED_HERE_BYTES: Final = 16 * 1024 * 1024
-"""Less than this, all of it together, is read sooner than Python's workers are started."""
+COPIED_HERE_BYTES: Final = 32 * 1024 * 1024
+"""Files of less than this, all together, are read sooner than Python's workers are started."""
 _WRITTEN: Final = "table_name string, file string, rows bigint"
 _WRITTEN_ARROW: Final = pa.schema(
     [("table_name", pa.string()), ("file", pa.string()), ("rows", pa.int64())]
@@ -66,7 +66,8 @@ def copy(
     for place in places.values():
         place.mkdir(parents=True, exist_ok=True)
     work = _writer(tasks, {table.name: str(place) for table, place in places.items()})
-    if sum(part.bytes for parts in tasks for part in parts) < COPIED_HERE_BYTES:
+    files = {piece.path: piece.bytes for some in pieces.values() for piece in some}
+    if sum(files.values()) < COPIED_HERE_BYTES:
         told = _here(work, len(tasks))
     else:
         numbers = spark.range(0, len(tasks), 1, len(tasks))

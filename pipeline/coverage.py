@@ -85,11 +85,11 @@ def parts(event: DataFrame, newest: DataFrame, log: DataFrame) -> DataFrame:
 # --- how much of a log is known -------------------------------------------------------------------
 
 
-def observed(part: DataFrame, newest: DataFrame, refused: DataFrame, clock: DataFrame) -> DataFrame:
+def seen(part: DataFrame, newest: DataFrame, refused: DataFrame) -> DataFrame:
     """One row for each channel and participant with a log that may be compared.
 
     ``refused``: channel, participant, log_id, seq (none: of a snapshot) of rows that break the
-    contract.  Times are by the corrected clock.
+    contract.  Times are by the participant's own clock.
     """
     known = part.select(F.col("log_id").alias("previous_log_id")).distinct()
     known = known.withColumn("has_previous", F.lit(True))
@@ -139,22 +139,16 @@ def observed(part: DataFrame, newest: DataFrame, refused: DataFrame, clock: Data
     )
     began_empty = ~F.col("is_cut") & (F.coalesce("highest", F.lit(0)) < F.col("delivered"))
     is_whole = (F.col("has_order") | began_empty) & ~F.col("is_gap_later") & ~F.col("is_bad")
-    timed = told.withColumn("is_whole", F.coalesce(is_whole, F.lit(False))).join(
-        F.broadcast(clock.select("participant", "offset_ms")), "participant", "left"
-    )
-    offset_ms = F.coalesce("offset_ms", F.lit(0))
-    return timed.select(
+    return told.select(
         *WHOSE,
         "logs",
         "key_id",
-        *(
-            F.try_subtract(F.col(name), offset_ms).alias(name)
-            for name in ("from_ms", "until_ms", "snapshot_ms")
-        ),
+        "from_ms",
+        "until_ms",
+        "snapshot_ms",
         "gaps",
         "dropped",
-        offset_ms.alias("offset_ms"),
-        "is_whole",
+        F.coalesce(is_whole, F.lit(False)).alias("is_whole"),
         F.array_compact(
             F.array(
                 F.when(F.col("is_bad"), REFUSED),
@@ -164,6 +158,15 @@ def observed(part: DataFrame, newest: DataFrame, refused: DataFrame, clock: Data
             )
         ).alias("problems"),
     )
+
+
+def corrected(seen: DataFrame, clock: DataFrame) -> DataFrame:
+    """The same with times by the corrected clock, and ``offset_ms``."""
+    timed = seen.join(
+        F.broadcast(clock.select("participant", "offset_ms")), "participant", "left"
+    ).withColumn("offset_ms", F.coalesce("offset_ms", F.lit(0)))
+    times = ("from_ms", "until_ms", "snapshot_ms")
+    return timed.withColumns({name: F.try_subtract(name, "offset_ms") for name in times})
 
 
 # --- who belongs, and when ------------------------------------------------------------------------

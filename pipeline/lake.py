@@ -9,11 +9,11 @@ columns of the silver tables are in docs/pipeline.md.
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +40,9 @@ from pipeline.tables.delta import DeltaTables
 from pipeline.tables.hadoop import HadoopPlace
 from pipeline.tables.local import LocalPlace
 from pipeline.tables.parquet import ParquetTables, nothing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SEGMENT: Final = "segment"
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -202,6 +205,13 @@ class Run:
         """With what this run has written."""
         told = self._head.tables[name]
         return self._formats[str(told["format"])].read(name, told)
+
+    def few_rows(self, name: str, columns: Sequence[str]) -> "pa.Table | None":
+        """Read in this process, if that is sooner than asking Spark; with nulls for what is not."""
+        told = self._head.tables.get(name)
+        if told is None or self.directory is None or told["format"] != parquet.NAME:
+            return None
+        return self.directory.few_rows(name, told, columns)
 
     def has(self, name: str) -> bool:
         return name in self._head.tables

@@ -1,15 +1,15 @@
 """From files to silver tables: read what is new, and make anew what that touches.
 
 The one place where stages are put in a row and written; they themselves are pure functions.
-Participants and channels hang together by who has a log of what and who belongs where.  Whatever
-silver says of one depends on those that it hangs together with, and on no others but for the key
-that most recorded under.  So a run makes anew what hangs together with something that it has read,
-by the same functions that make everything when nothing is there yet.
+Events, final logs and what was observed depend on the logs of one participant and on no others, but
+for the key that most recorded under: those of who has a new log are made anew.  Clocks, messages,
+stays and coverage depend on all who hang together by channels, who has a log of what and who
+belongs where: a new log has its say on every message in them, so they are made anew for these, from
+what the others' logs were made into before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -23,11 +23,12 @@ from engine.delivery.contract import (
     MESSAGE,
     STORE_MESSAGE,
     TABLES,
+    Table,
 )
 from pipeline import bronze as bronze_stage
 from pipeline import coverage, silver
 from pipeline.clock import clocks
-from pipeline.comparable import Comparable, main_key
+from pipeline.comparable import Comparable, main_key, taking_part
 from pipeline.lake import SEGMENT, Lake, Run
 from pipeline.sources.files import LOG
 from pipeline.tables import RUN, Json, Part
@@ -36,9 +37,27 @@ SHOWN: Final = 20
 MOST_TOUCHED: Final = 500
 """Of more keys everything is made anew: that is one pass, and these would be half of it."""
 MOST_LINKS: Final = 200_000
-_LINKS: Final = ("file", "log_id", "participant", "channel")
+_KINDS: Final = ("file", "log_id", "participant", "channel")
+_NODES: Final = {
+    **{name: name for name in _KINDS},
+    "previous_log_id": "log_id",
+    "member": "participant",
+}
+_LINKS: Final = tuple(_NODES)
 _Node: TypeAlias = tuple[str, str]
-"""One of ``_LINKS``, and which."""
+"""One of ``_KINDS``, and which."""
+_Link: TypeAlias = tuple[Mapping[str, str | None], bool]
+"""Values of some of ``_LINKS``, and whether that was read since."""
+_LINKED: Final = (
+    (DELIVERY_EVENT, ["file", "log_id", "participant", "channel", "previous_log_id"]),
+    *((one, ["file", "log_id", "participant", "channel"]) for one in (LOG_SNAPSHOT, MESSAGE)),
+    (MEMBERSHIP, ["file", "log_id", "participant", "channel"]),
+    (MEMBERSHIP, ["channel", "member"]),
+    (STORE_MESSAGE, ["file"]),
+)
+"""Whatever stands in one row belongs together; a member, only with the channel."""
+_OWN: Final = ("log", "event", "entry", "odd", "seen", "quarantine")
+"""Tables that are made of the logs of single participants."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,48 +102,84 @@ def prepare(spark: SparkSession, places: Sequence[Path], lake: Lake) -> Prepared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Touched:
-    """What hangs together with something new; ``stores``: whether any of Stores was read."""
+class Keys:
+    """Whose rows of a table are made anew."""
 
     file: Sequence[str]
     log_id: Sequence[str]
     participant: Sequence[str]
     channel: Sequence[str]
+
+    @property
+    def are_few(self) -> bool:
+        return all(len(getattr(self, name)) <= MOST_TOUCHED for name in _KINDS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """By what was read.  ``stores``: whether any of that is of Stores."""
+
+    own: Keys
+    """Logs that something was read of, and others of their files and owners."""
+    together: Keys | None
+    """What hangs together with these by channels; None: so much that it is made as a whole."""
     stores: bool
 
 
 def _touched(run: Run, made_of: int) -> Touched | None:
     """By what was read after that segment.  None: everything, or too much to be told by keys."""
-    is_new = (F.col(SEGMENT) > made_of).alias("is_new")
-    rows = {table: run.bronze(table) for table in TABLES}
-    links = [rows[table].select(*_LINKS, is_new) for table in TABLES if table is not STORE_MESSAGE]
-    belonging = rows[MEMBERSHIP].withColumn("participant", F.col("member"))
-    links += [
-        belonging.select(*_LINKS, is_new),
-        rows[STORE_MESSAGE].select(
-            "file", *(F.lit(None).cast("string").alias(name) for name in _LINKS[1:]), is_new
-        ),
-    ]
-    whole = reduce(DataFrame.union, links).groupBy(*_LINKS).agg(F.max("is_new").alias("is_new"))
-    found = whole.limit(MOST_LINKS + 1).collect()
-    if len(found) > MOST_LINKS:
+    if not all(run.has(f"silver/{name}") for name in _OWN):
+        return None  # Another release has made it.
+    links = _links(run, made_of)
+    if len(links) > MOST_LINKS:
         return None
-    together = _hanging_together(
-        (row["is_new"], [(name, row[name]) for name in _LINKS if row[name] is not None])
-        for row in found
+    own = _hanging_together(links, ("file", "log_id", "previous_log_id", "participant"))
+    together = _hanging_together(links, _LINKS)
+    if not own.are_few:
+        return None
+    return Touched(
+        own=own,
+        together=together if together.are_few else None,
+        stores=run.has(f"bronze/{STORE_MESSAGE.name}") and _has_new(run, STORE_MESSAGE, made_of),
     )
-    keys = {name: sorted(value for kind, value in together if kind == name) for name in _LINKS}
-    if any(len(values) > MOST_TOUCHED for values in keys.values()):
-        return None
-    stores = rows[STORE_MESSAGE].where(is_new).limit(1).collect()
-    return Touched(**keys, stores=bool(stores))
 
 
-def _hanging_together(links: Iterable[tuple[bool, Sequence[_Node]]]) -> set[_Node]:
-    """Everything that is linked, over however many others, with a node of a new link."""
+def _has_new(run: Run, table: Table, made_of: int) -> bool:
+    return not run.bronze(table).where(F.col(SEGMENT) > made_of).isEmpty()
+
+
+def _links(run: Run, made_of: int) -> list[_Link]:
+    """What stands in one row, each once; not many more than ``MOST_LINKS``."""
+    found: list[_Link] = []
+    for table, names in _LINKED:
+        name = f"bronze/{table.name}"
+        if not run.has(name):
+            continue
+        few = run.few_rows(name, [*names, SEGMENT])
+        if few is not None:
+            rows = few.group_by(names).aggregate([(SEGMENT, "max")]).to_pylist()
+        else:
+            known = run.bronze(table)
+            absent = (n for n in names if n not in known.columns)
+            known = known.withColumns({n: F.lit(None).cast("string") for n in absent})
+            newest = known.groupBy(*names).agg(F.max(SEGMENT).alias(f"{SEGMENT}_max"))
+            rows = [row.asDict() for row in newest.limit(MOST_LINKS + 1).collect()]
+        found += [
+            (
+                {name: row[name] for name in names},
+                "file" in names and row[f"{SEGMENT}_max"] > made_of,
+            )
+            for row in rows
+        ]
+    return found
+
+
+def _hanging_together(links: Iterable[_Link], by: Sequence[str]) -> Keys:
+    """Everything that is linked, over however many others, with what is new."""
     neighbours: dict[_Node, set[_Node]] = {}
     waiting: list[_Node] = []
-    for is_new, nodes in links:
+    for link, is_new in links:
+        nodes = [(_NODES[name], value) for name in by if (value := link.get(name)) is not None]
         for node in nodes:
             neighbours.setdefault(node, set()).update(nodes)
         waiting += nodes if is_new else ()
@@ -133,51 +188,77 @@ def _hanging_together(links: Iterable[tuple[bool, Sequence[_Node]]]) -> set[_Nod
         more = neighbours[waiting.pop()] - reached
         reached |= more
         waiting += more
-    return reached
+    return Keys(
+        **{name: sorted(value for kind, value in reached if kind == name) for name in _KINDS}
+    )
 
 
 def write_silver(spark: SparkSession, run: Run, touched: Touched | None) -> str | None:
     """All tables, or of each what was touched; under which key most have recorded."""
+    key = _write_own(run, touched.own if touched is not None else None)
+    _write_together(spark, run, touched.together if touched is not None else None, key)
+    if touched is None or touched.stores:
+        run.replace("silver/store_message", silver.store_messages(run.bronze(STORE_MESSAGE)))
+    return key
 
-    def of(table: DataFrame, by: str) -> DataFrame:
-        return table if touched is None else table.where(F.col(by).isin(_keys(touched, by)))
 
-    def keep(name: str, table: DataFrame, by: str) -> DataFrame:
-        part = None if touched is None else Part(by=by, keys=_keys(touched, by))
-        run.replace(f"silver/{name}", table, part)
-        return of(run.table(f"silver/{name}").drop(RUN), by)
-
-    rows = {table: of(run.bronze(table), "file") for table in TABLES}
+def _write_own(run: Run, keys: Keys | None) -> str | None:
+    """What depends on the logs of one participant alone."""
+    rows = {table: _among(run.bronze(table), "file", keys) for table in TABLES}
     may_repeat = _has_repeats(run)
     told_event = silver.events(rows[DELIVERY_EVENT], may_repeat=may_repeat)
-    log = keep("log", coverage.logs(told_event).coalesce(1), "log_id")
+    log = _keep(run, "log", coverage.logs(told_event).coalesce(1), "log_id", keys)
     told_order = silver.snapshots(rows[LOG_SNAPSHOT], may_repeat=may_repeat)
     told_twice = rows[DELIVERY_EVENT] if may_repeat else None
     key = main_key(run.table("silver/log"))
     gate = Comparable(log, told_event, told_order, told_twice=told_twice, key=key)
-    event = keep("event", gate.only(told_event).drop("file"), "log_id")
-    entry = keep("entry", gate.entries(event), "channel")
-    message = gate.only(_as_last_read(rows[MESSAGE]))
-    clock = keep("clock", clocks(spark, event, message), "participant")
-    membership = gate.only(_as_last_read(rows[MEMBERSHIP]))
-    stay = keep("stay", coverage.stays(membership, clock).coalesce(1), "channel")
-    seen = gate.observed(rows, clock).persist()
-    placed = keep("message", silver.messages(entry, message, seen, stay, clock), "channel")
-    keep("conflict", silver.conflicts(entry, message).coalesce(1), "channel")
-    late = coverage.sent_after_the_end(placed, entry, seen, stay)
-    cover = keep("coverage", gate.coverage(seen, stay, late).coalesce(1), "channel")
-    keep("member", silver.members(cover, stay).coalesce(1), "channel")
-    if touched is None or touched.stores:
-        run.replace("silver/store_message", silver.store_messages(run.bronze(STORE_MESSAGE)))
+    _keep(run, "odd", gate.odd.coalesce(1), "participant", keys)
+    event = _keep(run, "event", gate.only(told_event).drop("file"), "log_id", keys)
+    _keep(run, "entry", gate.entries(event), "participant", keys)
+    _keep(run, "seen", gate.seen(rows).coalesce(1), "participant", keys)
     refused = bronze_stage.quarantine({table.name: found for table, found in rows.items()})
-    keep("quarantine", refused.unionByName(gate.quarantine()).coalesce(1), "file")
-    seen.unpersist()
+    _keep(run, "quarantine", refused.unionByName(gate.quarantine()).coalesce(1), "file", keys)
     gate.release()
     return key
 
 
-def _keys(touched: Touched, by: str) -> list[str]:
-    return list(getattr(touched, by))
+def _write_together(spark: SparkSession, run: Run, keys: Keys | None, key: str | None) -> None:
+    """What depends on everybody in a channel, or who was there in another with one of them."""
+
+    def there(name: str, by: str) -> DataFrame:
+        return _among(run.table(f"silver/{name}").drop(RUN), by, keys)
+
+    def told(table: Table) -> DataFrame:
+        rows = _as_last_read(_among(run.bronze(table), "file", keys))
+        return taking_part(rows, key, None if odd.isEmpty() else odd)
+
+    odd, entry = there("odd", "participant"), there("entry", "channel")
+    message = told(MESSAGE)
+    found = clocks(spark, there("event", "log_id"), message)
+    clock = _keep(run, "clock", found, "participant", keys)
+    stays = coverage.stays(told(MEMBERSHIP), clock).coalesce(1)
+    stay = _keep(run, "stay", stays, "channel", keys)
+    seen = coverage.corrected(there("seen", "participant"), clock)
+    placed = _keep(
+        run, "message", silver.messages(entry, message, seen, stay, clock), "channel", keys
+    )
+    _keep(run, "conflict", silver.conflicts(entry, message).coalesce(1), "channel", keys)
+    late = coverage.sent_after_the_end(placed, entry, seen, stay)
+    log = there("log", "log_id").where(F.col("key_id") == F.lit(key))
+    covered = coverage.coverage(seen, stay, odd, log, late).coalesce(1)
+    cover = _keep(run, "coverage", covered, "channel", keys)
+    _keep(run, "member", silver.members(cover, stay).coalesce(1), "channel", keys)
+
+
+def _keep(run: Run, name: str, table: DataFrame, by: str, keys: Keys | None) -> DataFrame:
+    """Written, and read again."""
+    part = None if keys is None else Part(by=by, keys=getattr(keys, by))
+    run.replace(f"silver/{name}", table, part)
+    return _among(run.table(f"silver/{name}").drop(RUN), by, keys)
+
+
+def _among(table: DataFrame, by: str, keys: Keys | None) -> DataFrame:
+    return table if keys is None else table.where(F.col(by).isin(list(getattr(keys, by))))
 
 
 def _as_last_read(table: DataFrame) -> DataFrame:

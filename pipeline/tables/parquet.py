@@ -14,12 +14,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from pipeline.session import is_small
 from pipeline.tables import AREAS, RUN, Head, Json, Part, Told
@@ -52,6 +53,21 @@ class ParquetTables:
         if part is None or told is None:
             return self._with(name, rows, [], run, None)
         return self._with(name, rows, [_without(one, part) for one in _parts(told)], run, told)
+
+    def few_rows(self, name: str, told: Told, columns: Sequence[str]) -> pa.Table | None:
+        """These columns, in a session for little input; columns that are not there are null."""
+        parts = _parts(told)
+        if not is_small(self.spark) or sum(map(_rows, parts)) > FEW_ROWS:
+            return None
+        if any(part.get("without") for part in parts):
+            return None
+        schema = StructType.fromJson(dict(_mapping(told["schema"])))
+        there = {field.name: field for field in schema}
+        wanted = StructType([there.get(n, StructField(n, StringType())) for n in columns])
+        place = self.root / name
+        paths = (place / str(part["place"]) for part in parts)
+        files = [file for path in paths for file in sorted(path.rglob("*.parquet"))]
+        return _dataset(files, place, wanted).to_table() if files else None
 
     def settle(self, head: Head) -> None:
         self.forget(head, head)
@@ -142,16 +158,20 @@ def _is_written_here(rows: DataFrame, place: Path) -> bool:
 def _read_here(
     spark: SparkSession, files: Sequence[Path], place: Path, schema: StructType
 ) -> DataFrame:
-    """As Spark reads them: columns by name, or by the name of a directory; else there are nulls."""
+    """As Spark reads them."""
     wanted = StructType([StructField(one.name, one.dataType) for one in schema])
-    found = pyarrow.dataset.dataset(
+    return spark.createDataFrame(_dataset(files, place, wanted).to_table(), wanted)
+
+
+def _dataset(files: Sequence[Path], place: Path, wanted: StructType) -> pyarrow.dataset.Dataset:
+    """Columns by name, or by the name of a directory; else there are nulls."""
+    return pyarrow.dataset.dataset(
         list(map(str, files)),
         schema=to_arrow_schema(wanted),
         format="parquet",
         partitioning="hive",
         partition_base_dir=str(place),
     )
-    return spark.createDataFrame(found.to_table(), wanted)
 
 
 def nothing(spark: SparkSession, schema: StructType) -> DataFrame:
