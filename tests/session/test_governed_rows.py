@@ -257,3 +257,35 @@ def test_all_end_with_the_same_rows_whatever_came_first(
         assert told(circle, name) == told(circle, staying[0])
         shown = {one for one in told(circle, name) if DeedKind.REMOVED in one}
         assert len(shown) == sum(DeedKind.REMOVED in one for one in told(circle, name))
+
+
+def names_told(person: SessionParticipant) -> list[str]:
+    page = person.store.latest_page(person.session.record.conversation_id, limit=100)
+    return [one.record.text for one in page.messages if one.record.kind == "renamed"]
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_who_was_renamed_says_it_to_a_newcomer_before_they_say_anything(
+    circle: Circle, *, restarts: bool
+) -> None:
+    """Once; those who know it get no row of it, and the newcomer does."""
+    circle["Ben"].rename("Benedict")
+    circle.live(2)
+    circle.people["Dora"] = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.live(1)
+    circle.admit("Dora", reads_from=None)
+    if restarts:
+        circle["Ben"].restart(now_ms=circle.now)
+    dora, ben = circle["Dora"], circle.id("Ben")
+    assert dora.session.members()[ben].name == "Ben"
+    circle.live(1)
+    circle.say("Ben", "hello")
+    assert dora.session.members()[ben].name == "Benedict"
+    for name in ("Anna", "Ben", "Dora"):
+        assert names_told(circle[name]) == ["Ben\nBenedict"]
+        assert circle.shown(name)[-1:] == ["hello"]
+    if restarts:
+        circle["Ben"].restart(now_ms=circle.now)
+    begin = len(circle.sent)
+    circle.say("Ben", "again")
+    assert [who for who, _ in circle.sent[begin:]].count("Ben") == 1

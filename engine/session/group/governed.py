@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
 from engine.codec.content import decode_content
 from engine.codec.join import decode_join
 from engine.core.admin_log.acts import (
@@ -41,6 +43,7 @@ from engine.core.governed import (
 )
 from engine.core.ids import AuthorSequence, InstanceId, MessageId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
+from engine.core.records import GroupRecord
 from engine.core.sds.channel import SdsChannel
 from engine.core.sds.inputs import SignedAnew
 from engine.core.sds.vocabulary import (
@@ -290,8 +293,12 @@ class GovernedPart:
             builder.notes.append(MembersNoted())
 
     @property
-    def name(self) -> str:
-        return self._name
+    def record(self) -> GroupRecord:
+        """With all keys that are here, and the name that it has now."""
+        keys, group = self._wire.epoch_keys, self._group
+        if len(keys) != len(group.epoch_keys) or self._name != group.name:
+            self._group = replace(group, epoch_keys=keys, name=self._name)
+        return self._group
 
     # --- messages of epochs whose keys come later -----------------------------------------------
 

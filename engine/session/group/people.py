@@ -7,7 +7,9 @@ A new name is ordinary content, signed and logged, so every member receives it i
 latest one by time counts, in whatever order they arrive.  In a governed group the admin log decides
 who is a member (``follow``), and statements only say who that is: those of people whom the log does
 not know yet are kept for a while.  We send our own name when the group has
-another one, also after a crash kept us from it, and at most once in ``RENAME_EVERY_MS``.
+another one, also after a crash kept us from it, and at most once in ``RENAME_EVERY_MS``.  In a
+governed group a newcomer may be unable to read that, and their first look at us is our statement
+with the name of then: whoever was renamed says it once more, before what they say next.
 """
 
 from collections import OrderedDict
@@ -55,6 +57,9 @@ class GroupPeople:
         self._counters = counters
         self._parking: Parking[Verified] = Parking()
         everyone = self.membership.everyone()
+        others = (one.known_ms for one in everyone if one.participant_id != self.own_id)
+        self._newcomer_ms = max(others, default=0)
+        """When somebody came last, by our clock."""
         self._statements = {record.join_statement for record in everyone if record.join_statement}
         """Known statements.  One comes with every message, so checking it must cost only a
         look-up."""
@@ -121,6 +126,8 @@ class GroupPeople:
             return None
         if known is not None:
             self._statements.discard(known.join_statement)
+        else:
+            self._newcomer_ms = clock_ms
         self._statements.add(statement)
         self._note(member, builder)
         self.follow(builder, clock_ms=clock_ms)
@@ -146,6 +153,8 @@ class GroupPeople:
             return False
         roles = self._governance.state.roles
         admins = {who for who, role in roles.items() if role >= Role.ADMIN}
+        if any(one.left_ms is not None for one in map(self.membership.record, roles) if one):
+            self._newcomer_ms = clock_ms  # They are back.
         changed = self.membership.follow(roles, admins, now_ms=clock_ms)
         for member in changed:
             self._note(member, builder)
@@ -199,6 +208,13 @@ class GroupPeople:
         if due_ms is None or clock_ms < due_ms <= clock_ms + RENAME_EVERY_MS:
             return None  # It can only be later than that if the clock was set back.
         return Profile(name=self._own_name())
+
+    def name_for_newcomers(self) -> Profile | None:
+        """Our name, if we said it before somebody came; None if they can know it."""
+        own = self.membership.record(self.own_id)
+        if self._governance is None or own is None or not own.named_ms:
+            return None
+        return Profile(name=own.name) if own.named_ms < self._newcomer_ms else None
 
     def sent_ms(self, body: Body, clock_ms: UnixMs) -> UnixMs:
         """The time to sign ``body`` with.  Names and leaves always follow our earlier ones."""

@@ -15,6 +15,7 @@ from engine.core.content import (
     Governing,
     Join,
     Leave,
+    Profile,
     Reaction,
     Unsupported,
 )
@@ -143,8 +144,10 @@ class GroupProjector:
             case _:
                 assert_never(event)
 
-    def _is_told_by_the_log(self, body: Body) -> bool:
-        """What makes no row here: the rows of a governed group's deeds say the same."""
+    def _makes_no_row(self, who: ParticipantId, body: Body) -> bool:
+        """The rows of a governed group's deeds say the same, or a name is said again."""
+        if isinstance(body, Profile):
+            return self._is_governed and body.name == self._name_of(who)
         return isinstance(body, Governing) or (self._is_governed and isinstance(body, Join | Leave))
 
     def held_aside(self) -> HeldAside:
@@ -169,7 +172,8 @@ class GroupProjector:
         if event.is_own:
             state = DeliveryState.SENT if event.came_back else DeliveryState.SAVED
             builder.writes.append(delivery_write(self._conversation_id, message.message_id, state))
-        if self._is_told_by_the_log(content.body):
+        is_waiting = message.message_id in self._shown_waiting
+        if self._makes_no_row(message.sender_id, content.body) and not is_waiting:
             return content
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=event.is_own, now_ms=now_ms)
@@ -251,7 +255,7 @@ class GroupProjector:
     ) -> None:
         message = event.message
         content = decode_content(message.content or b"")
-        if self._is_told_by_the_log(content.body):
+        if self._makes_no_row(message.sender_id, content.body):
             return
         if not makes_row(content.body):
             self._tell_annotation(message, content, builder, is_own=False, now_ms=now_ms)

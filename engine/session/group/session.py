@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import assert_never
 
-from msgspec.structs import replace
-
 from engine.codec.content import encode_ephemeral
 from engine.core.admin_log.acts import Act, Add, Remove, Role
 from engine.core.admin_log.epochs import EPOCH_ID_BYTES
@@ -189,6 +187,8 @@ class GroupSession:
                 builder.steps.append(Arrived(now_ms, envelope.waku_hash, envelope.payload_bytes))
                 self._receive(partial(self._wire.open, envelope), builder, now_ms=now_ms)
             case Say():
+                if (name := self._people.name_for_newcomers()) is not None:
+                    self._say(name, builder, now_ms=now_ms)
                 builder.message_id = self._say(input_.body, builder, now_ms=now_ms)
             case Govern():
                 builder.message_id = self._govern(input_.act, builder, now_ms=now_ms)
@@ -418,11 +418,7 @@ class GroupSession:
 
     @property
     def record(self) -> GroupRecord:
-        keys = self._wire.epoch_keys
-        name = self.governed.name if self.governed else self._group.name
-        if len(keys) != len(self._group.epoch_keys) or name != self._group.name:
-            self._group = replace(self._group, epoch_keys=keys, name=name)
-        return self._group
+        return self._group if self.governed is None else self.governed.record
 
     @property
     def membership(self) -> Membership:
