@@ -4,16 +4,20 @@ Runs on the thread that may use the store and touches no session.  The runner ha
 the session in turn with its other inputs.
 """
 
+from collections import deque
 from typing import Final, assert_never
 
 from engine.codec.content import decode_content
 from engine.codec.envelope import decode_signed_part
 from engine.codec.sds import decode_message
+from engine.core.admin_log.acts import EntryId
 from engine.core.admin_log.cuts import Written
 from engine.core.content import Attachment, Text
 from engine.core.ids import ConversationId, MessageId
+from engine.core.invite import group_id_of
 from engine.core.mvds.vocabulary import LoadRecords, MvdsId, MvdsMessage, Record
 from engine.core.ports import ProfileStore
+from engine.crypto.admin_entry import SignedEntry, read_entry
 from engine.session.group.author_binding import bound_author
 from engine.session.transitions import (
     BodiesLoaded,
@@ -35,6 +39,8 @@ from engine.session.transitions import (
 
 SHOWN_TOGETHER: Final = 8
 """Messages set aside to read in one go: each takes a signature check and up to 64 KiB of text."""
+MAX_NAMED: Final = 4_096
+"""Entries of an admin log to read in one go, since others name them."""
 
 
 def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Loaded | None:
@@ -45,7 +51,7 @@ def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Lo
             written = (written_in(at.message_id, raw) for at, raw in found if raw)
             return WrittenLoaded(load=load, written=tuple(written))
         case LoadEntries():
-            return EntriesLoaded(entries=store.governed(conversation_id).entries)
+            return EntriesLoaded(entries=_entries(store, conversation_id, load))
         case LoadForRepair() | LoadToSayAgain() | LoadToShow():
             at = load.position if isinstance(load, LoadToShow) else load
             raw = store.raw(conversation_id, at.message_id)
@@ -61,6 +67,29 @@ def read(store: ProfileStore, conversation_id: ConversationId, load: Load) -> Lo
             return _records(store, conversation_id, load)
         case _:
             assert_never(load)
+
+
+def _entries(
+    store: ProfileStore, conversation_id: ConversationId, load: LoadEntries
+) -> tuple[SignedEntry, ...]:
+    """MAX_NAMED of those that are named, those that are wanted themselves first."""
+    group_id = group_id_of(conversation_id)
+    by_id = dict[EntryId, bytes]()
+    found = dict[EntryId, SignedEntry]()
+    for data in store.governed(conversation_id).entries:
+        entry = read_entry(data, group_id=group_id)
+        by_id[entry.entry_id] = data
+        if entry.author in load.authors:
+            found[entry.entry_id] = SignedEntry(entry=entry, data=data)
+    named, looked = deque(sorted(load.wanted)), set(load.wanted)
+    while named and len(looked) <= MAX_NAMED:
+        data = by_id.get(named.popleft(), b"")
+        if data:
+            entry = read_entry(data, group_id=group_id)
+            found[entry.entry_id] = SignedEntry(entry=entry, data=data)
+            named += [head for head in entry.heads if head not in looked]
+            looked.update(entry.heads)
+    return tuple(found.values())
 
 
 def written_in(message_id: MessageId, raw: bytes) -> Written:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from engine.core.admin_log.acts import EntryId
 from engine.core.admin_log.cuts import Written
 from engine.core.clock_evidence import Echo
 from engine.core.ids import MessageId, ParticipantId, Position, UnixMs
@@ -19,6 +20,7 @@ from engine.core.ports import StoreWrite
 from engine.core.records import AnnotationRecord, KeptAside, MessageRecord
 from engine.core.sds.vocabulary import AskStore, SendPurpose
 from engine.core.waku import WakuMessage
+from engine.crypto.admin_entry import SignedEntry
 from engine.delivery.steps import Step
 
 
@@ -69,7 +71,12 @@ class LoadWritten(Struct, frozen=True, kw_only=True):
 
 
 class LoadEntries(Struct, frozen=True, kw_only=True):
-    """Read the group's admin log: others name entries of it that were not kept in memory."""
+    """Read entries of the group's admin log that were not kept in memory: others name them now."""
+
+    wanted: frozenset[EntryId]
+    """And what these name in turn."""
+    authors: frozenset[ParticipantId]
+    """All that they wrote."""
 
 
 class LoadToShow(Struct, frozen=True, kw_only=True):
@@ -128,8 +135,8 @@ class WrittenLoaded(Struct, frozen=True, kw_only=True):
 
 
 class EntriesLoaded(Struct, frozen=True, kw_only=True):
-    entries: tuple[bytes, ...]
-    """Verified when they came, in the order in which they did."""
+    entries: tuple[SignedEntry, ...]
+    """Verified when they came; some may be in memory."""
 
 
 PairLoaded: TypeAlias = BodiesLoaded | RecordsRead

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.core.admin_log.acts import Act, Add, Promote, Remove, Rename
+from engine.core.admin_log.acts import Act, Add, EntryId, Promote, Remove, Rename
 from engine.core.content import AdminEntry
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ParticipantId
@@ -50,15 +50,43 @@ def lie(circle: Circle, who: str, random: Random) -> None:
         Promote(member=circle.id(random.choice(LIARS))),
         Remove(member=circle.id(random.choice(HONEST))),
     ]
+    lamport = max(each.lamport_timestamp for each in heads) + random.randint(1, 9)
+    write(circle, who, random.choice(acts), [each.entry_id for each in heads], lamport)
+
+
+def write(circle: Circle, who: str, act: Act, heads: list[EntryId], lamport: int) -> EntryId:
     signed = sign_entry(
         circle[who].identity,
-        random.choice(acts),
-        group_id=group_id,
-        lamport_timestamp=max(each.lamport_timestamp for each in heads) + random.randint(1, 9),
+        act,
+        group_id=group_id_of(circle[who].session.record.conversation_id),
+        lamport_timestamp=lamport,
         sent_ms=circle.now,
-        heads=sorted(each.entry_id for each in heads),
+        heads=sorted(heads),
     )
     circle.send(who, circle[who].say(AdminEntry(signed.data), now_ms=circle.now))
+    return signed.entry.entry_id
+
+
+def test_what_had_no_room_is_read_again_when_an_honest_entry_names_it() -> None:
+    """Anna had heard of nothing that takes its room, and names it."""
+    circle = Circle()
+    first = circle.part("Ben").governance.first
+    circle.is_lost = lambda name, _payload: name == "Anna"
+    for number in range(ROOM):
+        write(circle, "Ben", Rename(name="ours"), [first], lamport=5 + number)
+    circle.is_lost = lambda _name, _payload: False
+    late = write(circle, "Ben", Rename(name="ours"), [first], lamport=900)
+    assert circle.part("Anna").governance.find(late) is not None
+    assert circle.part("Olga").governance.find(late) is None
+    circle.govern("Anna", Rename(name="Hikes"))
+    for name in ("Olga", "Cem"):
+        assert circle.part(name).governance.state.name == "Hikes"
+        circle[name].restart(now_ms=circle.now)
+        assert circle.part(name).governance.state.name == "Hikes"
+    circle.live(100)
+    for name in ("Anna", "Olga", "Cem"):
+        assert circle.part(name).governance.find(late) is None
+        assert circle.part(name).governance.state == circle.part("Ben").governance.state
 
 
 def do(circle: Circle, what: str, liar: str, honest: str, random: Random) -> None:

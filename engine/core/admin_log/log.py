@@ -129,9 +129,14 @@ class AdminLog:
         return tuple(sorted(self._waiting.missing))
 
     @property
-    def wants_refused(self) -> bool:
-        """Whether some that were refused are of use now: ``take`` all of these again."""
-        return self._waiting.has_eased or not self._refused.isdisjoint(self._waiting.missing)
+    def wanted_again(self) -> frozenset[EntryId]:
+        """Those that were refused, and that others name now: ``take`` them."""
+        return frozenset(self._refused & self._waiting.missing)
+
+    @property
+    def wanted_of(self) -> frozenset[ParticipantId]:
+        """Of whom some were refused since too many waited: ``take`` what they wrote."""
+        return self._waiting.eased
 
     def was_refused(self, entry_id: EntryId) -> bool:
         return entry_id in self._refused
@@ -195,7 +200,7 @@ class AdminLog:
 
         Raises RemoteProtocolError ``malformed_entry``, ``too_many_entries`` if too many of its
         author wait, or ``no_room_in_log``.  Whoever adds them has to keep the latter two, and
-        ``take`` them again if ``wants_refused``.
+        ``take`` them again when ``wanted_again`` or ``wanted_of`` says so.
         """
         if self.has(entry.entry_id):
             return False
@@ -212,7 +217,7 @@ class AdminLog:
         return is_news
 
     def take(self, entries: Iterable[Entry]) -> None:
-        """Those that are of any use, in whatever order they are here."""
+        """Those of them that are of use, in whatever order they come."""
         self._waiting.try_again()
         left = self._refusals(entries)
         while True:

@@ -31,13 +31,13 @@ class Waiting:
         return entry_id in self._wanted_by
 
     @property
-    def has_eased(self) -> bool:
-        """Whether of somebody of whom some were refused far fewer wait now."""
-        return any(self._count_of[who] <= MAX_WAITING // 2 for who in self._crowded)
+    def eased(self) -> frozenset[ParticipantId]:
+        """Those of whom some were refused, and far fewer wait now."""
+        return frozenset(who for who in self._crowded if self._count_of[who] <= MAX_WAITING // 2)
 
     def try_again(self) -> None:
-        """All that were refused come again now."""
-        self._crowded.clear()
+        """All that were refused of those come again now."""
+        self._crowded -= self.eased
 
     def add(self, entry: Entry, lacking: Iterable[EntryId]) -> None:
         """Raises RemoteProtocolError ``too_many_entries``."""

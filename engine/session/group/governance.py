@@ -19,9 +19,9 @@ from engine.core.errors import CommandError, CommandRefusal, RemoteProtocolError
 from engine.core.governed import PutEntry
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.core.invite import group_id_of
-from engine.crypto.admin_entry import read_entry, sign_entry, verify_entry
+from engine.crypto.admin_entry import SignedEntry, read_entry, sign_entry, verify_entry
 from engine.crypto.identity import Identity
-from engine.session.transitions import TransitionBuilder
+from engine.session.transitions import LoadEntries, TransitionBuilder
 
 AT_ONCE: Final = 200
 """Entries that are judged within 4 ms; what comes to a larger log is judged together, soon."""
@@ -44,19 +44,18 @@ class Governance:
         """Id of the entry that the group began with."""
         self._log = AdminLog(first, size=MAX_ENTRIES)
         self._kept: dict[EntryId, bytes] = {}
-        self.recall(entries)
+        self.recall(self._read(data) for data in entries)
         self._state = self._log.state
         self._is_behind = False
 
-    def recall(self, entries: Iterable[bytes]) -> None:
-        """Take those of all that are on disk which are of use now."""
-        read: dict[EntryId, tuple[Entry, bytes]] = {}
-        for data in entries:
-            entry = read_entry(data, group_id=self._group_id)
-            read[entry.entry_id] = entry, data
-        self._log.take(entry for entry, _ in read.values())
-        found = read.items()
-        self._kept |= {name: data for name, (_, data) in found if self._log.has(name)}
+    def _read(self, data: bytes) -> SignedEntry:
+        return SignedEntry(entry=read_entry(data, group_id=self._group_id), data=data)
+
+    def recall(self, entries: Iterable[SignedEntry]) -> None:
+        """Take those of them that are of use; all were on disk."""
+        found = {one.entry.entry_id: one for one in entries}
+        self._log.take(one.entry for one in found.values())
+        self._kept |= {name: one.data for name, one in found.items() if self._log.has(name)}
         self._is_behind = True
 
     # --- what is in force -----------------------------------------------------------------------
@@ -76,9 +75,10 @@ class Governance:
         return len(self._kept) > AT_ONCE
 
     @property
-    def wants_refused(self) -> bool:
-        """Whether entries on disk that are not here are of use now: ``recall`` all that are."""
-        return self._log.wants_refused
+    def to_recall(self) -> LoadEntries | None:
+        """Entries that are on disk and not here, and that are of use now."""
+        wanted, authors = self._log.wanted_again, self._log.wanted_of
+        return LoadEntries(wanted=wanted, authors=authors) if wanted or authors else None
 
     def settle(self) -> bool:
         """Judge what came; whether that changed anything that is in force."""

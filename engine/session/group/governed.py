@@ -69,7 +69,6 @@ from engine.session.transitions import (
     EntriesLoaded,
     GovernanceNoted,
     GovernedLoaded,
-    LoadEntries,
     LoadForRepair,
     LoadToShow,
     MembersNoted,
@@ -77,7 +76,7 @@ from engine.session.transitions import (
 )
 
 MAX_TOLD: Final = 32
-RECALL_EVERY_MS: Final = 10_000
+RECALL_EVERY_MS: Final = 30_000
 """Entries are read from disk again this often at most."""
 TELL_FIRST_MS: Final = 15_000
 TELL_MOST_MS: Final = 3_600_000
@@ -155,7 +154,7 @@ class GovernedPart:
     def next_deadline(self, offset_ms: int) -> UnixMs | None:
         """``offset_ms``: how far our clock is ahead of the time that timers go by."""
         due = [self.keys.next_deadline(offset_ms), self._settle_at_ms, self._tell_at_ms]
-        if self._governance.wants_refused:
+        if self._governance.to_recall is not None:
             due.append(self._recall_at_ms)
         return min((each for each in due if each is not None), default=None)
 
@@ -281,9 +280,10 @@ class GovernedPart:
 
     def _recall(self, builder: TransitionBuilder, now_ms: UnixMs) -> None:
         """Ask for entries that had no room when they came, and that others name now."""
-        if self._governance.wants_refused and (self._recall_at_ms or now_ms) <= now_ms:
+        load = self._governance.to_recall
+        if load is not None and (self._recall_at_ms or now_ms) <= now_ms:
             self._recall_at_ms = UnixMs(now_ms + RECALL_EVERY_MS)
-            builder.sends.append(LoadEntries())
+            builder.sends.append(load)
 
     def _follow_name(self, builder: TransitionBuilder) -> None:
         name = self._seen.name

@@ -46,7 +46,7 @@ def taken(entries: list[Entry], size: int = SIZE) -> AdminLog:
     log = AdminLog(FIRST, size=size)
     for entry in entries:
         _take(log, entry)
-    while log.wants_refused:
+    while log.wanted_again or log.wanted_of:
         log.take(entries)
     return log
 
@@ -254,10 +254,10 @@ def test_a_long_chain_is_taken_from_its_end_and_from_its_beginning() -> None:
     strays = [replace(one, heads=writing.base) for one in writing.entries[-MAX_WAITING - 9 :]]
     for entry in strays:
         _take(log, entry)
-    early = log.wants_refused
+    early = log.wanted_of
     for entry in writing.entries[:4]:
         log.add(entry)
-    assert (early, log.wants_refused) == (False, True)
+    assert (early, log.wanted_of) == (frozenset(), frozenset({BEN}))
     log.take(strays)
     assert len(log.state.verdicts) == MAX_WAITING + 9 + 4
 
