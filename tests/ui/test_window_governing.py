@@ -78,7 +78,7 @@ def group_panel(it: Stage) -> GroupPanel:
 
 
 def notices(it: Stage) -> str:
-    return words_of(it.window.notices)
+    return "\n".join(notice.text for notice in it.window.notices.notices())
 
 
 # --- making one, and inviting to it -------------------------------------------------------------
@@ -256,6 +256,11 @@ def test_each_way_not_to_be_let_in_is_said_with_what_one_can_do() -> None:
             ):
                 engine.governing.wait(waiting(state))
                 assert spoken(panel.rows[HARBOUR]) == f"Harbour Watch: {line}"
+                assert (f"Harbour Watch: {line}." in notices(it)) is (state is not JoinState.WAITS)
+                if state is not JoinState.WAITS:
+                    engine.governing.wait(waiting())
+                    assert "Harbour Watch" not in notices(it), "asked anew"
+            engine.governing.wait(waiting(JoinState.SPENT))
             row = panel.rows[HARBOUR]
             QTest.mouseClick(row, Qt.MouseButton.LeftButton)
             sheet = await sheet_of(it.window, WaitingToBeLetIn)
@@ -270,6 +275,7 @@ def test_each_way_not_to_be_let_in_is_said_with_what_one_can_do() -> None:
             QTest.mouseClick(sheet.forget, Qt.MouseButton.LeftButton)
             await until(lambda: not panel.isVisible())
             assert engine.called("forget_join") == [HARBOUR]
+            assert "Harbour Watch" not in notices(it)
 
     play(scenario)
 

@@ -17,7 +17,7 @@ from engine.governance_views import GovernanceChanged, GovernanceView, JoinsChan
 from ui.dialogs.confirm import Confirm
 from ui.foreign_text import one_line
 from ui.governing_acts import MemberAct, question_of
-from ui.governing_words import is_out, removed_words
+from ui.governing_words import JoinWords, is_out, join_words, removed_words
 from ui.settings import UiSettings
 from ui.side.group import GroupPanel
 from ui.translate import tr
@@ -100,7 +100,30 @@ class GoverningFlows(QObject):
         self.changed.emit()
 
     def _joins_changed(self, event: JoinsChanged) -> None:
+        for join in event.joins:
+            before = self._waiting.get(join.conversation_id)
+            words = join_words(join, self._context.now())
+            if words.goes_on:
+                self._window.notices.clear(_refused_key(join.conversation_id))
+            elif before is not None and join_words(before, self._context.now()).goes_on:
+                self._say_refused(join, words)
         self._show_joins(event.joins)
+
+    def _say_refused(self, join: JoinView, words: JoinWords) -> None:
+        """Whoever asked a moment ago looks at an empty window, and a narrow list has no words."""
+        key = _refused_key(join.conversation_id)
+
+        def show() -> None:
+            self._window.notices.clear(key)
+            self.show_waiting(join.conversation_id)
+
+        notice = Notice(
+            key=key,
+            level=NoticeLevel.WARNING,
+            text=f"{one_line(join.group_name, _NAME)}: {words.line}.",
+            actions=((tr("Details"), show),),
+        )
+        self._window.notices.raise_notice(notice)
 
     def _show_joins(self, joins: tuple[JoinView, ...]) -> None:
         self._waiting.update({join.conversation_id: join for join in joins})
@@ -109,6 +132,7 @@ class GoverningFlows(QObject):
     def _conversation_added(self, event: ConversationAdded) -> None:
         """Whoever waited may look elsewhere by now."""
         view = event.conversation
+        self._window.notices.clear(_refused_key(view.conversation_id))
         join = self._waiting.pop(view.conversation_id, None)
         if join is None:
             return
@@ -312,10 +336,15 @@ class GoverningFlows(QObject):
             if await self._one.ask(sheet):
                 await governing.forget_join(conversation_id)
                 self._waiting.pop(conversation_id, None)
+                self._window.notices.clear(_refused_key(conversation_id))
             elif sheet.wants_another:
                 self._window.flows.join_next()
 
         self._one.start(tr("show how it stands"), flow)
+
+
+def _refused_key(conversation_id: ConversationId) -> str:
+    return f"not-let-in/{conversation_id}"
 
 
 def _member(view: ConversationView, who: ParticipantId) -> MemberView | None:
