@@ -1,15 +1,28 @@
 """A list that drops down, to choose one of many from."""
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent, QWheelEvent
-from PySide6.QtWidgets import QComboBox, QStyleOptionComboBox
+from PySide6.QtGui import QPainter, QPainterPath, QPaintEvent, QRegion, QWheelEvent
+from PySide6.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionComboBox
 
 from ui.icons import draw_icon
-from ui.theme import current_theme
+from ui.theme import Radius, current_theme
 
 
 class Choice(QComboBox):
     """With an arrow of ours: a style sheet takes Qt's away."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setItemDelegate(QStyledItemDelegate(self))  # Qt's own knows no style sheet.
+
+    def showPopup(self) -> None:
+        """Rounded as menus are: cut out, since Qt's window for it is opaque."""
+        super().showPopup()
+        window = self.view().window()
+        radius = current_theme().metrics.gap(Radius.BUTTON)
+        shape = QPainterPath()
+        shape.addRoundedRect(QRectF(window.rect()), radius, radius)
+        window.setMask(QRegion(shape.toFillPolygon().toPolygon()))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         """Scrolling the page under it must not change the choice."""

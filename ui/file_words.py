@@ -119,13 +119,18 @@ def _on_its_way(file: FileView) -> str:
     return " · ".join(parts)
 
 
-def holders_words(file: FileView, others: int, *, pair: bool) -> str:
-    """Empty while nobody else says, signed, that they have all of it."""
+def holders_words(file: FileView, others: int, *, is_own: bool, pair: bool) -> str:
+    """Of those beside its sender, as all windows say it: a receiver who has it is one of them.
+
+    Empty while nobody else says, signed, that they have all of it.
+    """
     holding = len(file.held_whole_by)
     if not holding:
         return ""
     if pair:
         return tr("held as a whole by them")
+    if not is_own and file.state is FileState.COMPLETE:
+        holding += 1
     words = tr("held as a whole by {number} of {others}")
     return words.format(number=holding, others=max(others, holding))
 

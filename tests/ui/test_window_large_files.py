@@ -131,8 +131,9 @@ def test_a_row_follows_its_file_and_says_what_it_shows() -> None:
             await until(lambda: "3 people and 1 service node were asked" in said(it))
             await until(lambda: not file_of(it, row).problem_rect.isEmpty())
             assert bubble(it, row)[0].bubble.contains(file_of(it, row).problem_rect)
-            engine.alter(replace(row, file=replace(COMPLETE, held_whole_by=(row.sender_id,))))
-            await until(lambda: "held as a whole by 1 of 1" in said(it))
+            third = (member("Priya").participant_id,)
+            engine.alter(replace(row, file=replace(COMPLETE, held_whole_by=third)))
+            await until(lambda: "held as a whole by 2 of 2" in said(it))  # We are one of them.
             kept = [RowButton.FILE_SAVE, RowButton.FILE_OPEN]
             await until(lambda: shown_buttons(it, row) == kept)
 

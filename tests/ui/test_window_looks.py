@@ -10,6 +10,7 @@ from engine.api import MAX_TEXT_BYTES
 from tests.ui.driving import Key, group_stage, play, stage, turn, until
 from tests.ui.scripted_engine import GOOD_LINK, ScriptedEngine
 from tests.ui.seeing import add_person, join, sheet_of
+from ui.choice import Choice
 from ui.dialogs.group import CreateGroup, InviteLink
 from ui.menu import Menu
 from ui.theme import ThemeMode, set_theme
@@ -161,6 +162,20 @@ def test_corners_of_a_menu_let_through_what_lies_behind(qapp: QApplication) -> N
     shadow = image.pixelColor(menu.width() // 2, menu.height() - 3).alpha()
     assert 0 < shadow < 255
     window.close()
+
+
+def test_corners_of_a_list_that_drops_down_are_round(qapp: QApplication) -> None:
+    set_theme(qapp, ThemeMode.LIGHT)
+    choice = Choice()
+    choice.addItems(["1 person", "2 people", "5 people"])
+    choice.show()
+    choice.showPopup()
+    shown = choice.view().window()
+    assert not shown.mask().contains(QPoint(0, 0))
+    assert not shown.mask().contains(shown.rect().bottomRight())
+    assert shown.mask().contains(shown.rect().center())
+    choice.hidePopup()
+    choice.close()
 
 
 @pytest.mark.parametrize("words", ["Send (Enter)", "Send a picture or a file", "Held by 2 of 2."])

@@ -114,8 +114,15 @@ QComboBox, QDateEdit {{
 QComboBox:focus, QDateEdit:focus {{ border: 2px solid {_hex(c.focus)}; }}
 QComboBox::drop-down, QDateEdit::drop-down {{ border: none; width: {m.scaled(20)}px; }}
 QComboBox QAbstractItemView {{
-  color: {_hex(c.ink)}; background: {_hex(c.surface)}; border: 1px solid {_hex(c.line)};
-  selection-background-color: {_hex(c.selected)}; selection-color: {_hex(c.ink)};
+  color: {_hex(c.ink)}; background: {_hex(c.surface)}; border: 1px solid {_hex(c.line2)};
+  border-radius: {m.gap(Radius.BUTTON)}px; padding: {m.gap(Spacing.TINY)}px; outline: none;
+}}
+QComboBox QAbstractItemView::item {{
+  min-height: {m.scaled(28)}px; padding: 0 {m.gap(6)}px;
+  border: 1px solid transparent; border-radius: {m.gap(Radius.GROUPED)}px;
+}}
+QComboBox QAbstractItemView::item:selected {{
+  background: {_hex(c.selected)}; color: {_hex(c.ink)}; border-color: {_hex(c.focus)};
 }}
 """
 

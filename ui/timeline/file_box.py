@@ -121,7 +121,7 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     message = seen_with_its_holders(message, others)
     file = message.file or file
     shows_picture = is_picture(file) and not broken
-    words = [state_words(file), holders_words(file, others, pair=pair)]
+    words = [state_words(file), holders_words(file, others, is_own=message.is_own, pair=pair)]
     state = " · ".join(word for word in words if word)
     rect = QRectF(0, top + 2, 0, 0)
     rect.setSize(

@@ -427,7 +427,7 @@ def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
         return []
     if file.state is FileState.INLINE:  # It came as surely as a text; a picture is seen or not.
         return [] if is_picture(file) else [state_words(file)]
-    parts = [state_words(file), holders_words(file, others, pair=pair)]
+    parts = [state_words(file), holders_words(file, others, is_own=message.is_own, pair=pair)]
     if file.state is FileState.RUNNING:
         parts.append(tr("{percent} % done").format(percent=percent_done(file)))
     if file.problem is not None:
