@@ -4,6 +4,7 @@ The directories with the longest files come first, and a worker that has done a 
 so none waits long for another in the end.  What is about Spark is one worker's, because to start a
 second Spark takes longer than most that is done with it.  Each worker imports another part of the
 modules first: where nothing is compiled yet, as in a fresh clone, each compiles its part only.
+What modules and thousands of tests consist of is not looked through when garbage is collected.
 
 Of Hypothesis there are two profiles, for the gate and for the search for what is new.
 
@@ -17,6 +18,7 @@ that ended and was begun again.  A test must not survive it: whatever else it as
 the program logged a traceback, unless it is marked ``logs_a_traceback``, and then when it did not.
 """
 
+import gc
 import importlib
 import logging
 from collections.abc import Generator
@@ -67,6 +69,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(places, len(LONGEST))
 
     items.sort(key=lambda item: rank(item.path))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # Some libraries name what is still there at the very end.
 
 
 class _ByFile(LoadScopeScheduling):  # type: ignore[misc]  # xdist tells no types
