@@ -41,10 +41,9 @@ def test_all_members_show_the_same_for_many_seeds() -> None:
 
 
 def assert_seen(complaint: str) -> None:
-    """Within a few seeds."""
-    assert any(
-        complaint in problem for seed in range(1, 6) for problem in annotated_trial(seed).problems
-    )
+    """Within a few seeds, of which the second makes the shortest trial."""
+    seeds = (2, 1, 3, 4, 5)
+    assert any(complaint in problem for seed in seeds for problem in annotated_trial(seed).problems)
 
 
 def test_the_judge_sees_that_a_stranger_edits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,41 +13,35 @@ from tests.session.pair_trial import PairTrial
 
 SEEDS = 20
 LONG_SEEDS = 1_000
-BLOCK = 20
 LONG_BLOCK = 50
 
 
-def problems_of(seed: int, *, removes: bool) -> list[str]:
-    trial = PairTrial(seed, removes=removes)
-    return [f"seed {seed}, removes={removes}: {one}; {trial.log}" for one in trial.run()]
+def problems_of(trial: PairTrial) -> list[str]:
+    what = f"seed {trial.seed}, removes={trial.removes}"
+    return [f"{what}: {one}; {trial.log}" for one in trial.run()]
 
 
 def problems_of_many(first: int, count: int, *, removes: bool) -> list[str]:
-    seeds = range(first, first + count)
-    return [problem for seed in seeds for problem in problems_of(seed, removes=removes)]
+    trials = (PairTrial(seed, removes=removes) for seed in range(first, first + count))
+    return [problem for trial in trials for problem in problems_of(trial)]
 
 
-@pytest.mark.parametrize("removes", [False, True])
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_whatever_happens_both_stand_alike_in_the_end(first: int, removes: bool) -> None:
-    assert problems_of_many(first, BLOCK, removes=removes) == []
+def test_whatever_happens_both_stand_alike_in_the_end() -> None:
+    assert problems_of_many(0, SEEDS, removes=False) == []
+
+
+def test_people_who_remove_each_other_stand_alike_too_and_the_bad_times_are_bad() -> None:
+    """Each kind of end is reached, and people do remove each other."""
+    trials = [PairTrial(seed, removes=True) for seed in range(SEEDS)]
+    assert [problem for trial in trials for problem in problems_of(trial)] == []
+    ends = {trial.states() for trial in trials}
+    assert ends >= {("accepted", "accepted"), ("declined", "declined"), ("asked", "asking")}
+    assert sum(trial.removals for trial in trials) > 5
 
 
 @pytest.mark.parametrize("seed", [74, 91, 140])
 def test_seeds_that_once_ended_apart(seed: int) -> None:
-    assert problems_of(seed, removes=False) == []
-
-
-def test_the_bad_times_are_bad() -> None:
-    """Each kind of end is reached, and people do remove each other."""
-    ends, removals = set(), 0
-    for seed in range(20):
-        trial = PairTrial(seed, removes=True)
-        trial.run()
-        ends.add(trial.states())
-        removals += trial.removals
-    assert ends >= {("accepted", "accepted"), ("declined", "declined"), ("asked", "asking")}
-    assert removals > 5
+    assert problems_of(PairTrial(seed, removes=False)) == []
 
 
 @pytest.mark.long

@@ -1,6 +1,6 @@
 """Eight members, half of them hostile, and a relay that replays: by seeds.
 
-Two seeds always, two hundred in the long run, which uses all processors.  What fails names its
+One seed always, two hundred in the long run, which uses all processors.  What fails names its
 seed; ``python -m engine.sim.hostile_trial SEED`` repeats it.
 """
 
@@ -18,14 +18,12 @@ from engine.core.sds.shared_state import SharedState
 from engine.core.sds.vocabulary import Holdings
 from engine.sim.hostile_trial import hostile_trial
 
-SEEDS = range(1, 3)
 LONG_SEEDS = range(1, 201)
 BLOCK = 20
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_honest_agree_in_spite_of_the_others(seed: int) -> None:
-    outcome = hostile_trial(seed)
+def test_the_honest_agree_in_spite_of_the_others() -> None:
+    outcome = hostile_trial(1)
     print(outcome)  # noqa: T201 - the figures of this seed
     assert outcome.problems == ()
     assert outcome.crashes > 10

@@ -1,7 +1,7 @@
-"""Eight members, 3 000 messages, up to half of everything lost, crashes and partitions: by seeds.
+"""Eight members, up to half of everything lost, crashes and partitions: by seeds.
 
-One seed always, two hundred in the long run, which uses all processors.  What fails names its
-seed; ``python -m engine.sim.trial SEED`` repeats it.
+One seed with 1 000 messages always; two hundred with 3 000 in the long run, which uses all
+processors.  What fails names its seed; ``python -m engine.sim.trial SEED`` repeats it.
 """
 
 from concurrent.futures import ProcessPoolExecutor
@@ -11,14 +11,12 @@ import pytest
 
 from engine.sim.trial import trial
 
-SEEDS = range(1, 2)
 LONG_SEEDS = range(1, 201)
 BLOCK = 20
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_bad_time_ends_well(seed: int) -> None:
-    outcome = trial(seed)
+def test_a_bad_time_ends_well() -> None:
+    outcome = trial(1, messages=1_000)
     assert outcome.problems == ()
     assert outcome.crashes > 10
     assert outcome.cut_off > 1_000

@@ -331,8 +331,8 @@ def _allocated(count: int) -> int:
 
 
 def test_a_message_heard_long_ago_takes_no_more() -> None:
-    """Whatever else allocates meanwhile counts as well, so the least of three is taken."""
-    assert min(_bytes_of_an_old_message() for _ in range(3)) <= OLD_BYTES
+    """Whatever else allocates meanwhile counts as well, so one of three is enough."""
+    assert any(_bytes_of_an_old_message() <= OLD_BYTES for _ in range(3))
 
 
 def _bytes_of_an_old_message() -> float:
