@@ -140,3 +140,22 @@ def conversation_log(
         MEMBERSHIP: membership(members),
     }
     return write_log(path, header(owner), tables)
+
+
+def remove_entry(path: Path, position: int) -> str:
+    """From the conversation as this participant has it in the end."""
+    with closing(sqlite3.connect(path)) as log, log:
+        where = "FROM log_snapshot WHERE position = ?"
+        ((message_id,),) = log.execute(f"SELECT message_id {where}", [position]).fetchall()
+        log.execute(f"DELETE {where}", [position])
+    return str(message_id)
+
+
+def swap_entries(path: Path, position: int) -> tuple[str, str]:
+    """An entry and the one after it."""
+    with closing(sqlite3.connect(path)) as log, log:
+        asked = "SELECT message_id FROM log_snapshot WHERE position IN (?, ?) ORDER BY position"
+        (first,), (second,) = log.execute(asked, [position, position + 1]).fetchall()
+        for old, new in ((position, -1), (position + 1, position), (-1, position + 1)):
+            log.execute("UPDATE log_snapshot SET position = ? WHERE position = ?", [new, old])
+    return str(first), str(second)

@@ -4,8 +4,6 @@ What needs Spark runs in this process, through the command's own code; that the 
 does the same is shown by ``test_bad_input``.
 """
 
-import json
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from engine.delivery.sqlite_log import find_logs
 from pipeline.cli import Command, gist, parser
 from pipeline.simulate.case import Case
+from tests.pipeline.log_files import remove_entry, swap_entries
 from tests.pipeline.recorded_group import RecordedGroup
 
 MEMBERS, MESSAGES = 3, 12
@@ -38,29 +38,23 @@ def audit(spark: SparkSession, *words: str | Path) -> int:
     return command.run(asked, spark)
 
 
-def test_an_audit_says_who_agrees_and_names_what_was_taken_out_of_a_log(
+def test_an_audit_names_what_was_tampered_with_and_says_who_agrees_otherwise(
     spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    one, other, *_ = find_logs(logs)
+    taken, swapped = remove_entry(one, 5), swap_entries(other, 7)
     (logs / "junk.delivery.db").write_bytes(b"no database at all")
-    assert audit(spark, logs, "--out", tmp_path / "lake") == 3
-    said = capsys.readouterr()
-    assert f"{MEMBERS} logs of channels: {MEMBERS} agree, 0 differ" in said.out
-    assert "junk.delivery.db: this is neither a delivery log" in said.err
-    (logs / "junk.delivery.db").unlink()
-    first = min(logs.iterdir())
-    with sqlite3.connect(first) as log:
-        row = "SELECT message_id FROM log_snapshot ORDER BY position LIMIT 1 OFFSET 5"
-        ((taken,),) = log.execute(row).fetchall()
-        log.execute("DELETE FROM log_snapshot WHERE message_id = ?", (taken,))
-    log.close()
-    out, junit = tmp_path / "other lake", tmp_path / "ci" / "audit.xml"
-    assert audit(spark, logs, "--out", out, "--json", "--junit", junit) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["verdicts"] == {"identical": MEMBERS - 1, "missing": 1}
-    ((witness,),) = (log["witnesses"] for log in told["differing"])
-    assert witness["message_id"] == taken
-    assert "it was there and is gone" in witness["why"]
-    assert 'failures="1"' in junit.read_text(encoding="utf-8")
+    junit = tmp_path / "ci" / "audit.xml"
+    assert audit(spark, logs, "--out", tmp_path / "lake", "--junit", junit) == 1
+    told = capsys.readouterr()
+    assert "junk.delivery.db: this is neither a delivery log" in told.err
+    assert f"{MEMBERS} logs of channels: {MEMBERS - 2} agree, 2 differ" in told.out
+    assert told.out.count("  identical  ") == MEMBERS - 2
+    assert f"missing: {taken} at place" in told.out
+    assert "it was there and is gone" in told.out
+    for message_id in swapped:
+        assert f"reordered: {message_id} at place" in told.out
+    assert 'failures="2"' in junit.read_text(encoding="utf-8")
 
 
 LOUD = """

@@ -2,15 +2,12 @@
 
 Three applications, five in the long run, each with its profile on disk and a node on a socket, chat
 in one group over a network that loses, delays, doubles and reorders what arrives.  What they
-recorded goes through the command's own code: it says that all logs are identical; and once two of
-the logs have been tampered with, which messages those are.
+recorded goes through the command's own code, which says that all logs are identical.
 """
 
 import shutil
-import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,7 +43,7 @@ def apps(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[AppPro
                 app.kill()
 
 
-def test_processes_agree_and_what_was_tampered_with_is_named(
+def test_processes_agree(
     apps: list[AppProcess],
     spark: SparkSession,
     tmp_path: Path,
@@ -61,17 +58,6 @@ def test_processes_agree_and_what_was_tampered_with_is_named(
     assert (code, told.err) == (0, ""), told.out
     assert f"{many} logs of channels: {many} agree, 0 differ" in told.out
     assert told.out.count("  identical  ") == many
-
-    one, other, *_ = find_logs(logs)
-    removed, swapped = remove_entry(one, 20), swap_entries(other, 30)
-    code = audit(spark, logs, tmp_path / "tampered")
-    told = capsys.readouterr()
-    assert (code, told.err) == (1, ""), told.out
-    assert f"{many} logs of channels: {many - 2} agree, 2 differ" in told.out
-    assert f"missing: {removed} at place" in told.out
-    for message_id in swapped:
-        assert f"reordered: {message_id} at place" in told.out
-    assert told.out.count("  identical  ") == many - 2
 
 
 # --- the conversation -----------------------------------------------------------------------------
@@ -131,25 +117,6 @@ def collect(apps: Sequence[AppProcess], place: Path) -> None:
         for path in find_logs(app.directory / "delivery"):
             shutil.copy(path, place)
     assert len(find_logs(place)) == len(apps)
-
-
-def remove_entry(path: Path, position: int) -> str:
-    """From the conversation as this participant has it in the end."""
-    with closing(sqlite3.connect(path)) as log, log:
-        where = "FROM log_snapshot WHERE position = ?"
-        ((message_id,),) = log.execute(f"SELECT message_id {where}", [position]).fetchall()
-        log.execute(f"DELETE {where}", [position])
-    return str(message_id)
-
-
-def swap_entries(path: Path, position: int) -> tuple[str, str]:
-    """An entry and the one after it."""
-    with closing(sqlite3.connect(path)) as log, log:
-        asked = "SELECT message_id FROM log_snapshot WHERE position IN (?, ?) ORDER BY position"
-        (first,), (second,) = log.execute(asked, [position, position + 1]).fetchall()
-        for old, new in ((position, -1), (position + 1, position), (-1, position + 1)):
-            log.execute("UPDATE log_snapshot SET position = ? WHERE position = ?", [new, old])
-    return str(first), str(second)
 
 
 def audit(spark: SparkSession, logs: Path, out: Path) -> int:

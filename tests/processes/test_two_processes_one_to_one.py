@@ -142,10 +142,11 @@ def test_they_meet_by_a_link_and_know_what_was_delivered(
     assert bob.stop() == 0
 
 
-def test_a_thousand_each_way_with_loss_and_each_killed_once(
-    start_app: Callable[..., AppProcess],
+@pytest.mark.parametrize("count", [250, pytest.param(1_000, marks=pytest.mark.long)])
+def test_many_each_way_with_loss_and_each_killed_once(
+    start_app: Callable[..., AppProcess], count: int
 ) -> None:
-    all_arrive_once_and_in_order(start_app, 1_000)
+    all_arrive_once_and_in_order(start_app, count)
 
 
 @pytest.mark.long
