@@ -90,6 +90,22 @@ def test_a_fresh_key_after_a_week_and_a_prekey_each_week(circle: Circle) -> None
     assert len(sending) == 1
 
 
+def test_whose_prekey_never_came_is_given_the_key_by_that_of_their_join(circle: Circle) -> None:
+    """And that is counted: it opens such wraps for as long as their profile lives."""
+    circle.people["Dora"] = dora = SessionParticipant("Dora", seed=5, now_ms=circle.now)
+    circle.govern("Olga", Add(member=dora.participant_id, reads_from=1))
+    circle.inside.add("Dora")
+    admission = circle.part("Olga").admission(dora.participant_id)
+    (joined, *_) = dora.let_in(admission, now_ms=circle.now)
+    circle.send("Dora", [joined])
+    circle.remove("Cem", by="Olga")
+    assert circle["Olga"].session.counted()["group.wrapped_without_prekey"] == 1
+    circle.say("Olga", "in a fresh key")
+    circle.live(5)
+    assert circle.shown("Dora") == ["in a fresh key"]
+    assert circle.part("Dora").keys.sending() == circle.part("Olga").keys.sending()
+
+
 def test_keys_outlive_a_restart_and_history_opens_in_any_order(circle: Circle) -> None:
     circle.is_lost = lambda name, _payload: name == "Ben"
     begin = len(circle.sent)

@@ -285,6 +285,8 @@ class EpochKeys:
             key = self._encryption_key_of(who) if theirs is None else theirs.key
             if who != self._own_id and key:
                 keys[who] = key
+                if theirs is None:
+                    self._counters.add("group.wrapped_without_prekey")
             elif who != self._own_id:
                 self._counters.add("group.no_key_of_member")
         return wrap_epoch_key(self._keys[commitment], keys, group_id=self._group_id)
