@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine.core.admin_log.acts import Act, Add, EntryId, Promote, Remove, Rename
+from engine.core.admin_log import waiting
+from engine.core.admin_log.acts import Act, Add, EntryId, Promote, Remove, Rename, SetTopic
 from engine.core.content import AdminEntry
 from engine.core.errors import LocalProtocolError
 from engine.core.ids import ParticipantId
@@ -15,6 +16,7 @@ from engine.crypto.admin_entry import read_entry, sign_entry
 from engine.session.group import governance
 from engine.sim.session_participant import SessionParticipant
 from tests.session.governed_circle import NAMES, NOW, Circle
+from tests.session.test_governed_rows import told
 
 ROOM = 32
 LIARS = ("Ben", "Xena", "Yves")
@@ -70,12 +72,14 @@ def write(circle: Circle, who: str, act: Act, heads: list[EntryId], lamport: int
 def test_what_had_no_room_is_read_again_when_an_honest_entry_names_it() -> None:
     """Anna had heard of nothing that takes its room, and names it."""
     circle = Circle()
-    first = circle.part("Ben").governance.first
+    promoted = circle.part("Ben").governance.entries()[-1]
+    group_id = group_id_of(circle["Ben"].session.record.conversation_id)
+    start = [read_entry(promoted, group_id=group_id).entry_id]
     circle.is_lost = lambda name, _payload: name == "Anna"
     for number in range(ROOM):
-        write(circle, "Ben", Rename(name="ours"), [first], lamport=5 + number)
+        write(circle, "Ben", Rename(name="ours"), start, lamport=50 + number)
     circle.is_lost = lambda _name, _payload: False
-    late = write(circle, "Ben", Rename(name="ours"), [first], lamport=900)
+    late = write(circle, "Ben", Rename(name="ours"), start, lamport=900)
     assert circle.part("Anna").governance.find(late) is not None
     assert circle.part("Olga").governance.find(late) is None
     circle.govern("Anna", Rename(name="Hikes"))
@@ -87,6 +91,27 @@ def test_what_had_no_room_is_read_again_when_an_honest_entry_names_it() -> None:
     for name in ("Anna", "Olga", "Cem"):
         assert circle.part(name).governance.find(late) is None
         assert circle.part(name).governance.state == circle.part("Ben").governance.state
+
+
+def test_those_beyond_the_number_that_may_wait_come_again_and_have_their_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "MAX_WAITING", 2)
+    circle = Circle()
+    promoted = circle.part("Ben").governance.entries()[-1]
+    group_id = group_id_of(circle["Ben"].session.record.conversation_id)
+    start = read_entry(promoted, group_id=group_id).entry_id
+    circle.is_lost = lambda name, _payload: name == "Anna"
+    base = write(circle, "Ben", SetTopic(topic="Topic"), [start], lamport=50)
+    circle.is_lost = lambda _name, _payload: False
+    for number in range(6):
+        write(circle, "Ben", Rename(name=f"Name {number}"), [base], lamport=60 + number)
+    assert circle["Anna"].session.counted()["group.too_many_entries"] >= 4
+    assert circle.part("Anna").governance.state.name == "Walks"
+    circle.live(90)
+    for name in ("Anna", "Olga"):
+        assert circle.part(name).governance.state.name == "Name 5"
+        assert told(circle, name) == told(circle, "Ben")
 
 
 def do(circle: Circle, what: str, liar: str, honest: str, random: Random) -> None:

@@ -12,6 +12,8 @@ MAX_WAITING: Final = 512
 """Of one author, beside those that others wait for.  Honest ones come after what they name, mostly.
 """
 
+TOO_MANY: Final = "too_many_entries"
+
 
 class Waiting:
     def __init__(self) -> None:
@@ -43,7 +45,7 @@ class Waiting:
         """Raises RemoteProtocolError ``too_many_entries``."""
         if self._count_of[entry.author] >= MAX_WAITING and not self.is_wanted(entry.entry_id):
             self._crowded.add(entry.author)
-            raise RemoteProtocolError("too_many_entries")
+            raise RemoteProtocolError(TOO_MANY)
         self._entries[entry.entry_id] = entry
         self._count_of[entry.author] += 1
         self.missing.discard(entry.entry_id)

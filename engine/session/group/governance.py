@@ -119,6 +119,10 @@ class Governance:
         self._add(entry, body.data, builder)
         return entry.entry_id
 
+    def id_of(self, body: AdminEntry) -> EntryId:
+        """Of one that is valid."""
+        return read_entry(body.data, group_id=self._group_id).entry_id
+
     def take_verified(self, entries: Iterable[bytes], builder: TransitionBuilder) -> None:
         """Those of an admission."""
         for data in entries:

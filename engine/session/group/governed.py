@@ -22,6 +22,7 @@ from engine.core.admin_log.acts import (
     Remove,
     Role,
 )
+from engine.core.admin_log.waiting import TOO_MANY
 from engine.core.content import (
     AdminEntry,
     Body,
@@ -217,7 +218,9 @@ class GovernedPart:
             entry_id = self._governance.take(body, who, builder)
         except RemoteProtocolError as error:
             self._counters.add(f"group.{error.reason}")
-            return
+            if error.reason != TOO_MANY or not isinstance(body, AdminEntry):
+                return
+            entry_id = self._governance.id_of(body)  # It is taken later, and needs its row then.
         if placed is not None:
             self._deeds.came(entry_id, placed.position, builder)
             self._are_deeds_due = True
