@@ -25,7 +25,14 @@ from engine.delivery.contract import (
 from engine.delivery.pseudonym import Pseudonyms
 from engine.delivery.recorder import Recorder, RecorderSettings
 from engine.delivery.sqlite_log import LogReader, find_logs
-from engine.events import ConversationChanged, EngineEvent, MessageAdded, MessageKind
+from engine.events import (
+    ConversationChanged,
+    EngineEvent,
+    MessageAdded,
+    MessageChanged,
+    MessageKind,
+    MessageView,
+)
 from engine.network.memory import MemoryNetwork
 from engine.network.transport import Transport
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -204,6 +211,38 @@ def test_both_record_the_same_conversation(talk: tuple[Talker, Talker]) -> None:
     assert len({row["member"] for row in one[MEMBERSHIP]}) == 2
     sent = [_ids(log[DELIVERY_EVENT], "sent") for log in (one, other)]
     assert sorted(map(str, sent[0] + sent[1])) == sorted(str(at[1]) for at in orders[0])
+
+
+async def _said_about(one: Talker, other: Talker) -> None:
+    """A reaction, an edit and a deletion, each seen by the other."""
+    await _in_a_group(one, other)
+    texts = [event.message for event in one.told if _is_own_text(event)]
+    group = texts[0].conversation_id
+    first, second = (text.message_id for text in texts)
+    timeline = one.engine.timeline
+    await other.engine.timeline.react(group, first, "\N{THUMBS UP SIGN}", active=True)
+    await one.until(_shows(lambda message: bool(message.reactions)))
+    await timeline.edit(group, first, "another xylophone")
+    await other.until(_shows(lambda message: message.text == "another xylophone"))
+    await timeline.retract(group, second)
+    await other.until(_shows(lambda message: message.retracted))
+
+
+def _shows(wanted: Callable[[MessageView], bool]) -> Callable[[EngineEvent], bool]:
+    return lambda event: isinstance(event, MessageChanged) and wanted(event.message)
+
+
+def test_what_is_said_about_messages_is_recorded_as_messages_are(tmp_path: Path) -> None:
+    """Reaction, edit and deletion: sent, delivered, in both orders and with when they were sent."""
+    one, other = (_read(talker) for talker in _play(tmp_path, _said_about))
+    sent = [_ids(log[DELIVERY_EVENT], "sent") for log in (one, other)]
+    assert [len(ids) for ids in sent] == [5, 4], "a beginning, two texts, and what came after"
+    for log in (one, other):
+        assert set(_ids(log[DELIVERY_EVENT], "delivered")) == {*sent[0], *sent[1]}
+        assert {row["message_id"] for row in log[LOG_SNAPSHOT]} == {*sent[0], *sent[1]}
+        times = {row["message_id"]: row["sent_ms"] for row in log[MESSAGE]}
+        assert set(times) == {*sent[0], *sent[1]}
+        assert all(times.values())
 
 
 def test_numbers_have_no_holes_and_times_go_forward(talk: tuple[Talker, Talker]) -> None:

@@ -64,6 +64,9 @@ def test_to_a_screen_reader_it_is_a_picture_with_its_sender() -> None:
             it.press(Key.Key_Right, on=viewer)
             await until(lambda: shown_in(viewer) == rows[1].message_id)
             assert spoken_of(viewer) == spoken, "it is the same for the next picture"
+            own = replace(rows[1], is_own=True)
+            viewer.show_picture(own, picture(9, 9), b"", before=True, after=False)
+            assert viewer.windowTitle().startswith("Your photo, ")
             known_as = QAccessible.uniqueId(spoken)
             viewer.reject()
             await until(lambda: not isValid(viewer))

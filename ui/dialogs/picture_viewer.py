@@ -238,7 +238,8 @@ class PictureViewer(OverlayDialog):
         follows = self.message is not None
         self.message = message
         when = moment_words(moment(message.sent_ms))
-        title = tr("Photo from {name}, {time}").format(name=sender_words(message), time=when)
+        words = tr("Your photo, {time}") if message.is_own else tr("Photo from {name}, {time}")
+        title = words.format(name=sender_words(message), time=when)
         whole = one_line(f"{title} · {message.text}" if message.text.strip() else title, 200)
         self.setWindowTitle(title)
         self.setAccessibleName(title)

@@ -7492,6 +7492,10 @@
         <translation>Votre nom accompagne vos messages. Vous pourrez le changer plus tard.</translation>
     </message>
     <message>
+        <source>Your photo, {time}</source>
+        <translation>Votre photo, {time}</translation>
+    </message>
+    <message>
         <source>Your picture</source>
         <translation>Votre image</translation>
     </message>
