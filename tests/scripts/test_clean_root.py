@@ -1,4 +1,4 @@
-"""The .deb on a bare Debian: installed, started, joined by a link, upgraded, removed.
+"""The .deb on a bare Debian: installed, started, joined by links, upgraded, removed.
 
 The system is made by debootstrap and has nothing but what apt brings for the package.  It shares
 the screen and the buses of a test's own desktop (``tests/screen_reader``), over which a screen
@@ -18,6 +18,7 @@ from scripts.release import version
 from tests.patience import PATIENCE_S
 from tests.processes.conftest import AppProcess
 from tests.processes.test_two_processes import held, shown
+from tests.processes.test_two_processes_one_to_one import contact_is
 from tests.screen_reader.desk import Desk, desk
 from tests.screen_reader.reader import ScreenReader, Thing, screen_reader, until
 from tests.screen_reader.test_keyboard_session import Person
@@ -158,6 +159,49 @@ async def started(at: Desk, reader: ScreenReader, system: BareDebian) -> Person:
     return person
 
 
+def hand_over(link: str, bob: Person, system: BareDebian) -> None:
+    """From a terminal of that desktop: it hands the link to the window, and ends."""
+    system.run(*INSTALLED, *PROFILE, link, surroundings=bob.desk.environment)
+
+
+async def let_in_by_a_link(alice: AppProcess, bob: Person, system: BareDebian) -> str:
+    """A group that Alice governs; both write in it."""
+    group = str(alice.ask("governed", do="govern", name="Tide")["group"])
+    invited = alice.ask("invited", do="invite", group=group, uses="1")
+    hand_over(invited["link"], bob, system)
+    await bob.reader.until_shown(bob.program, "Invitation to Tide. From Alice.", "panel")
+    await bob.press_until("Tab", "Ask to join Tide", "push button")
+    await bob.press("Return")
+    await bob.reader.until_focus("Message to Tide", "text")
+    await bob.desk.type("hello Alice")
+    await bob.press("Return")
+    alice.wait(shown("hello Alice"))
+    alice.ask("saved", do="say", group=group, text="hello Bob")
+    assert alice.wait(held("hello Bob"))["held"] == 1
+    return group
+
+
+async def asked_by_a_link(alice: AppProcess, bob: Person, system: BareDebian) -> str:
+    """One to one; what the two write is forward secret."""
+    hand_over(alice.ask("link", do="link")["link"], bob, system)
+    await bob.reader.until_shown(bob.program, "Add a person", "dialog")
+    await bob.desk.give_keys_to(bob.process)
+    await bob.press_until("Tab", "Ask Alice", "push button")
+    await bob.press("Return")
+    pair = str(alice.wait(contact_is("asking"))["group"])
+    alice.ask("accepted", do="accept", group=pair)
+    await bob.reader.until_shown(bob.program, "Message to Alice", "text")
+    alice.ask("saved", do="say", group=pair, text="between the two of us")
+    assert alice.wait(held("between the two of us"))["held"] == 1
+    await bob.press_until("F6", "Message to Alice", "text")
+    await bob.desk.type("and nobody else")
+    await bob.press("Return")
+    alice.wait(shown("and nobody else"))
+    await bob.press("alt+Return")
+    await bob.reader.until_shown(bob.program, "Forward secret since .*", "label")
+    return pair
+
+
 async def test_installed_joined_by_a_link_upgraded_and_removed(
     system: BareDebian, at: Desk, reader: ScreenReader, alice: AppProcess
 ) -> None:
@@ -173,20 +217,8 @@ async def test_installed_joined_by_a_link_upgraded_and_removed(
     await bob.press("Return")
     await reader.until_focus("Join with an invitation", "push button")
 
-    created = alice.ask("created", do="create", name="Tide")
-    group = created["group"]
-    # From a terminal of that desktop: it hands the link over, and ends.
-    system.run(*INSTALLED, *PROFILE, created["link"], surroundings=at.environment)
-    await reader.until_shown(bob.program, "Invitation to Tide. From Alice.", "panel")
-    await bob.press_until("Tab", "Join Tide", "push button")
-    await bob.press("Return")
-    alice.wait(lambda line: line.get("kind") == "joined")
-    alice.ask("saved", do="say", group=group, text="hello Bob")
-    assert alice.wait(held("hello Bob"))["held"] == 1
-    await reader.until_focus("Message to Tide", "text")
-    await at.type("hello Alice")
-    await bob.press("Return")
-    alice.wait(shown("hello Alice"))
+    group = await let_in_by_a_link(alice, bob, system)
+    pair = await asked_by_a_link(alice, bob, system)
     bob.process.terminate()
     bob.process.wait(PATIENCE_S)
 
@@ -194,8 +226,9 @@ async def test_installed_joined_by_a_link_upgraded_and_removed(
     assert "gone-later" not in system.run("ls", "/usr/lib/causerie")
     assert system.run(*INSTALLED, "--version").split()[-1] == version()
     await started(at, reader, system)
-    alice.ask("saved", do="say", group=group, text="after the upgrade")
-    assert alice.wait(held("after the upgrade"))["held"] == 1
+    for conversation in (group, pair):
+        alice.ask("saved", do="say", group=conversation, text=f"after the upgrade, {conversation}")
+        assert alice.wait(held(f"after the upgrade, {conversation}"))["held"] == 1
 
     profile = system.run("ls", "/root/Bob")
     system.run("apt-get", "purge", "-q", "-y", "causerie")
