@@ -211,6 +211,8 @@ def message_html(message: MessageView, path: str) -> str:
     """``path``: of its file, in the folder; "" for none."""
     who = _name_html(sender_words(message))
     when = html.escape(moment_words(moment(message.sent_ms)))
+    if message.edited_ms is not None and not message.retracted:
+        when += f" ({html.escape(tr('edited'))})"
     own = ' class="own"' if message.is_own else ""
     parts = [f"<article{own}><header><b>{who}</b> {when}</header>"]
     if message.quote is not None and message.quote.text:

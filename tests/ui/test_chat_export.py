@@ -21,13 +21,13 @@ from engine.core.errors import (
     StorageFault,
 )
 from engine.core.ids import ConversationId
-from engine.events import MessageKind, MessageView
+from engine.events import MessageKind, MessageView, ReactionView
 from engine.file_views import FileState, FileView
 from tests.ui.desks import Desk, at_desks
 from tests.ui.driving import Key, Stage, play, stage, until
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import choose, sheet_of
-from ui.chat_export import ChatExport, message_html
+from ui.chat_export import ChatExport, message_data, message_html
 from ui.dialogs.export import ExportChat
 from ui.error_words import error_words
 from ui.window.window_context import WindowContext
@@ -132,6 +132,24 @@ def test_a_real_group_is_exported_from_its_first_row_on(tmp_path: Path) -> None:
     data = json.loads((place / "Tide" / "chat.json").read_text(encoding="utf-8"))
     assert [each["text"] for each in data["messages"][1:]] == [f"line {n}" for n in range(120)]
     assert data["messages"][0]["kind"] == "created"
+
+
+def test_what_was_said_about_a_message_stands_with_it() -> None:
+    engine = ScriptedEngine()
+    row = engine.row(engine.add_group("Tide Gauge"), member("Maya"), "low water at ten")
+    wave = ReactionView(emoji="\N{WATER WAVE}", count=2)
+    page, data = message_html(row, ""), message_data(row, "")
+    assert "edited" not in page
+    assert (data["edited_ms"], data["reactions"]) == (None, [])
+    row = replace(row, edited_ms=row.sent_ms, reactions=(wave,))
+    page, data = message_html(row, ""), message_data(row, "")
+    assert "(edited)" in page
+    assert "\N{WATER WAVE} 2" in page
+    assert data["edited_ms"] == row.sent_ms
+    assert data["reactions"] == [{"emoji": "\N{WATER WAVE}", "count": 2}]
+    row = replace(row, text="", retracted=True)
+    assert "low water" not in message_html(row, "")
+    assert message_data(row, "")["retracted"]
 
 
 @given(st.text(), st.text())
