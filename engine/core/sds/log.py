@@ -131,7 +131,6 @@ class LogIndex:
             noted = self._authors.get(author.instance_id)
             if (
                 noted is None
-                or late
                 or self._recent
                 or noted.owner != sender_id
                 or author.sequence <= noted.held.lasts[-1]
@@ -139,13 +138,13 @@ class LogIndex:
                 self._note_author(author, sender_id, row, late=late)
             else:
                 noted.note(author.sequence, row)
-                noted.newest = row
+                if not late or table.place(noted.newest) < place:
+                    noted.newest = row
             if entry.previous_id is not None:
                 before = AuthorSequence(author.instance_id, author.sequence - 1)
                 self.expected.setdefault(before, (entry.previous_id, message_id))
         if late:
-            self._order.insert(row)
-            self._insert_into_tail(row)
+            self._insert_late(row)
         else:
             self._order.append(row)
             self._last = place
@@ -165,14 +164,15 @@ class LogIndex:
                 rows.append(row)
         self._table.find_page(len(self._table.pages) - 1, rows)
 
-    def _insert_into_tail(self, row: int) -> None:
-        """A message came late: nearly always before the newest entries."""
+    def _insert_late(self, row: int) -> None:
+        """Into the order, and into the newest entries if it is one of them."""
         tail = self._tail
-        newest = [] if tail is None else self._order.newest(tail.maxlen or 0)
-        if tail is not None and row in newest:
-            if len(tail) == tail.maxlen:
+        newest = 0 if tail is None else tail.maxlen or 0
+        after = self._order.insert(row, counted=newest)
+        if tail is not None and after < newest:
+            if len(tail) == newest:
                 tail.popleft()
-            tail.insert(newest.index(row), _dependency(self._table, row))
+            tail.insert(len(tail) - after, _dependency(self._table, row))
 
     def remove(self, message_id: MessageId) -> None:
         """Remove a message.  Its row stays, but nothing refers to it."""

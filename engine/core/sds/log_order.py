@@ -66,19 +66,27 @@ class LogOrder:
                 chunks[-1] = consecutive
         chunks.append(array("I", (row,)))
 
-    def insert(self, row: int) -> None:
-        """Add a row at its place."""
-        place = self._place(row)
-        if not self._chunks or self._place(self.last) < place:
+    def insert(self, row: int, *, counted: int = 0) -> int:
+        """Add a row at its place.
+
+        Returns how many rows come after it; of more than ``counted`` perhaps not all.
+        """
+        index, offset = self._find(self._place(row))
+        if not self._chunks or (index == len(self._chunks) - 1 and offset == len(self._chunks[-1])):
             self.append(row)
-            return
-        index, offset = self._find(place)
+            return 0
         chunk = self._as_array(index)
+        after = len(chunk) - offset
+        for later in range(index + 1, len(self._chunks)):
+            if after > counted:
+                break
+            after += len(self._chunks[later])
         chunk.insert(offset, row)
         self._count += 1
         if len(chunk) >= 2 * self._chunk_rows:
             middle = len(chunk) // 2
             self._chunks[index : index + 1] = [chunk[:middle], chunk[middle:]]
+        return after
 
     def remove(self, row: int) -> None:
         index, offset = self._find(self._place(row))

@@ -53,6 +53,8 @@ class ClockEchoes:
         if not self.awaits(now_ms):
             return None
         named_ids = {*named}
+        if not holdings and self._recent.keys().isdisjoint(named_ids):
+            return None  # As in nearly all that a Store brings.
         for message_id, (author, said_ms) in reversed(self._recent.items()):
             if message_id in named_ids or self._covers(holdings, message_id, author):
                 ours = signed_ms - clock_offset_ms
