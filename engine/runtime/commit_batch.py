@@ -1,13 +1,17 @@
-"""A batch of transitions that are made durable together, then sent, answered and published."""
+"""A batch of transitions that are made durable together, then sent, answered and published.
 
-from collections.abc import Collection
+What is published of it is read in the same transaction, once it is written.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
-from engine.core.ids import MessageId, Position
-from engine.core.ports import StoreWrite
+from engine.core.ids import ConversationId, MessageId, Position
+from engine.core.ports import ConversationSummary, ProfileStore, StoredMessage, StoreWrite
 from engine.core.ratchet import SaveRatchet
 from engine.delivery.steps import Step
+from engine.persistence.rules import MAX_QUOTING
 from engine.runtime.job_queue import Job
 from engine.session.rows import REACTION
 from engine.session.transitions import (
@@ -99,6 +103,34 @@ class CommitBatch:
             elif isinstance(note, AnnotationAdded):
                 ids[note.annotation.target_id] = None
         return list(ids)
+
+
+class SavedBatch(NamedTuple):
+    """What was read after a batch was written."""
+
+    rows: Mapping[MessageId, StoredMessage]
+    summary: ConversationSummary
+    counting: frozenset[MessageId]
+    """Reactions of the batch that count."""
+    is_crowded: bool
+    """More rows than were read may quote what changed."""
+
+
+def read_back(
+    store: ProfileStore,
+    conversation_id: ConversationId,
+    batch: CommitBatch,
+    touched: Sequence[MessageId],
+) -> SavedBatch:
+    """On the storage thread, before the commit."""
+    quoting = store.quoting(conversation_id, batch.quotable())
+    also = store.targets(conversation_id, touched) + quoting
+    return SavedBatch(
+        rows=store.messages(conversation_id, list(dict.fromkeys([*touched, *also]))),
+        summary=store.summary(conversation_id),
+        counting=store.counting(conversation_id, batch.ringing()),
+        is_crowded=len(quoting) >= MAX_QUOTING,
+    )
 
 
 def _rings(note: Note) -> TypeGuard[AnnotationAdded]:

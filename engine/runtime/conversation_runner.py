@@ -12,8 +12,8 @@ session from the store.  Every caller gets a result or an error.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
-from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -40,8 +40,7 @@ from engine.core.sds.log_table import LogTable
 from engine.core.sds.vocabulary import AskStore, Buffers, SendPurpose
 from engine.core.waku import WakuMessage
 from engine.events import ConversationView, FloodView, ForkView, GapView, HeldView
-from engine.persistence.rules import MAX_QUOTING
-from engine.runtime.commit_batch import CommitBatch
+from engine.runtime.commit_batch import CommitBatch, SavedBatch, read_back
 from engine.runtime.event_publisher import EventPublisher, in_log_order
 from engine.runtime.fault_bench import Direction, PassingCopy
 from engine.runtime.job_queue import Job, JobInput, JobQueue, LookAtClock, WriteForUser
@@ -67,12 +66,14 @@ TOLD_TOGETHER = 64
 LOG_SLICE = 8_192
 """Entries of a log that are read in one go: some 20 ms of the storage thread."""
 FED_BATCH_MS = 1
-FED_TOGETHER = 256
+FED_TOGETHER = 1_024
 FED_TOGETHER_MS = 500
 """Messages from Stores are made durable in larger batches, unless a caller waits.
 
-In one transaction they share pages of the indexes, over which their random ids spread them.  The
-time is reached on a machine that is busy otherwise, and there small batches cost most."""
+In one transaction they share pages of the indexes, over which their random ids spread them: in a
+log of 100 000, a thousand together take two thirds of the work.  So a batch also waits for what is
+on its way.  The time is reached on a machine that is busy otherwise, and there small batches cost
+most."""
 LONGEST_WAIT_MS = 60_000
 """The longest wait before the next check: machines sleep, and a peer may choose a huge delay."""
 LEAST_ADVANCE_MS = 5
@@ -80,17 +81,6 @@ LEAST_ADVANCE_MS = 5
 UNKNOWN_OUTCOME = "interrupted; it is not known whether this was saved"
 
 logger = logging.getLogger(__name__)
-
-
-class _Saved(NamedTuple):
-    """What was read after a batch was written."""
-
-    rows: Mapping[MessageId, StoredMessage]
-    summary: ConversationSummary
-    counting: frozenset[MessageId]
-    """Reactions of the batch that count."""
-    is_crowded: bool
-    """More rows than were read may quote what changed."""
 
 
 class ConversationRunner:
@@ -178,6 +168,10 @@ class ConversationRunner:
     async def feed(self, inputs: Sequence[JobInput]) -> None:
         """Feed messages from Stores, in order.  Returns once all results are durable."""
         await self._jobs.feed(inputs)
+
+    def more_to_come(self) -> AbstractContextManager[None]:
+        """Within this, more is on its way to be fed: it may share a transaction with the rest."""
+        return self._jobs.more_to_come()
 
     def stores_changed(self, *, reachable: bool) -> None:
         if self._session is not None:  # Else ``load`` reports it.
@@ -432,10 +426,16 @@ class ConversationRunner:
 
     async def _handle_fed(self, session: Session, batch: CommitBatch) -> None:
         """Handle more messages from Stores, letting other tasks run in between."""
-        now_s = asyncio.get_running_loop().time
+        now_s, jobs = asyncio.get_running_loop().time, self._jobs
         until_s = now_s() + FED_TOGETHER_MS / 1000
-        while batch.fed < FED_TOGETHER and self._jobs.holds_only_fed and now_s() < until_s:
-            await asyncio.sleep(0)
+        while batch.fed < FED_TOGETHER and (left_s := until_s - now_s()) > 0:
+            if jobs.has_more_to_come:
+                wait_s = self._wait_s(session)
+                await jobs.wait(left_s if wait_s is None else min(left_s, wait_s))
+            elif jobs.holds_only_fed:
+                await asyncio.sleep(0)
+            if not jobs.holds_only_fed:
+                break
             self._handle_batch(session, batch)
 
     def _handle_batch(self, session: Session, batch: CommitBatch) -> None:
@@ -556,7 +556,7 @@ class ConversationRunner:
         self._publisher.tell_concerned(notes, rows)
         self._publisher.tell_others(session, notes)
 
-    async def _save(self, batch: CommitBatch, written: asyncio.Event) -> _Saved | None:
+    async def _save(self, batch: CommitBatch, written: asyncio.Event) -> SavedBatch | None:
         touched = batch.touched()
         if not batch.writes and not touched:
             return None
@@ -567,26 +567,15 @@ class ConversationRunner:
 
     def _write_and_read(
         self, batch: CommitBatch, touched: Sequence[MessageId], written: Callable[[], object]
-    ) -> _Saved:
-        saved: list[_Saved] = []
+    ) -> SavedBatch:
+        saved: list[SavedBatch] = []
 
         def read() -> None:
-            saved.append(self._read(batch, touched))
+            saved.append(read_back(self._context.store, self.conversation_id, batch, touched))
             written()
 
         self._context.store.apply(batch.lasting_writes(), read)
         return saved[0]
-
-    def _read(self, batch: CommitBatch, touched: Sequence[MessageId]) -> _Saved:
-        store, conversation_id = self._context.store, self.conversation_id
-        quoting = store.quoting(conversation_id, batch.quotable())
-        also = store.targets(conversation_id, touched) + quoting
-        return _Saved(
-            rows=store.messages(conversation_id, list(dict.fromkeys([*touched, *also]))),
-            summary=store.summary(conversation_id),
-            counting=store.counting(conversation_id, batch.ringing()),
-            is_crowded=len(quoting) >= MAX_QUOTING,
-        )
 
     async def _write(self, write: StoreWrite) -> None:
         await self.do(WriteForUser(write))

@@ -13,7 +13,7 @@ Asked, offered and fed jobs take turns.
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -72,6 +72,7 @@ class JobQueue:
         self._wake = asyncio.Event()
         self._closed: ChatError | None = None
         self._turn = 0
+        self._to_come = 0
 
     def __len__(self) -> int:
         return len(self._asked) + len(self._offered) + len(self._fed) + (self._latest is not None)
@@ -79,6 +80,11 @@ class JobQueue:
     @property
     def holds_only_fed(self) -> bool:
         return len(self) == len(self._fed) > 0
+
+    @property
+    def has_more_to_come(self) -> bool:
+        """Whether more will be fed soon, and nothing waits to be handled before that."""
+        return self._to_come > 0 and not len(self)
 
     # --- putting in -----------------------------------------------------------------------------
 
@@ -118,6 +124,16 @@ class JobQueue:
             await _outcome(last)
         finally:
             self._taken.discard(last)
+
+    @contextlib.contextmanager
+    def more_to_come(self) -> Generator[None]:
+        """Within this, more is on its way to be fed."""
+        self._to_come += 1
+        try:
+            yield
+        finally:
+            self._to_come -= 1
+            self._wake.set()
 
     def put(self, input_: JobInput) -> None:
         """Queue the answer to a session's own request.  Never dropped; the session bounds them."""

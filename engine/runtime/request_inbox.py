@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from engine.codec.content import decode_pair_content
 from engine.codec.mvds import decode_payload
@@ -80,6 +81,10 @@ class RequestInbox:
                     self._has_room.clear()
                     await self._has_room.wait()
                 self._queue(input_.message, input_.waku_hash)
+
+    def more_to_come(self) -> AbstractContextManager[None]:
+        """Nothing here waits for more."""
+        return nullcontext()
 
     def _queue(self, message: WakuMessage, waku_hash: WakuHash) -> None:
         if len(message.payload) > MAX_ENVELOPE_BYTES:

@@ -91,7 +91,8 @@ LONGEST_WAIT_S: Final = 60.0
 MAX_HASHES: Final = 10_000
 ASKED_FOR: Final = frozenset({Purpose.USER, Purpose.EARLIER})
 PAGES_UNDER_WAY: Final = 8
-"""Three are committed, three are handled, one is opened and one comes next."""
+PAGES_OF_A_LARGE_WINDOW: Final = 24
+"""Under way: ten are committed, ten are handled, two are opened and two come next."""
 BYTES_UNDER_WAY: Final = 16 * 1024 * 1024
 """Of their payloads.  With more, fewer pages are under way."""
 LARGE_MESSAGES: Final = 200
@@ -466,7 +467,9 @@ class Backfill:
 
     def _has_enough_under_way(self) -> bool:
         size = sum(page.size for page in self._under_way)
-        return len(self._under_way) >= PAGES_UNDER_WAY or size >= BYTES_UNDER_WAY
+        is_large = self._open_page is not None and self._paged > LARGE_MESSAGES
+        most = PAGES_OF_A_LARGE_WINDOW if is_large else PAGES_UNDER_WAY
+        return len(self._under_way) >= most or size >= BYTES_UNDER_WAY
 
     async def _open_and_feed(
         self,
@@ -476,10 +479,11 @@ class Backfill:
     ) -> None:
         """Pages may be opened together, but are queued in order: this one after ``before``."""
         opened: OpenedPage = ()
-        if self._open_page is not None and self._paged > LARGE_MESSAGES:
-            opened = await self._open_page(messages)
-        if before is not None:
-            await before.wait()
+        with self._sink.more_to_come():
+            if self._open_page is not None and self._paged > LARGE_MESSAGES:
+                opened = await self._open_page(messages)
+            if before is not None:
+                await before.wait()
         results = chain(opened, repeat(None))
         feeding = self._sink.feed([_arrived(*one) for one in zip(messages, results, strict=False)])
         queued.set()  # They are queued before anything else runs.

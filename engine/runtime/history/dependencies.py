@@ -1,6 +1,7 @@
 """History's dependencies: a network to ask Stores over, and where their messages go."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -49,6 +50,9 @@ class Sink(Protocol):
 
         Raises StorageError, or LocalProtocolError if the conversation is gone.
         """
+
+    def more_to_come(self) -> AbstractContextManager[None]:
+        """Within this, more is on its way to be fed, so what was fed may wait a little for it."""
 
     @property
     def waiting(self) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 
@@ -60,6 +61,9 @@ class Nowhere:
 
     async def feed(self, _inputs: Sequence[JobInput], /) -> None:
         return
+
+    def more_to_come(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 def backfill_of(
