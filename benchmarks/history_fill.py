@@ -17,6 +17,7 @@ from random import SystemRandom
 from typing import Final
 
 from chat_app.compose import opening_command
+from chat_app.main_thread_gc import EVERY_MS, MainThreadCollector
 from engine.core.entropy import Entropy
 from engine.core.ids import UnixMs
 from engine.events import EngineEvent, MessageAdded, MessageKind, MessagesAdded
@@ -67,8 +68,8 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     await engine.create_identity("Reader")
     while not engine.history.stores():  # noqa: ASYNC110
         await asyncio.sleep(0.05)
-    gc.collect()
-    gc.freeze()  # As in the application: what the program is made of is not looked through again.
+    collecting = asyncio.create_task(collect_as_the_program())
+    await asyncio.sleep(0)  # It has collected once.
     before_mib = resident_mib()
     late_ms: list[float] = []
     resident: list[float] = []
@@ -82,6 +83,7 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     processor_s = processor_time_s() - processor_s
     loop_s = time.thread_time() - loop_s
     watch.cancel()
+    collecting.cancel()
     await engine.stop()
     late_ms.sort()
     return {
@@ -94,6 +96,16 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
         "after_mib": max(resident),
         "half_way_mib": resident[len(resident) // 2],
     }
+
+
+async def collect_as_the_program() -> None:
+    """Cycles are looked for on this thread only, twice a second."""
+    gc.disable()
+    gc.collect()
+    gc.freeze()  # What the program is made of is not looked through again.
+    while True:
+        await asyncio.sleep(EVERY_MS / 1_000)
+        MainThreadCollector.collect_due()
 
 
 async def measure(late_ms: list[float], resident: list[float]) -> None:
