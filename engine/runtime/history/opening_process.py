@@ -97,6 +97,7 @@ class OpeningProcess:
             ready.result()
             async with asyncio.timeout(ANSWER_S):
                 answered = asyncio.wrap_future(self._ask(process.result(), page))
+                answered.add_done_callback(_look_at)
                 return await asyncio.shield(answered)  # Or the next page would get its answer.
         except (OSError, EOFError, msgspec.DecodeError) as error:
             self._fail(error)
@@ -207,6 +208,12 @@ class _Process:
         except subprocess.TimeoutExpired:
             self._popen.kill()
             self._popen.communicate()
+
+
+def _look_at(answered: asyncio.Future[OpenedPage]) -> None:
+    """Nobody waits any more if the program ends, and asyncio would log the process's end."""
+    if not answered.cancelled():
+        answered.exception()
 
 
 def _write(stream: IO[bytes], data: bytes) -> None:
