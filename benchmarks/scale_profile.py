@@ -62,6 +62,7 @@ NO_MESSAGE: Final = WakuMessage(payload=b"", content_topic=ContentTopic(""))
 """Around what was opened already."""
 DONE: Final = "done"
 """A file beside the finished profile, with the ids of its groups."""
+UNFINISHED: Final = "done.unfinished"
 
 
 class Clock:
@@ -277,7 +278,9 @@ def make_profile(place: Path, groups: int, texts: int) -> list[ConversationId]:
         made = talk_for_long((ines, max_), clock, groups, texts, QuickTalk)
         store.close()
         _finish_index(place)
-    done.write_text("\n".join(made))
+    unfinished = place / UNFINISHED
+    unfinished.write_text("\n".join(made))
+    unfinished.replace(done)  # Whole, or not at all.
     return made
 
 
