@@ -279,12 +279,6 @@ def audited(
     )
 
 
-def test_by_cells_it_is_what_looking_at_every_row_finds(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    assert audited(spark, many(seed=1), tmp_path, grace_ms=1) == ALL_KINDS
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("most_broadcast", [0, cells.MOST_BROADCAST])
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))

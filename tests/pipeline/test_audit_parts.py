@@ -3,12 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from pipeline import cli
 from pipeline.audit import audit
 from tests.pipeline.test_audit_is_exact import (
+    ALL_KINDS,
     ON_SPARK,
     SCHEMAS,
     Conversation,
@@ -16,10 +16,9 @@ from tests.pipeline.test_audit_is_exact import (
     all_of,
     audited,
     in_arrow,
+    many,
     on_spark,
 )
-
-EITHER_WAY = pytest.mark.parametrize("few_rows", [ON_SPARK, 10_000], ids=["Spark", "here"])
 
 
 def conversation(log: list[int], count: int = 20) -> Conversation:
@@ -51,10 +50,18 @@ def edges() -> Tables:
     return tables
 
 
-@EITHER_WAY
-def test_edges(spark: SparkSession, tmp_path: Path, few_rows: int) -> None:
-    kinds = audited(spark, edges(), tmp_path, few_rows=few_rows)
-    assert kinds == {"missing", "extra", "reordered", "causal", "early"}
+def test_by_cells_it_is_what_looking_at_every_row_finds(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Many conversations, and with them the edges: ids of theirs are in two channels."""
+    tables = many(seed=1)
+    for name, rows in edges().items():
+        tables[name] += [(f"edge {row[0]}", *row[1:]) for row in rows]
+    assert audited(spark, tables, tmp_path, grace_ms=1) == ALL_KINDS
+
+
+def test_edges_of_few_rows(spark: SparkSession, tmp_path: Path) -> None:
+    assert audited(spark, edges(), tmp_path, few_rows=10_000) == ALL_KINDS
 
 
 def test_of_nothing_at_all_there_is_no_verdict(spark: SparkSession, tmp_path: Path) -> None:
