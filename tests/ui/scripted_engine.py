@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from engine.answers import PAGE_SIZE, ForkProof, HolderView, InvitePreview, TimelinePage
+from engine.answers import PAGE_SIZE, HolderView, InvitePreview, TimelinePage
 from engine.api import ChatEngine, Groups, History, Mention, OpenChannels, People, Timeline
 from engine.core.errors import InviteError, LinkFlaw, LinkKind
 from engine.core.ids import (
@@ -33,10 +33,6 @@ from engine.events import (
     ConversationView,
     DeliveryView,
     EngineEvent,
-    FloodsChanged,
-    FloodView,
-    ForksFound,
-    ForkView,
     GapPlace,
     GapUpdated,
     GapView,
@@ -63,6 +59,7 @@ from tests.ui.scripted_governing import STRONG_LINK, ScriptedGoverning
 from tests.ui.scripted_inspection import ScriptedInspection
 from tests.ui.scripted_people import ScriptedPeople
 from tests.ui.scripted_stores import ScriptedStores
+from tests.ui.scripted_trouble import ScriptedTrouble
 
 START_MS = 1_795_000_000_000
 SELF_ID = ParticipantId("a" * 32)
@@ -108,6 +105,7 @@ class Changes(TypedDict, total=False):
 
 class ScriptedEngine(
     ScriptedFaults,
+    ScriptedTrouble,
     ScriptedStores,
     ScriptedPeople,
     ScriptedAnnotations,
@@ -124,9 +122,7 @@ class ScriptedEngine(
         self.held_views: dict[ConversationId, HeldView] = {}
         self.holder_views: tuple[HolderView, ...] = ()
         self.clock_view: OwnClockView | None = None
-        self.flood_views: dict[ConversationId, tuple[FloodView, ...]] = {}
         self.muted_rows: dict[ConversationId, dict[MessageId, MessageView]] = {}
-        self.fork_views: dict[ConversationId, tuple[ForkView, ...]] = {}
         self.link_view: ConnectionView = OFFLINE
         self.network_view: NetworkView | None = None
         self.looks = 0
@@ -281,11 +277,6 @@ class ScriptedEngine(
         self.clock_view = clock
         self.tell(ClockJudged(clock=clock))
 
-    def find_forks(self, *forks: ForkView) -> None:
-        conversation_id = forks[0].conversation_id
-        self.fork_views[conversation_id] = forks
-        self.tell(ForksFound(conversation_id=conversation_id, forks=forks))
-
     def deliver(
         self, conversation_id: ConversationId, message_id: MessageId, delivery: DeliveryView
     ) -> None:
@@ -299,7 +290,7 @@ class ScriptedEngine(
         )
         self.change(conversation_id, failed=failed)
 
-    # --- ChatEngine: clock and forks --------------------------------------------------------------
+    # --- ChatEngine: clock ------------------------------------------------------------------------
 
     def own_clock(self) -> OwnClockView | None:
         return self.clock_view
@@ -310,16 +301,6 @@ class ScriptedEngine(
         since_ms = UnixMs(START_MS)
         self.judge_clock(
             OwnClockView(offset_ms=offset_ms, since_ms=since_ms) if offset_ms else None
-        )
-
-    async def forks(self, conversation_id: ConversationId) -> Sequence[ForkView]:
-        return self.fork_views.get(conversation_id, ())
-
-    async def fork_proof(self, fork: ForkView) -> ForkProof:
-        self._enter("fork_proof", fork)
-        rows = self.rows[fork.conversation_id]
-        return ForkProof(
-            messages=(rows.get(fork.first_id), rows.get(fork.second_id)), text='{"proves": "it"}'
         )
 
     # --- ChatEngine: identity and conversations ---------------------------------------------------
@@ -405,22 +386,6 @@ class ScriptedEngine(
                 for one in members
             ),
         )
-
-    def flood(self, conversation_id: ConversationId, *floods: FloodView) -> None:
-        self.flood_views[conversation_id] = floods
-        self.tell(FloodsChanged(conversation_id=conversation_id, floods=floods))
-
-    async def floods(self, conversation_id: ConversationId) -> Sequence[FloodView]:
-        return self.flood_views.get(conversation_id, ())
-
-    async def show_flood(
-        self, conversation_id: ConversationId, participant_id: ParticipantId
-    ) -> None:
-        self._enter("show_flood", participant_id)
-        left = (
-            one for one in self.flood_views[conversation_id] if one.participant_id != participant_id
-        )
-        self.flood(conversation_id, *left)
 
     async def mark_read(self, conversation_id: ConversationId, up_to: Position) -> None:
         self._enter("mark_read", up_to)
