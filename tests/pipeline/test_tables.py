@@ -111,12 +111,18 @@ def at_once(
 
 @pytest.mark.long
 def test_one_at_a_time_and_growing_comes_to_the_same(
-    spark: SparkSession, logs: list[Path], at_once: Lake, tmp_path: Path
+    spark: SparkSession,
+    logs: list[Path],
+    at_once: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each log changes what others are compared with; cyd's is read twice, and has grown.
 
-    The tables are begun under the first contract and get the columns of the third.
+    The tables are begun under the first contract and get the columns of the third.  Spark reads and
+    writes all of it, as if there were much.
     """
+    monkeypatch.setattr(parquet, "FEW_ROWS", -1)
     ada, bob, cyd, dan, eve, fay, gus = logs
     grown = make_young(cyd)
     lake = Lake(tmp_path / "lake")
