@@ -9,7 +9,8 @@ entry's right rests on what is judged already.
 A removal or demotion takes that its author outranks the other.  It ends the other's terms of lower
 rank, those it did not know of too, unless they were given by somebody who knew of it; and it voids
 what the other did under such a term without knowing of it.  Two admins who remove one another are
-so decided by rank.  Leaving ends what one knew, and voids nothing.
+so decided by rank.  Leaving ends what one knew and any promotion that did not know of it, and voids
+nothing: only an admission brings back who left.
 """
 
 from collections import Counter, defaultdict
@@ -234,9 +235,12 @@ class _Judging:
             by_others |= endings.demotions
         by_others &= ~pasts[term.number]
         own = 0
+        is_promotion = isinstance(self._ancestry.entries[term.number].act, Promote)
         for number, is_removal in endings.own:
             if is_removal or term.role is not Role.MEMBER:
-                own |= (pasts[number] >> term.number & 1) << number
+                was_known = pasts[number] >> term.number & 1
+                is_unaware = is_promotion and not pasts[term.number] >> number & 1
+                own |= (was_known or is_unaware) << number
         known_to_all = -1
         for number in _bits(by_others):
             known_to_all &= pasts[number]

@@ -150,6 +150,8 @@ class Oracle:
                 continue
             if isinstance(under, Term):
                 does_end = under.rank < term.rank and entry_id not in self.past[term.by]
+            elif isinstance(self.known[term.by].act, Promote):
+                does_end = entry_id not in self.past[term.by]
             else:
                 does_end = term.by in self.past[entry_id]
             if does_end:

@@ -160,6 +160,28 @@ def test_who_leaves_keeps_what_they_did_and_takes_nobody_along(writing: Writing)
     assert set(writing.log.state.roles) == {OWNER, ANNA, CEM, DORA}
 
 
+@pytest.mark.parametrize(
+    ("act", "role"), [(Remove(member=BEN), Role.NOBODY), (Demote(member=BEN), Role.MEMBER)]
+)
+def test_a_promotion_on_another_branch_does_not_bring_back_who_went(
+    writing: Writing, act: Act, role: Role
+) -> None:
+    start = writing.base
+    writing.by(OWNER, Promote(member=BEN), after=start)
+    writing.by(BEN, act, after=start)
+    assert writing.log.state.roles.get(BEN, Role.NOBODY) is role
+    writing.by(OWNER, Promote(member=BEN))
+    assert writing.log.state.roles[BEN] is Role.ADMIN
+
+
+def test_an_admission_that_did_not_know_of_a_leave_stands(writing: Writing) -> None:
+    """Who left asks to come back, perhaps before the inviter has heard that they left."""
+    start = writing.base
+    writing.by(CEM, Remove(member=CEM), after=start)
+    writing.by(OWNER, Add(member=CEM), after=start)
+    assert writing.log.state.roles[CEM] is Role.MEMBER
+
+
 def test_one_use_of_an_invitation_on_two_branches_lets_one_in(writing: Writing) -> None:
     invited = writing.by(ANNA, Invite(token_hash=b"t", uses=1, expires_ms=UnixMs(10)))
     after = writing.log.heads
