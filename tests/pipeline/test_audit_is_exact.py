@@ -23,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from benchmarks.pipeline import oracle
 from pipeline.audit import Audited, audit, causal, cells, drill, local, verdict
@@ -188,8 +189,12 @@ def in_arrow(tables: Tables) -> dict[str, pa.Table]:
 
 
 def on_spark(spark: SparkSession, tables: Tables) -> Audited:
+    """Over Connect a table of no rows has no schema of its own."""
     return Audited(
-        **{name: spark.createDataFrame(table) for name, table in in_arrow(tables).items()}
+        **{
+            name: spark.createDataFrame(table, from_arrow_schema(table.schema))
+            for name, table in in_arrow(tables).items()
+        }
     )
 
 

@@ -28,7 +28,7 @@ from pipeline.sources.delivery import FORMAT, register
 
 pytestmark = pytest.mark.long
 
-DEADLINE_S = 240
+DEADLINE_S = 600
 SPARK_HOME = Path(pyspark.__file__).parent
 PROJECT = Path(__file__).resolve().parents[2]
 CASES = [Case(members=3, messages=6, loss=0.2, seed=seed) for seed in range(1, 7)]
