@@ -228,6 +228,8 @@ class CompletionPopup(Card):
         self._completions: list[Completion] = []
         self._word: _Word | None = None
         self._left_alone: int | None = None
+        self._has_space = False
+        """The caret stands just behind a space that came with what was chosen."""
         self._model = _Model()
         self.rows = QListView()
         self.rows.setAccessibleName(tr("Suggestions"))
@@ -286,6 +288,7 @@ class CompletionPopup(Card):
         return None
 
     def _edited(self) -> None:
+        self._has_space = False
         word = self._word_at_caret() if self._box.hasFocus() else None
         if word is None or word.start != self._left_alone:
             self._left_alone = None
@@ -293,6 +296,7 @@ class CompletionPopup(Card):
 
     def _moved(self) -> None:
         """The caret left the word.  Coming upon one by moving does not begin a completion."""
+        self._has_space = False
         if self._word is not None:
             word = self._word_at_caret()
             if word is None or word.start != self._word.start:
@@ -345,9 +349,10 @@ class CompletionPopup(Card):
     # --- choosing ---------------------------------------------------------------------------------
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if self._word is None:
-            return False
         kind = event.type()
+        if self._word is None:
+            pressed = isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress
+            return pressed and self._is_second_space(event)
         if kind == QEvent.Type.FocusOut:
             self.dismiss()
         elif kind in {QEvent.Type.Resize, QEvent.Type.Move}:
@@ -359,6 +364,13 @@ class CompletionPopup(Card):
             if kind == QEvent.Type.KeyPress:
                 return self._key(event)
         return False
+
+    def _is_second_space(self, event: QKeyEvent) -> bool:
+        """Whoever chose a name types the space behind it as after any word; it is there already."""
+        if not self._has_space or event.text() != " ":
+            return False
+        self._has_space = False
+        return True
 
     def _key(self, event: QKeyEvent) -> bool:
         """Whether the key was meant for the list."""
@@ -402,6 +414,7 @@ class CompletionPopup(Card):
         word.completion.accept(cursor, candidate)
         cursor.endEditBlock()
         self._box.setTextCursor(cursor)
+        self._has_space = candidate.text.endswith(" ")
         self.accepted.emit(candidate.key)
 
 

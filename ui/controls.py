@@ -222,7 +222,9 @@ class ElidedText(Text):
         return hint
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self.fontMetrics().averageCharWidth() * 4, super().minimumSizeHint().height())
+        """Of four letters, or what fewer take: what stands beside a short name is near it."""
+        least = min(self.fontMetrics().averageCharWidth() * 4, self.sizeHint().width())
+        return QSize(least, super().minimumSizeHint().height())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

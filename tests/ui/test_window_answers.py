@@ -34,6 +34,8 @@ def test_r_answers_the_focused_message_with_a_quote() -> None:
             bar = it.window.pane.composer_bar
             assert bar.isVisible()
             assert seen_words(bar) == ["Reply to Maya", "Who brings the ladder?"]
+            below = bar.height() - bar.words.geometry().bottom() - 1
+            assert below >= bar.title.geometry().top(), "as much room below as above"
             assert it.window.pane.composer.box.hasFocus()
             await it.send("I do")
             assert not bar.isVisible()

@@ -46,6 +46,27 @@ def test_at_mentions_a_member_by_id(letters: str) -> None:
     play(scenario)
 
 
+def test_the_space_that_is_typed_behind_a_chosen_name_is_the_one_that_is_there() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            composer = it.window.pane.composer
+            composer.box.setFocus()
+            it.write("@may")
+            it.press(Key.Key_Tab)
+            it.write(" come")
+            assert composer.text() == "@Maya come"
+            it.write("  ")
+            assert composer.text() == "@Maya come  ", "spaces that one wants stay"
+            composer.set_text("")
+            it.write("@may")
+            it.press(Key.Key_Tab)
+            it.press(Key.Key_Backspace)
+            it.write(" come")
+            assert composer.text() == "@Maya come", "the one that was there is gone"
+
+    play(scenario)
+
+
 def test_a_name_that_was_only_typed_stays_a_word() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, _group):

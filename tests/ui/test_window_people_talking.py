@@ -15,6 +15,7 @@ from tests.ui.driving import Key, pair_stage, play, stage, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine
 from tests.ui.scripted_people import SAFETY_NUMBER, person_id
 from tests.ui.seeing import choose, entries, seen_words, sheet_of, spoken_rows, words_of
+from ui.controls import ElidedText
 from ui.dialogs.confirm import Confirm
 from ui.dialogs.contact import RenamePerson, SafetyNumber
 
@@ -48,6 +49,19 @@ def test_the_header_of_a_person_says_whether_they_are_there() -> None:
             it.window.open_conversation(group)
             assert "Leave group…" in entries(header.more.menu())
             assert header.more.accessibleName() == "Group menu"
+
+    play(scenario)
+
+
+def test_the_lock_stands_right_beside_a_name_however_short() -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine, opening=engine.add_person("Li")) as it:
+            header = it.window.pane.header
+            await until(header.lock.isVisible)
+            name = next(part for part in header.findChildren(ElidedText) if part.text() == "Li")
+            end = name.geometry().left() + name.fontMetrics().horizontalAdvance("Li")
+            assert header.lock.geometry().left() - end <= 12
 
     play(scenario)
 

@@ -14,6 +14,7 @@ from ui.translate import tr
 
 _SHOWN = 200
 _BAR = 3
+_ABOVE = 6
 
 
 class ComposerBar(Area):
@@ -30,7 +31,7 @@ class ComposerBar(Area):
         texts.addWidget(self.title)
         texts.addWidget(self.words)
         row = QHBoxLayout(self)
-        row.setContentsMargins(16 + _BAR + 9, 6, 14, 0)
+        row.setContentsMargins(16 + _BAR + 9, _ABOVE, 14, _ABOVE)
         row.setSpacing(10)
         row.addLayout(texts, 1)
         row.addWidget(self.cancel, 0, Qt.AlignmentFlag.AlignTop)
@@ -52,7 +53,7 @@ class ComposerBar(Area):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        bar = QRectF(16, 8, _BAR, self.height() - 10)
+        bar = QRectF(16, _ABOVE, _BAR, self.height() - 2 * _ABOVE)
         painter = QPainter(self)
         mirror_widget(painter, self)
         painter.fillRect(bar, current_theme().accent)
