@@ -351,8 +351,9 @@ class CompletionPopup(Card):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
         if self._word is None:
-            pressed = isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress
-            return pressed and self._is_second_space(event)
+            if isinstance(event, QKeyEvent) and kind == QEvent.Type.KeyPress:
+                return self._is_second_space(event)
+            return False
         if kind == QEvent.Type.FocusOut:
             self.dismiss()
         elif kind in {QEvent.Type.Resize, QEvent.Type.Move}:

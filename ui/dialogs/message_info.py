@@ -164,13 +164,14 @@ class Reactors(Sheet):
 class _ReactorRow(QWidget):
     def __init__(self, reactor: ReactorView, now: datetime) -> None:
         super().__init__()
-        name = tr("You") if reactor.is_own else one_line(reactor.name, 60)
+        known_as = one_line(reactor.name, 60)
+        name = tr("You") if reactor.is_own else known_as
         when = spoken_time(reactor.sent_ms, now)
         if reactor.delivery is not None and glyph_of(reactor.delivery) is Glyph.SAVED:
             when = tr("not sent yet")
         self.setAccessibleName(f"{name}: {reactor.emoji}, {when}")
         avatar = Avatar(28, is_group=False)
-        avatar.show_identity(reactor.participant_id, name)
+        avatar.show_identity(reactor.participant_id, known_as)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(10)
