@@ -72,7 +72,8 @@ class Menu(QMenu):
     def _inside(self, place: QRect) -> QPoint:
         """Where it opens inwards: not beyond the right or lower edge of its window.
 
-        Where there is no room below it stands above the place where it was asked for.
+        Where there is no room below it stands above the place where it was asked for.  Of a window
+        that stands beyond an edge of the screen, only what is on the screen counts.
         """
         above: QWidget | None = self
         while isinstance(above, QMenu):
@@ -82,10 +83,11 @@ class Menu(QMenu):
         window = above.window().geometry()
         if not window.contains(place.topLeft()):
             return place.topLeft()  # Of an icon beside the clock, for one.
+        seen = window.intersected(above.screen().availableGeometry())
         right = window.right() - _FROM_EDGE
-        left = max(window.left(), right - place.width())
+        left = max(seen.left(), right - place.width())
         bottom, top = window.bottom() - _FROM_EDGE, place.top()
-        if place.bottom() > bottom and top - place.height() >= window.top():
+        if place.bottom() > bottom and top - place.height() >= seen.top():
             top -= place.height()
         return QPoint(min(place.left(), left), top)
 
