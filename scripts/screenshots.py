@@ -35,6 +35,7 @@ from engine.history_views import (
     StoresChanged,
     StoreView,
 )
+from scripts.everyday_pictures import everyday_pictures
 from scripts.governing_pictures import governing_pictures
 from scripts.release import version
 from scripts.scene import Cast, luc_scene, play
@@ -70,23 +71,7 @@ async def first_pictures(cast: Cast) -> None:
     window.close()
 
 
-async def finding_pictures(window: MainWindow) -> None:
-    """Searching everything."""
-    window.looks.choose(Appearance.LIGHT)
-    await sheet_picture(window, lambda: window.search.open("bat"), "search.png")
-
-
-async def about_messages(window: MainWindow) -> None:
-    """Answering, choosing an emoji, and what is known of a message."""
-    pane = window.pane
-    rows = [message_in(row) for row in pane.timeline.scene.loaded.rows]
-    asked = next(row for row in rows if row is not None and row.mentions_me)
-    pane.writing.reply(asked)
-    pane.ask_emoji()
-    await picture(window, Appearance.LIGHT, "reply-light.png")
-    pane.ask_emoji()
-    pane.writing.cancel()
-    await sheet_picture(window, lambda: pane.info_requested.emit(asked.message_id), "info.png")
+async def panel_pictures(window: MainWindow) -> None:
     window.side.toggle()
     await picture(window, Appearance.LIGHT, "panel-light.png")
     await picture(window, Appearance.DARK, "panel-dark.png")
@@ -343,8 +328,7 @@ async def draw() -> int:
         await picture(window, Appearance.LIGHT, "main-light.png")
         await picture(window, Appearance.DARK, "main-dark.png")
         await picture(window, Appearance.HIGH_CONTRAST, "main-high-contrast.png")
-        await about_messages(window)
-        await finding_pictures(window)
+        await panel_pictures(window)
         await delivery_pictures(window)
         await file_pictures(window)
         await history_pictures(window, cast, tide)
@@ -357,6 +341,7 @@ async def draw() -> int:
         for engine in cast.engines.values():
             await engine.stop()
         await governing_pictures()
+        await everyday_pictures()
     return 0
 
 
