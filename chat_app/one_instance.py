@@ -6,8 +6,8 @@ The profile's lock says that somebody has it open; this says to whom to speak.  
 local socket in the profile's directory, which is the user's alone, or where its path would be too
 long in the session's (Windows: a pipe that only the user may open, and whose maker is looked at).
 The second says one line of JSON, the first answers one word and comes to the front, or answers a
-line of figures and stays where it is.  A line of a version that is not known is worth the coming
-only.
+line of figures and stays where it is.  Of a version that is not known it takes the link, which all
+have at the same place, and the window says that another version was started.
 """
 
 import hashlib
@@ -79,6 +79,8 @@ class InstanceServer(QObject):
 
     called = Signal(str)
     """A second start: its link, or "" if it had none."""
+    other_version = Signal()
+    """It speaks as a version does that is not known here; what it said besides a link is not."""
 
     def __init__(
         self,
@@ -122,12 +124,15 @@ class InstanceServer(QObject):
         if caller.canReadLine():
             line = bytes(caller.readLine(MAX_LINE_BYTES).data())
             said = _said_in(line)
-            if said.get("ask") == _FIGURES:
+            is_known = said.get("version") == VERSION
+            if is_known and said.get("ask") == _FIGURES:
                 self._answer_figures(caller)
                 return
             caller.write(_ANSWER)
             caller.disconnectFromServer()
             self.called.emit(_link_in(said))
+            if said and not is_known:
+                self.other_version.emit()
         elif caller.bytesAvailable() >= MAX_LINE_BYTES:
             caller.abort()
 
@@ -149,12 +154,12 @@ class InstanceServer(QObject):
 
 
 def _said_in(line: bytes) -> dict[str, object]:
-    """Nothing, if it is not of this version."""
+    """Nothing, if it is no object of JSON."""
     try:
         said = json.loads(line)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) and said.get("version") == VERSION else {}
+    return said if isinstance(said, dict) else {}
 
 
 def _link_in(said: dict[str, object]) -> str:

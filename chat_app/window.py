@@ -538,6 +538,7 @@ def _listen(directory: Path, window: MainWindow, engine: Engine) -> "InstanceSer
 
     server = InstanceServer(directory, window, figures=partial(tell_figures, window, engine))
     server.called.connect(window.come_to_front)
+    server.other_version.connect(window.tell_other_version)
     window.closed.connect(server.close)  # A link that comes now is for the next window.
     return server
 

@@ -31,6 +31,8 @@ from engine.persistence.errors import HandedOverError
 from engine.persistence.lock import ProfileLock
 from engine.persistence.profile_directory import open_profile_directory
 from tests.patience import PATIENCE_S
+from tests.ui.driving import stage
+from tests.ui.scripted_engine import ScriptedEngine
 from ui.error_words import error_words
 from ui.failed_start import StartAction
 
@@ -109,7 +111,6 @@ def test_nonsense_of_any_script_reaches_the_window_which_says_so(
         b"nonsense\n",
         b"[" * 2_000 + b"\n",
         b"\xff\xfe\n",
-        json.dumps({"version": VERSION + 1, "link": LINK}).encode() + b"\n",
         json.dumps({"version": VERSION, "link": 7}).encode() + b"\n",
         json.dumps({"version": VERSION, "link": "x" * (MAX_LINK_CHARACTERS + 2)}).encode() + b"\n",
         json.dumps([LINK]).encode() + b"\n",
@@ -130,6 +131,46 @@ def test_a_line_that_is_not_ours_brings_the_window_and_no_link(
         assert heard == [""]
         socket.abort()
         server.close()
+
+    play(scenario())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"version": VERSION + 1, "link": LINK},
+        {"version": VERSION + 1, "link": LINK, "open": ["a", {"b": None}]},
+        {"version": "2.0", "link": LINK},
+        {"link": LINK},
+    ],
+)
+def test_the_link_of_another_version_is_opened_and_what_else_it_wanted_is_told(
+    qapp: QApplication, place: Path, said: dict[str, object]
+) -> None:
+    del qapp
+
+    async def scenario() -> None:
+        async with stage(ScriptedEngine()) as it:
+            server, heard = InstanceServer(place), list[str]()
+            server.called.connect(heard.append)
+            server.other_version.connect(it.window.tell_other_version)
+            socket = QLocalSocket()
+            socket.connectToServer(server_name(place) or "")
+            socket.write(json.dumps(said).encode() + b"\n")
+            await until(heard, 1)
+            assert heard == [LINK]
+            (notice,) = it.window.notices.notices()
+            assert "Another version of Causerie was started" in notice.text
+            heard.clear()
+            known = {"version": VERSION, "link": LINK, "open": ["a"]}
+            it.window.notices.clear(notice.key)
+            socket = QLocalSocket()
+            socket.connectToServer(server_name(place) or "")
+            socket.write(json.dumps(known).encode() + b"\n")
+            await until(heard, 1)
+            assert heard == [LINK]
+            assert not it.window.notices.notices(), "a field that is not known does no harm"
+            server.close()
 
     play(scenario())
 

@@ -1116,6 +1116,10 @@
         <translation>Un autre processus garde la base de données verrouillée.</translation>
     </message>
     <message>
+        <source>Another version of Causerie was started while this one is open. A link that it brought is opened here. For anything else, quit this one and start the other again.</source>
+        <translation>Une autre version de Causerie a été lancée pendant que celle-ci est ouverte. Le lien qu’elle a apporté s’ouvre ici. Pour le reste, quittez celle-ci et relancez l’autre.</translation>
+    </message>
+    <message>
         <source>Answers</source>
         <translation>Répond</translation>
     </message>

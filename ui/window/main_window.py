@@ -47,7 +47,13 @@ from ui.window.locking import Lock
 from ui.window.looks import Looks
 from ui.window.menu import WindowMenu
 from ui.window.message_flows import MessageFlows
-from ui.window.notices import NoticesBar, earlier_profile_kept, unreadable_page, wrong_settings
+from ui.window.notices import (
+    NoticesBar,
+    earlier_profile_kept,
+    other_version_started,
+    unreadable_page,
+    wrong_settings,
+)
 from ui.window.one_sheet import OneSheet
 from ui.window.outside_links import OutsideLinks
 from ui.window.pane import ConversationPane
@@ -412,6 +418,10 @@ class MainWindow(QMainWindow):
         self.raise_()
         self.activateWindow()
         self.outside_links.open(link)
+
+    def tell_other_version(self) -> None:
+        """Its start was handed over, perhaps with more than is understood here."""
+        self.notices.raise_notice(other_version_started())
 
     async def shutdown(self) -> None:
         """After ``closed``: drafts and sends reach the engine, then no more events are heard."""

@@ -135,6 +135,17 @@ def earlier_profile_kept(file: str) -> Notice:
     )
 
 
+def other_version_started() -> Notice:
+    return Notice(
+        key="other_version",
+        level=NoticeLevel.INFO,
+        text=tr(
+            "Another version of Causerie was started while this one is open. A link that it "
+            "brought is opened here. For anything else, quit this one and start the other again."
+        ),
+    )
+
+
 def wrong_settings(
     errors: tuple[SettingsError, ...], file: str, open_url: Callable[[QUrl], bool]
 ) -> Notice:
