@@ -22,6 +22,8 @@ from ui.timeline.scene import Scene
 _MAX_LATE = 1000
 _FEW_LATE = 20
 _READ_AFTER_MS = 150
+_JUST_BEFORE_MS = 120_000
+"""Whoever sent it so shortly before one came may as well have sent it since, by another clock."""
 RING_MS = 6000
 """How long a message that arrived late keeps its ring once somebody sees it."""
 
@@ -197,6 +199,7 @@ class ReadTracker(QObject):
         self._rings_seen: set[RowKey] = set()
         self._line_is_passed = False
         """Everything was read since the unread line was drawn."""
+        self._opened_ms = scene.now_ms()
         self._read_timer = self._timer(self.note_seen)
         self._ring_timer = self._timer(self.end_rings)
         canvas.rows_placed.connect(self._look_soon)
@@ -214,6 +217,7 @@ class ReadTracker(QObject):
     def open(self, conversation: ConversationView) -> None:
         self.state.open(conversation)
         self._line_is_passed = False
+        self._opened_ms = self._scene.now_ms()
 
     # looking ------------------------------------------------------------------------------------
 
@@ -270,7 +274,8 @@ class ReadTracker(QObject):
         """Count as the conversation counts, and move the line there; True if it moved.
 
         Nobody is looking: it moves to where one will read on.  While somebody reads, it stays where
-        it is until everything was read; then the next line is for what comes in below unseen.
+        it is until everything was read; then the next line is for what comes in below unseen.  What
+        was sent while one was away has its line although it comes in before one's eyes.
         """
         before = self.state.unread
         self.state.told(conversation)
@@ -285,11 +290,20 @@ class ReadTracker(QObject):
             return False  # told before it was known to have been read
         if self.is_watched():
             is_drawn = loaded.first_unread is not None and not self._line_is_passed
-            if is_drawn or self._scene.layout.sticks:
+            follows = self._scene.layout.sticks and not self._begins_what_was_missed(first)
+            if is_drawn or follows:
                 return False
         loaded.set_first_unread(first)
         self._line_is_passed = False
         return True
+
+    def _begins_what_was_missed(self, first: Position) -> bool:
+        """Sent before one came here, where no line tells yet what is new since."""
+        loaded = self._scene.loaded
+        message = loaded.get(first.message_id)
+        if message is None or loaded.first_unread is not None:
+            return False
+        return message.sent_ms < self._opened_ms - _JUST_BEFORE_MS
 
     def count(self, message: MessageView, placement: Placement) -> None:
         """Count a message that arrived: unread, or late if it stands above what one reads."""

@@ -269,6 +269,52 @@ async def left_for_another_window() -> QWidget:
     return other
 
 
+def test_what_was_sent_while_one_was_away_has_its_line_although_one_looks_when_it_comes() -> None:
+    source = MemoryPages([message(10)])
+    missed = [message(n, sent_ms=UnixMs(NOW - 60 * MINUTE_MS + n)) for n in (20, 30, 40)]
+    live = message(50)
+
+    async def scenario() -> None:
+        with shown_view(source) as view:
+            view.open(conversation())
+            await settled(view)
+            await active(view)
+            view.read_tracker.note_seen()
+            view.add(*missed[:2])
+            view.update_conversation(unread_from(2, missed[0]))
+            await settled(view)
+            assert lines(view) == [missed[0].message_id]
+            view.read_tracker.note_seen()
+            view.update_conversation(conversation())
+            for each in (missed[2], live):
+                view.add(each)
+                view.update_conversation(unread_from(1, each))
+                await settled(view)
+                assert lines(view) == [missed[0].message_id], "it stays where the new began"
+                view.read_tracker.note_seen()
+                view.update_conversation(conversation())
+            view.add(message(60, "Ines"))
+            await settled(view)
+            assert lines(view) == []
+
+    run(scenario)
+
+
+def test_what_comes_in_before_ones_eyes_has_no_line() -> None:
+    async def scenario() -> None:
+        with shown_view(MemoryPages([message(10)])) as view:
+            view.open(conversation())
+            await settled(view)
+            await active(view)
+            view.read_tracker.note_seen()
+            view.add(message(20, sent_ms=UnixMs(NOW - MINUTE_MS)))
+            view.update_conversation(unread_from(1, message(20)))
+            await settled(view)
+            assert lines(view) == []
+
+    run(scenario)
+
+
 def test_five_thousand_messages_in_a_row_end_where_they_belong() -> None:
     source = MemoryPages([])
 
