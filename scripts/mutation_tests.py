@@ -83,6 +83,7 @@ def put_in_place(mutant: Mutant) -> bool:
     before = _functions(compile(source, mutant.module, "exec"), mutant.function)
     after = _functions(compiled(mutant, source, mutant.module), mutant.function)
     changes = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
+    gc.unfreeze()  # What is frozen would not be found.
     found = [
         (function, new)
         for function in gc.get_objects()

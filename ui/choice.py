@@ -13,10 +13,13 @@ class Choice(QComboBox):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setItemDelegate(QStyledItemDelegate(self))  # Qt's own knows no style sheet.
+        self._delegate = QStyledItemDelegate(self)
+        """Qt's own knows no style sheet.  To set it keeps the width that the choice has just then,
+        so it is set when all that one can choose is there."""
 
     def showPopup(self) -> None:
         """Rounded as menus are: cut out, since Qt's window for it is opaque."""
+        self.setItemDelegate(self._delegate)
         super().showPopup()
         window = self.view().window()
         radius = current_theme().metrics.gap(Radius.BUTTON)

@@ -4,7 +4,6 @@ The version of schema 12 made both: Ines and Maya agreed to talk, wrote, and eac
 while the other could not be reached.  The profiles are never made anew.
 """
 
-import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from engine.events import ContactView
 from engine.inspection_views import Seal
 from engine.network.memory import MemoryNetwork
 from scripts.profile_fixture import KEPT, MADE_MS, Person, SceneClock, until
+from tests.unpacking import unpack
 
 OLD = {"Tea on Saturday?", "Gladly."}
 UNSENT = {"Written while you were away.", "I wrote too, alone."}
@@ -23,8 +23,7 @@ UNSENT = {"Written while you were away.", "I wrote too, alone."}
 
 @pytest.fixture
 async def both(tmp_path: Path) -> AsyncIterator[tuple[Person, Person]]:
-    with tarfile.open(KEPT / "pair-of-schema-12.tar.xz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(KEPT / "pair-of-schema-12.tar.xz", tmp_path)
     network, clock = MemoryNetwork(), SceneClock(MADE_MS + 60_000)
     ines, maya = (Person(name, tmp_path, network, clock) for name in ("Ines", "Maya"))
     for person in (ines, maya):

@@ -3,7 +3,6 @@
 They were made by scripts/profile_fixture.py of their version and are never made anew.
 """
 
-import tarfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.restore import RestorePlace, restore_backup
 from engine.persistence.schema import SCHEMA_VERSION
 from scripts.profile_fixture import KEPT, LARGE, MADE_MS, PASSPHRASE, Person, SceneClock
+from tests.unpacking import unpack
 
 PROFILES = sorted(KEPT.glob("schema-*.tar.xz"))
 
@@ -57,8 +57,7 @@ def number_of(profile: Path) -> int:
 def kept_profile(place: Path, *, oldest: bool) -> Path:
     """That of the oldest schema of which one is kept, or of the newest, unpacked."""
     kept = sorted(PROFILES, key=number_of)
-    with tarfile.open(kept[0 if oldest else -1]) as archive:
-        archive.extractall(place, filter="data")
+    unpack(kept[0 if oldest else -1], place)
     return place / "Ines"
 
 
@@ -82,8 +81,7 @@ def told(row: MessageView) -> tuple[str, ...]:
 @pytest.fixture(params=PROFILES, ids=lambda path: path.name.removesuffix(".tar.xz"))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """With ``Ines``, the profile, and ``Ines.backup``."""
-    with tarfile.open(request.param) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(request.param, tmp_path)
     (tmp_path / "schema").write_text(str(number_of(request.param)), encoding="ascii")
     return tmp_path
 

@@ -15,6 +15,7 @@ import pytest
 
 from scripts import linux_packages, sandboxes
 from scripts.release import version
+from tests.unpacking import unpack
 
 MANIFEST = json.loads(sandboxes.MANIFEST.read_text(encoding="utf-8"))
 PROGRAM = '#!/bin/sh\nprintf "%s|" "$0" "$@"\n'
@@ -83,7 +84,7 @@ def test_its_commands_take_what_the_tarball_has(program: Path, tmp_path: Path) -
     """Run as flatpak-builder runs them: in the unpacked folder, into its prefix."""
     tarball = linux_packages.build_tarball(linux_packages.Program(program, 1_700_000_000, 0))
     source = tmp_path / "source"
-    shutil.unpack_archive(tarball, source, filter="tar")
+    unpack(tarball, source)
     prefix = tmp_path / "app"
     prefix.mkdir()
     for command in MANIFEST["modules"][0]["build-commands"]:
