@@ -145,12 +145,11 @@ class Groups:
 
     async def join(self, link: str) -> ConversationId:
         invite = self._parse(link)
-        if isinstance(invite, StrongInvite):
-            if not self._is_in(invite.conversation_id) and self.ask_to_join is not None:
-                await self.ask_to_join(link, invite)
-            return invite.conversation_id
-        async with self._conversations.turn:
-            if invite.conversation_id not in self._conversations:
+        async with self._conversations.turn:  # Perhaps an answer is just being taken in.
+            if isinstance(invite, StrongInvite):
+                if not self._is_in(invite.conversation_id) and self.ask_to_join is not None:
+                    await self.ask_to_join(link, invite)
+            elif invite.conversation_id not in self._conversations:
                 group, writes, opening = self.book.joined_group(invite)
                 self._context.transport.add_peers(invite.node_addresses)
                 await self._begin(group, writes, opening)

@@ -1,6 +1,7 @@
 """Attacks on strong invitations: forged and foreign proofs, replays, floods, lies, broken disks."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -404,6 +405,29 @@ async def test_an_invitation_whose_entry_is_out_works_after_a_crash(scene: Scene
     assert invitation.link is not None
     await scene.anna.engine.groups.join(invitation.link)
     await scene.anna.until(added(scene.group))
+
+
+async def test_who_asks_while_they_are_let_in_does_not_go_on_asking(scene: Scene) -> None:
+    another = await scene.invite()
+    is_taken_in, may_go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def waits(writes: Sequence[StoreWrite]) -> None:
+        if any(isinstance(write, RemoveJoin) for write in writes):
+            loop.call_soon_threadsafe(is_taken_in.set)
+            may_go_on.wait(PATIENCE_S)
+
+    assert scene.anna.store is not None
+    scene.anna.store.before_write = waits
+    await scene.anna.engine.groups.join(await scene.invite())
+    await asyncio.wait_for(is_taken_in.wait(), PATIENCE_S)
+    asking = asyncio.create_task(scene.anna.engine.groups.join(another))
+    await asyncio.sleep(0)
+    may_go_on.set()
+    await asking
+    await scene.anna.until(added(scene.group))
+    with scene.anna.disk() as disk:
+        assert disk.joining.joins() == []
 
 
 @pytest.mark.parametrize(
