@@ -6,15 +6,12 @@ of ``scripts.screenshots``; by itself it draws only these.
 """
 
 import asyncio
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from chat_app.qt_loop import run_on_qt
 from engine.api import Mention
 from engine.core.ids import ConversationId, MessageId
 from engine.events import MessageView
@@ -22,7 +19,7 @@ from scripts.governing_pictures import until
 from scripts.painted_pictures import lighthouse, pier_photo
 from scripts.release import version
 from scripts.scene import Cast
-from scripts.taking_pictures import SIZE, keep, picture, settled
+from scripts.taking_pictures import SIZE, draw_all, keep, picture, settled
 from ui.app import build_window
 from ui.dialogs.picture_viewer import PictureViewer
 from ui.settings import Appearance, UiSettings
@@ -185,12 +182,5 @@ async def everyday_pictures() -> None:
             await engine.stop()
 
 
-async def draw() -> int:
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    await everyday_pictures()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(run_on_qt(draw))
+    sys.exit(draw_all(everyday_pictures))

@@ -5,20 +5,17 @@ removes Tom.  A part of ``scripts.screenshots``; by itself it draws only these.
 """
 
 import asyncio
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from chat_app.qt_loop import run_on_qt
 from engine.core.ids import ConversationId
 from engine.governance_views import EarlierMessages, GovernanceView
 from scripts.release import version
 from scripts.scene import Cast
-from scripts.taking_pictures import NARROW, SIZE, keep, picture, settled
+from scripts.taking_pictures import NARROW, SIZE, draw_all, keep, picture, settled
 from ui.app import build_window
 from ui.dialogs.invite import Invite
 from ui.dialogs.sheet import Sheet
@@ -157,12 +154,5 @@ async def _play(cast: Cast) -> None:
         window.close()
 
 
-async def draw() -> int:
-    os.environ["TZ"] = "UTC"
-    time.tzset()
-    await governing_pictures()
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(run_on_qt(draw))
+    sys.exit(draw_all(governing_pictures))

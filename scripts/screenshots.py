@@ -6,17 +6,14 @@ anybody.  ``xvfb-run -a python -m scripts.screenshots`` writes them; offscreen h
 """
 
 import asyncio
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
 from PySide6.QtWidgets import QScrollArea
 
-from chat_app.qt_loop import run_on_qt
 from chat_app.settings import DEFAULTS
 from chat_app.settings_control import SettingsControl
 from engine.core.fault_bench import FaultTarget, Preset
@@ -39,7 +36,7 @@ from scripts.everyday_pictures import everyday_pictures
 from scripts.governing_pictures import governing_pictures
 from scripts.release import version
 from scripts.scene import Cast, luc_scene, play
-from scripts.taking_pictures import NARROW, SIZE, keep, picture, settled
+from scripts.taking_pictures import NARROW, SIZE, draw_all, keep, picture, settled
 from ui.app import build_window
 from ui.dialogs.person import MINE, AddPerson
 from ui.languages import speak
@@ -307,9 +304,7 @@ async def language_pictures(cast: Cast, tide: ConversationId) -> None:
     speak("en")
 
 
-async def draw() -> int:
-    os.environ["TZ"] = "UTC"
-    time.tzset()
+async def all_pictures() -> None:
     with tempfile.TemporaryDirectory(prefix="causerie-pictures-") as place:
         cast = Cast(Path(place))
         tide = await play(cast)
@@ -342,8 +337,7 @@ async def draw() -> int:
             await engine.stop()
         await governing_pictures()
         await everyday_pictures()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run_on_qt(draw))
+    sys.exit(draw_all(all_pictures))

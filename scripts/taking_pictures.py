@@ -1,16 +1,32 @@
 """How a picture for docs/images is taken of a window, once nothing moves in it any more."""
 
 import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from PySide6.QtWidgets import QWidget
 
+from chat_app.qt_loop import run_on_qt
 from ui.settings import Appearance
 from ui.window.main_window import MainWindow
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images"
 SIZE = (1280, 820)
 NARROW = (420, 720)
+
+
+def draw_all(pictures: Callable[[], Awaitable[None]]) -> int:
+    """As a program of its own, with the times of day in UTC; returns its exit code."""
+
+    async def draw() -> int:
+        os.environ["TZ"] = "UTC"
+        time.tzset()
+        await pictures()
+        return 0
+
+    return run_on_qt(draw)
 
 
 async def picture(window: MainWindow, appearance: Appearance, name: str) -> None:
