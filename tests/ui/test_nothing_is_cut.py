@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, QPoint, QRect
 from PySide6.QtWidgets import QAbstractButton, QLabel, QLineEdit, QRadioButton, QWidget
 
+from engine.api import MAX_TEXT_BYTES
 from engine.core.ids import MessageId
 from tests.ui.driving import play, stage, turn, until
 from tests.ui.every_sheet import SHEETS, a_lively_engine, governed_of
@@ -266,6 +267,21 @@ def test_the_beads_give_up_their_words_before_a_name_is_cut_to_letters(language:
     play(scenario)
     assert widths[0] < widths[1]
     assert names == ["Harbour Watch", "Harbour Watch"]
+
+
+def test_what_is_too_long_is_counted_as_the_language_counts(language: str) -> None:
+    said: list[str] = []
+
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        async with stage(engine, opening=engine.add_group("Tide Gauge")) as it:
+            it.window.pane.composer.box.setPlainText("a" * (MAX_TEXT_BYTES + 1_536))
+            await turn()
+            said.extend(part.text() for part in it.window.pane.composer.findChildren(Text))
+
+    play(scenario)
+    count = {"en": "1.5 kB", "fr": "1,5\xa0Ko"}[language]
+    assert any(words.startswith(count) for words in said)
 
 
 def test_the_questions_before_files_go(language: str) -> None:

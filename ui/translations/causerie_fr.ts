@@ -9956,8 +9956,8 @@
         <translation>{other} n’est plus admin&#xa0;: {name} l’a décidé</translation>
     </message>
     <message>
-        <source>{over:.1f} kB too long: a message can hold {most} kB. Shorten it or send it in parts.</source>
-        <translation>{over:.1f}&#xa0;Ko de trop&#xa0;: un message peut contenir {most}&#xa0;Ko. Raccourcissez-le ou envoyez-le en plusieurs parties.</translation>
+        <source>{over} kB too long: a message can hold {most} kB. Shorten it or send it in parts.</source>
+        <translation>{over}&#xa0;Ko de trop&#xa0;: un message peut contenir {most}&#xa0;Ko. Raccourcissez-le ou envoyez-le en plusieurs parties.</translation>
     </message>
     <message>
         <source>{path} cannot be written: {reason}.</source>

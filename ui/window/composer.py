@@ -31,6 +31,7 @@ from ui.attachments import dropped_files
 from ui.completion import CompletionPopup
 from ui.controls import Area, IconButton, Text
 from ui.foreign_text import one_line
+from ui.regional import decimal
 from ui.theme import current_theme, theme_changed
 from ui.translate import tr
 from ui.window.marking import MarkingKeys
@@ -343,9 +344,9 @@ class Composer(Area):
         if self._over:
             self._say(
                 tr(
-                    "{over:.1f} kB too long: a message can hold {most} kB. Shorten it or "
+                    "{over} kB too long: a message can hold {most} kB. Shorten it or "
                     "send it in parts."
-                ).format(over=self._over / _KIB, most=MAX_TEXT_BYTES // _KIB)
+                ).format(over=decimal(self._over / _KIB), most=MAX_TEXT_BYTES // _KIB)
             )
         else:
             self._say("")
