@@ -1,6 +1,7 @@
 """The archive: every page exact, whatever is inserted meanwhile; nothing lost by a kill."""
 
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from sqlcipher3 import dbapi2
 
 from engine.core.errors import StorageError
 from engine.core.ids import WakuHash
@@ -316,6 +318,43 @@ def test_what_was_archived_is_there_after_a_restart(tmp_path: Path) -> None:
     )
     again.close()
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+COPYING = re.compile(
+    r"^sudo sqlite3 /var/lib/causerie-node/archive\.db \"(.*)\"$", flags=re.MULTILINE
+)
+
+
+def told_to_operators(page: str, copy: Path) -> str:
+    """The SQL by which a page says that an archive is copied, with this place in it."""
+    told = COPYING.search((REPOSITORY / "docs" / page).read_text(encoding="utf-8"))
+    assert told is not None
+    return told[1].replace("/srv/backup/archive.db", str(copy))
+
+
+@pytest.mark.parametrize("page", ["operations.md", "guide/operator.md"])
+def test_a_copy_ends_and_is_whole_however_much_the_node_writes(tmp_path: Path, page: str) -> None:
+    archive = OpenArchive(tmp_path / "archive.db")
+    archive.append([archived(n) for n in range(500)])
+    before = archive.query(query())
+    written = 500
+
+    def write_on() -> None:
+        nonlocal written
+        archive.append([archived(written)])
+        written += 1
+
+    live = dbapi2.connect(str(tmp_path / "archive.db"))
+    live.set_progress_handler(write_on, 1_000)
+    live.execute(told_to_operators(page, tmp_path / "copy.db"))
+    live.close()
+    archive.close()
+    assert written > 510
+    copy = OpenArchive(tmp_path / "copy.db")
+    assert copy.query(query()) == before
+    assert copy.statistics().messages == 500
+    copy.append([archived(written)])
+    copy.close()
 
 
 def test_a_newer_versions_file_is_left_alone(tmp_path: Path) -> None:
