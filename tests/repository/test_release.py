@@ -47,10 +47,13 @@ def test_the_version_stands_in_one_place_and_the_texts_follow() -> None:
     assert next(releases).get("version") == ours
     images = [
         image
-        for name in ("Dockerfile", "pipeline.yaml")
+        for name in (
+            "packaging/k8s/Dockerfile",
+            "packaging/k8s/pipeline.yaml",
+            "docs/operations.md",
+        )
         for image in re.findall(
-            r"causerie-pipeline:(\S+)",
-            (ROOT / "packaging" / "k8s" / name).read_text(encoding="utf-8"),
+            r"causerie-pipeline:(\S+)", (ROOT / name).read_text(encoding="utf-8")
         )
     ]
     assert set(images) == {ours}
