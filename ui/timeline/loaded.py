@@ -1,4 +1,4 @@
-"""The loaded stretch of a conversation: at most 600 messages, a window on a log of any length.
+"""The loaded stretch of a conversation: at most 300 messages, a window on a log of any length.
 
 It knows the window's place (``older_count`` of ``total``) but not where pages come from: ``paging``
 fetches them, ``view`` decides when.  What arrives outside of the window is only counted, because
@@ -8,6 +8,7 @@ scrolling there loads it anyway.  Rows are derived from it (``rows``), lazily, o
 from bisect import bisect_left
 from collections.abc import Mapping
 from enum import Enum, auto
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -29,7 +30,8 @@ from ui.timeline.rows import (
     row_key,
 )
 
-MAX_LOADED = 600
+MAX_LOADED = 300
+"""Three pages: what is in view, and one ahead on each side.  Each page derives all rows anew."""
 
 
 class Placement(Enum):
@@ -292,8 +294,9 @@ class LoadedMessages:
     def _replace_all(self, messages: tuple[MessageView, ...]) -> None:
         """Later duplicates win: a page is read before the events that follow it."""
         self._by_id = {m.message_id: m for m in messages}
-        self._messages = sorted(self._by_id.values(), key=order)
-        self._keys = [order(m) for m in self._messages]
+        keyed = sorted(((order(m), m) for m in self._by_id.values()), key=itemgetter(0))
+        self._keys = [key for key, _ in keyed]
+        self._messages = [message for _, message in keyed]
         self._rows = None
 
     def _drop_far_from(self, keep: MessageId | None) -> None:

@@ -131,6 +131,7 @@ class Pager:
     ) -> None:
         try:
             page = await fetch(conversation_id)
+            await asyncio.sleep(0)  # A frame may be painted before the page is placed.
         except ChatError as error:
             log.warning("page not loaded: %s", type(error).__name__)
             self._task = None
