@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from math import inf
 from pathlib import Path
 
 from msgspec import structs
@@ -44,7 +45,7 @@ class BadTransport(WrappedTransport):
 
 
 class FilePerson(Person):
-    """``resets``: the share of requests for blobs that break off.
+    """``resets``: the share of requests for blobs that break off; ``answers``: all after so many.
 
     With ``service_nodes`` it relays nothing, listens nowhere, and knows only these.  ``chosen``:
     the addresses of nodes that may keep what it sends, the former anyway.
@@ -56,6 +57,7 @@ class FilePerson(Person):
         place: Path,
         *,
         resets: float = 0.0,
+        answers: float = inf,
         serves: bool = True,
         max_bytes: int = 10**9,
         pictures_below: int = 0,
@@ -65,6 +67,8 @@ class FilePerson(Person):
         self.chunks = place / f"{name}.blobs"
         self.node: EmbeddedNode | None = None
         self._resets = resets
+        self.answers = answers
+        """How many requests do not break off yet."""
         self._serves = serves
         self._service_nodes = tuple(service_nodes)
         self.chosen = list(service_nodes)
@@ -98,7 +102,11 @@ class FilePerson(Person):
         serving = ServiceSettings(blobs=BlobServing() if self._serves else None)
         settings = NodeSettings(network_key=saved.network_key, services=serving)
         self.node = EmbeddedNode(settings)
-        return BadTransport(self.node, lambda: self._random.random() < self._resets)
+        return BadTransport(self.node, self._breaks_off)
+
+    def _breaks_off(self) -> bool:
+        self.answers -= 1
+        return self.answers < 0 or self._random.random() < self._resets
 
     async def restart(self) -> None:
         """As after a crash: what was not durable is gone."""

@@ -1,6 +1,7 @@
 """Files beyond 96 KiB between engines on real nodes: sent, fetched, resumed, kept, refused."""
 
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,27 @@ async def test_pause_and_cancel(tmp_path: Path) -> None:
         await alice.engine.files.cancel(group, sent)
         assert (await alice.shown(group, sent)).state is FileState.COMPLETE
         assert list(alice.chunks.iterdir()), "others may fetch it still"
+
+
+async def test_what_is_paused_says_how_far_it_has_come_also_after_a_restart(tmp_path: Path) -> None:
+    alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path, answers=4)
+    path = random_file(tmp_path, 8 * MIB)
+    async with people(alice, bob) as group:
+        sent = await alice.send(group, path)
+        await bob.until_state(sent, FileState.OFFERED)
+        await bob.engine.files.fetch(group, sent)
+        await bob.until(lambda event: isinstance(event, FileProgressed) and event.file.done_bytes)
+        await bob.engine.files.pause(group, sent)
+        paused = await bob.shown(group, sent)
+        assert (paused.state, paused.rate) == (FileState.PAUSED, 0)
+        assert 0 < paused.done_bytes < paused.size
+        await bob.restart()
+        assert await bob.until_file(sent, lambda file: file.done_bytes > 0) == paused
+        await bob.engine.files.cancel(group, sent)
+        assert (await bob.shown(group, sent)).done_bytes == 0
+        bob.answers = inf
+        await bob.engine.files.fetch(group, sent)
+        await bob.until_state(sent, FileState.COMPLETE)
 
 
 async def test_what_is_retracted_or_deleted_takes_its_bytes_with_it(tmp_path: Path) -> None:

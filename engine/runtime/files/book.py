@@ -33,6 +33,8 @@ class Blob:
     rate: Rate = field(default_factory=Rate)
     base: FileView | None = None
     """Its view without what changes."""
+    reached_bytes: int = 0
+    """How far it had come when its transfer ended, which a paused one shows."""
     shown: tuple[FileState, FileProblem | None] | None = None
     """What was told of it last."""
 
@@ -59,6 +61,20 @@ class Blob:
         transfer = replace(self.stored.transfer, state=state, fault=fault)
         self.stored = replace(self.stored, transfer=transfer)
         self.problem = problem
+
+    def stop(self) -> None:
+        """Its transfer has ended."""
+        if self.transfer is not None:
+            self.reached_bytes = self.transfer.done_bytes
+        self.transfer = None
+
+    def done_bytes(self, size: int) -> int:
+        """Of a file of ``size`` bytes."""
+        if self.transfer is not None:
+            return self.transfer.done_bytes
+        if self.state is TransferState.COMPLETE:
+            return size
+        return self.reached_bytes if self.state is TransferState.PAUSED else 0
 
     def file_state(self) -> FileState:
         match self.state:
@@ -96,9 +112,7 @@ class FileBook:
 
     def view(self, blob: Blob, file: FileView) -> FileView:
         state, transfer = blob.file_state(), blob.transfer
-        done = 0 if transfer is None else transfer.done_bytes
-        if blob.state is TransferState.COMPLETE:
-            done = file.size
+        done = blob.done_bytes(file.size)
         return replace(
             file,
             state=state,

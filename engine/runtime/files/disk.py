@@ -94,6 +94,13 @@ class BlobDisk:
         sealed = await self.read(manifest.root)
         return None if sealed is None else open_names(manifest, sealed)
 
+    async def reached(self, manifest: Manifest) -> int:
+        """How many bytes of a file are here; 0 also if that cannot be read.  Raises nothing."""
+        with suppress(CryptoError, StorageError):
+            if names := await self.names(manifest):
+                return min(sum(await self.held(names)) * CHUNK_BYTES, manifest.size)
+        return 0
+
     async def remove(self, manifests: Collection[Manifest], kept: Collection[Manifest]) -> None:
         """Remove the chunks of ``manifests`` that none of ``kept`` has, and their open copies."""
         await self._run(self._remove, manifests, kept)

@@ -182,6 +182,9 @@ class Files:
             if key not in self._book.blobs:
                 self._book.blobs[key] = blob = Blob(stored=one)
                 self._begin(blob)
+                if blob.state is TransferState.PAUSED and not one.is_own and self._disk is not None:
+                    blob.reached_bytes = await self._disk.reached(one.transfer.manifest)
+                    await self._tell(blob)
                 if blob.state is TransferState.COMPLETE and not one.is_own:
                     self._whole.setdefault(one.conversation_id, []).append(one.message_id)
                     came_whole.add(one.conversation_id)
@@ -410,9 +413,8 @@ class Files:
             await asyncio.to_thread(write_whole, Path(path), (data,), is_received=is_received)
             return
         blob, disk = await self._complete(conversation_id, message_id)
-        is_received = _is_of_others(await self._row(blob))
+        is_received, manifest = _is_of_others(await self._row(blob)), blob.stored.transfer.manifest
         try:
-            manifest = blob.stored.transfer.manifest
             await disk.write_to(manifest, Path(path), is_received=is_received)
         except (StorageError, CryptoError) as error:
             raise await self._unreadable(blob, error) from error
@@ -435,11 +437,10 @@ class Files:
 
     async def open_path(self, conversation_id: ConversationId, message_id: MessageId) -> str:
         blob, disk = await self._complete(conversation_id, message_id)
-        row = await self._row(blob)
+        row, manifest = await self._row(blob), blob.stored.transfer.manifest
         if row is None or row.record.file is None:
             raise CommandError(CommandRefusal.NO_FILE)
         try:
-            manifest = blob.stored.transfer.manifest
             is_received = _is_of_others(row)
             copy = await disk.open_copy(manifest, row.record.file.name, is_received=is_received)
             return str(copy)
@@ -565,7 +566,7 @@ class Files:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        blob.transfer = None
+        blob.stop()
 
     def _shuffle(self, names: list[ChunkName]) -> None:
         for place in range(len(names) - 1, 0, -1):
@@ -575,8 +576,7 @@ class Files:
     # --- what is told ---------------------------------------------------------------------------
 
     async def _row(self, blob: Blob) -> StoredMessage | None:
-        conversation_id, message_id = blob.key
-        return await self._storage.run(self._store.message, conversation_id, message_id)
+        return await self._storage.run(self._store.message, *blob.key)
 
     async def _view(self, blob: Blob) -> MessageView | None:
         row = await self._row(blob)
