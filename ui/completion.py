@@ -269,6 +269,7 @@ class CompletionPopup(Card):
     # --- which word -------------------------------------------------------------------------------
 
     def _word_at_caret(self) -> _Word | None:
+        """Of signs that both begin one, such as in "@Maya come :anch", the last counts."""
         cursor = self._box.textCursor()
         if cursor.hasSelection():
             return None
@@ -277,6 +278,7 @@ class CompletionPopup(Card):
         line = cursor.block().text().encode("utf-16-le", "surrogatepass")
         before = line[max(0, in_block - MAX_QUERY - 2) * 2 : in_block * 2]
         text = before.decode("utf-16-le", "replace")
+        words = []
         for completion in self._completions:
             at = text.rfind(completion.trigger, 0, len(text) - 1 if completion.closing else None)
             if at < 0 or (at > 0 and (text[at - 1].isalnum() or text[at - 1] in _GOES_ON)):
@@ -284,8 +286,8 @@ class CompletionPopup(Card):
             query = text[at + 1 :]
             if completion.query.fullmatch(query):
                 units = len(query.encode("utf-16-le")) // 2 + 1
-                return _Word(completion, cursor.position() - units, query)
-        return None
+                words.append(_Word(completion, cursor.position() - units, query))
+        return max(words, key=lambda word: word.start, default=None)
 
     def _edited(self) -> None:
         self._has_space = False

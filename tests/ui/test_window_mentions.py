@@ -67,6 +67,21 @@ def test_the_space_that_is_typed_behind_a_chosen_name_is_the_one_that_is_there()
     play(scenario)
 
 
+def test_an_emoji_is_offered_behind_a_name_although_names_may_have_several_words() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            composer = it.window.pane.composer
+            composer.box.setFocus()
+            it.write("@may")
+            it.press(Key.Key_Tab)
+            it.write("come :anch")
+            assert composer.completions.candidates[0].words == ":anchor:"
+            it.press(Key.Key_Tab)
+            assert composer.text().startswith("@Maya come ⚓")
+
+    play(scenario)
+
+
 def test_a_name_that_was_only_typed_stays_a_word() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, _group):
