@@ -22,12 +22,14 @@ from shiboken6 import isValid
 
 from engine.core.ids import ParticipantId
 from engine.events import DeliveryView, MessageView
+from ui.conversation_words import sender_words
 from ui.glyphs import delivery_words
 from ui.speaking import announce
+from ui.timeline.bubble_parts import MORE_CHIP, reaction_words
 from ui.timeline.link_card import own_link, spoken_card
-from ui.timeline.row_words import spoken_message, spoken_row
+from ui.timeline.row_words import copied_time, link_words, spoken_message, spoken_row
 from ui.timeline.rows import Row, RowKey, SystemRow, is_system, message_of, row_key
-from ui.timeline.scene import Scene
+from ui.timeline.scene import Hit, Scene
 from ui.translate import tr
 
 _MOST_NAMED = 8
@@ -82,6 +84,39 @@ class Speech:
         if more := len(delivery.held_by) - len(named):
             words = tr("It is with {names} and %n more.", "It is with {names} and %n more.", more)
         return words.format(names=", ".join(named))
+
+    def tip(self, hit: Hit) -> str:
+        """The full words behind the small marks: ticks and time; a link's real target."""
+        if hit.link is not None:
+            return link_words(hit.link)
+        if hit.code is not None:
+            return tr("Copy code")
+        if hit.message is not None and hit.chip:
+            return "\n".join(
+                reaction_words(reaction)
+                for reaction in hit.message.reactions
+                if hit.chip in {reaction.emoji, MORE_CHIP}
+            )
+        if hit.message is not None and hit.over_sender:
+            return tr("About {name}").format(name=sender_words(hit.message))
+        if hit.message is None or not hit.over_meta:
+            return ""
+        parts = []
+        if hit.message.delivery is not None:
+            parts.append(self.delivery(hit.message.delivery))
+            parts.append(self.holders(hit.message.delivery))
+        if hit.message.held:
+            parts.append(tr("Held: its time has not come."))
+        if hit.message.waiting:
+            parts.append(tr("Waiting for earlier messages."))
+        if hit.message.late:
+            parts.append(tr("Arrived late."))
+        return (
+            ". ".join([copied_time(hit.message.sent_ms), " ".join(filter(None, parts))]).rstrip(
+                " ."
+            )
+            + "."
+        )
 
 
 class RowAccessible(QAccessibleInterface):

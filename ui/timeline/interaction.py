@@ -18,16 +18,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 
-from engine.events import MessageView
+from engine.events import MessageView, QuoteView
 from engine.history_views import HistoryReason, HistoryState
 from engine.text_spans import SpanKind
-from ui.conversation_words import sender_words
 from ui.marked_text import code_blocks, utf16_slice
 from ui.menu import Menu
 from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
-from ui.timeline.bubble_parts import MORE_CHIP, reaction_words
+from ui.timeline.bubble_parts import MORE_CHIP
 from ui.timeline.buttons import FileButton, RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
@@ -37,7 +36,6 @@ from ui.timeline.menu import MessageMenu, QuickReactions
 from ui.timeline.navigation import TimelineNavigation
 from ui.timeline.pointer import Pointer
 from ui.timeline.requests import TimelineRequests
-from ui.timeline.row_words import copied_time, link_words
 from ui.timeline.rows import (
     DayRow,
     LostRow,
@@ -83,6 +81,9 @@ class TimelineInteraction:
         self._menu: Menu | None = None
         self.hover_bar = HoverBar(area.viewport())
         self._bar_rect = QRectF()
+        self._untold = False
+        """Whether a screen reader has not heard yet which row has the focus."""
+        navigation.page_shown.connect(self._page_shown)
         self.hover_bar.reply_pressed.connect(self._bar_reply)
         self.hover_bar.react_pressed.connect(self._bar_react)
         self.hover_bar.more_pressed.connect(self._bar_more)
@@ -149,41 +150,8 @@ class TimelineInteraction:
 
     def show_tooltip(self, event: QHelpEvent) -> None:
         hit = self._scene.hit(event.pos().toPointF())
-        words = "" if hit is None else self._tooltip(hit)
+        words = "" if hit is None else self._speech.tip(hit)
         show_tip(event.globalPos(), words, self._area.viewport())
-
-    def _tooltip(self, hit: Hit) -> str:
-        """The full words behind the small marks: ticks and time; a link's real target."""
-        if hit.link is not None:
-            return link_words(hit.link)
-        if hit.code is not None:
-            return tr("Copy code")
-        if hit.message is not None and hit.chip:
-            return "\n".join(
-                reaction_words(reaction)
-                for reaction in hit.message.reactions
-                if hit.chip in {reaction.emoji, MORE_CHIP}
-            )
-        if hit.message is not None and hit.over_sender:
-            return tr("About {name}").format(name=sender_words(hit.message))
-        if hit.message is None or not hit.over_meta:
-            return ""
-        parts = []
-        if hit.message.delivery is not None:
-            parts.append(self._speech.delivery(hit.message.delivery))
-            parts.append(self._speech.holders(hit.message.delivery))
-        if hit.message.held:
-            parts.append(tr("Held: its time has not come."))
-        if hit.message.waiting:
-            parts.append(tr("Waiting for earlier messages."))
-        if hit.message.late:
-            parts.append(tr("Arrived late."))
-        return (
-            ". ".join([copied_time(hit.message.sent_ms), " ".join(filter(None, parts))]).rstrip(
-                " ."
-            )
-            + "."
-        )
 
     # about messages -----------------------------------------------------------------------------
 
@@ -244,6 +212,16 @@ class TimelineInteraction:
             self._requests.fetch_quoted(message.message_id)
         else:
             self._navigation.go_to(quote.position)
+
+    def _follow_quote(self, message: MessageView, quote: QuoteView) -> None:
+        """By keys, which go on from what is quoted; of what is not here it is said instead."""
+        self.go_to_quoted(message)
+        if quote.position is None:
+            self._announcer.arrived(tr("Asked for the message that is not here yet"))
+        else:
+            self._scene.focus_key = message_key(quote.message_id)
+            self._canvas.repaint()
+            self._tell_focus()
 
     # scrolling ----------------------------------------------------------------------------------
 
@@ -469,7 +447,7 @@ class TimelineInteraction:
             case Qt.Key.Key_Delete if can.delete:
                 requests.delete(message)
             case Qt.Key.Key_Q if message.quote is not None:
-                self.go_to_quoted(message)
+                self._follow_quote(message, message.quote)
             case _:
                 return False
         return True
@@ -575,9 +553,15 @@ class TimelineInteraction:
         return self._focused_message() or next(filter(None, in_view), None)
 
     def _tell_focus(self) -> None:
+        """Of a row that is still being read from the disk once it is there."""
         key = self._scene.focus_key
-        if key is not None and self._area.hasFocus():
+        self._untold = key is not None and self._scene.row(key) is None
+        if key is not None and not self._untold and self._area.hasFocus():
             self._announcer.focus_moved(key)
+
+    def _page_shown(self) -> None:
+        if self._untold:
+            self._tell_focus()
 
     def focus_came(self, event: QFocusEvent) -> None:
         """By a key a row gets the focus, too; by mouse the one that had it loses it."""

@@ -400,7 +400,9 @@ def spoken_message(
     parts = [sender_words(message)]
     if message.quote is not None and not message.retracted:
         name, text = quote_words(message.quote)
-        parts.append(tr("answers {name}: {text}").format(name=name, text=text))
+        is_to_us = message.quote.is_own and message.quote.position is not None
+        words = tr("answers you: {text}") if is_to_us else tr("answers {name}: {text}")
+        parts.append(words.format(name=name, text=text))
     if message.forwarded and not message.retracted:
         parts.append(forwarded_words())
     parts.append(spoken_words(message))

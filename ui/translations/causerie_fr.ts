@@ -1280,6 +1280,10 @@
         <translation>Interrogés à {time}&#xa0;: sans lui {lack}, sans réponse {silent}.</translation>
     </message>
     <message>
+        <source>Asked for the message that is not here yet</source>
+        <translation>Le message qui n’est pas encore là a été demandé</translation>
+    </message>
+    <message>
         <source>Asked once</source>
         <translation>Demandé une fois</translation>
     </message>
@@ -7670,6 +7674,10 @@
     <message>
         <source>another version of Causerie wrote it</source>
         <translation>une autre version de Causerie l’a écrit</translation>
+    </message>
+    <message>
+        <source>answers you: {text}</source>
+        <translation>vous répond&#xa0;: {text}</translation>
     </message>
     <message>
         <source>answers {name}: {text}</source>

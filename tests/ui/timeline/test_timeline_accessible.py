@@ -3,13 +3,16 @@
 import gc
 
 import pytest
-from PySide6.QtCore import QCoreApplication, QEvent, QTimer
+from msgspec.structs import replace
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, QTimer
 from PySide6.QtGui import QAccessible, QAccessibleInterface
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMainWindow
 
 from engine.core.ids import DeliveryState
 from engine.core.problems import FailureReason
 from engine.events import MessageKind
+from tests.ui.scripted_annotations import quote_of
 from tests.ui.timeline.timeline_stage import (
     NOW,
     MemoryPages,
@@ -27,7 +30,7 @@ from tests.ui.timeline.timeline_stage import (
     settled,
 )
 from ui.timeline.row_words import gap_details
-from ui.timeline.rows import message_key
+from ui.timeline.rows import RowKey, message_key
 from ui.timeline.view import TimelineView
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -139,6 +142,40 @@ def test_the_focused_row_is_the_focused_child() -> None:
             assert child.state().focused
             view.clearFocus()
             assert not child.state().focused
+
+    run(scenario)
+
+
+def test_who_goes_to_a_row_hears_of_it_also_if_it_is_read_from_the_disk_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = chatter(900)
+    far, near = rows[0], rows[-3]
+    rows[-2:] = [
+        replace(row, quote=quote_of(quoted))
+        for row, quoted in zip(rows[-2:], (near, far), strict=True)
+    ]
+
+    async def scenario() -> None:
+        async with opened_view(MemoryPages(rows)) as view:
+            await active(view)
+            view.setFocus()
+            told: list[RowKey] = []
+            monkeypatch.setattr(view.announcer, "focus_moved", told.append)
+            for asking, quoted in ((rows[-2], near), (rows[-1], far)):
+                view.go_to_newest()
+                await settled(view)
+                view.scene.focus_key = message_key(asking.message_id)
+                QTest.keyClick(view, Qt.Key.Key_Q)
+                await settled(view)
+                assert told[-1:] == [message_key(quoted.message_id)]
+                assert view.scene.focus_key == message_key(quoted.message_id)
+            view.clearFocus()
+            view.go_to_newest()
+            await settled(view)
+            view.enter_at(far.position)  # As from a search.
+            await settled(view)
+            assert told[-1:] == [message_key(far.message_id)]
 
     run(scenario)
 
