@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from chat_app.settings_control import SettingsControl
 from chat_app.window_network import store_problem
@@ -191,5 +191,28 @@ def test_settings_can_be_opened_before_anybody_has_a_name(control: SettingsContr
             it.press(Key.Key_Escape)
             assert not is_shown(it.window)
             assert it.window.first_page.page.isVisible()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("height", [500, 570])
+def test_in_a_low_window_the_way_on_is_in_view_at_every_step(height: int) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(name=None), size=(700, height)) as it:
+            page = it.window.first_page.page
+
+            def is_in_view(button: QWidget) -> bool:
+                foot = button.mapTo(page, QPoint(0, button.height())).y()
+                return button.isVisible() and 0 < foot <= page.height()
+
+            await until(lambda: is_in_view(page.name_step.next))
+            await name_oneself(it)
+            await until(lambda: is_in_view(page.stores_step.next))
+            page.stores_step.next.click()
+            step = page.conversation_step
+            for button in (step.join, step.new_group, step.later):
+                await until(lambda button=button: is_in_view(button))
+            it.window.resize(700, 900)
+            await until(step.avatar.isVisible)
 
     play(scenario)

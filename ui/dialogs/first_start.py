@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QRadioButton,
     QSizePolicy,
-    QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -41,7 +40,7 @@ _CARD_HEIGHT = 560
 _STEPS = 3
 _EDGE = 12
 _NARROW_BELOW = 320
-_GAP, _NARROW_GAP = 24, 12
+_GAP, _NARROW_GAP, _LEAST_GAP = 24, 12, 2
 _ROOMY = 720
 """Window height from which there is room for wide gaps."""
 
@@ -161,6 +160,10 @@ class Step(Card):
         self.foot = QHBoxLayout()
         whole.addLayout(self.foot)
 
+    def decorations(self) -> tuple[QWidget, ...]:
+        """What gives way where the buttons would not be seen without scrolling."""
+        return ()
+
     def set_narrow(self, *, narrow: bool) -> None:
         edge = _EDGE if narrow else 2 * _EDGE
         self.rows.setContentsMargins(edge, 22, edge, 20)
@@ -199,6 +202,9 @@ class NameStep(Step):
         self.foot.addWidget(self.restore)
         self.foot.addStretch(1)
         self.foot.addWidget(self.next)
+
+    def decorations(self) -> tuple[QWidget, ...]:
+        return (self.avatar,)
 
 
 class Option(QRadioButton):
@@ -374,6 +380,9 @@ class ConversationStep(Step):
         if self._pair.direction() != wanted:
             self._pair.setDirection(wanted)
 
+    def decorations(self) -> tuple[QWidget, ...]:
+        return (self.avatar, self.who)
+
     def show_identity(self, identity: IdentityView) -> None:
         name = one_line(identity.name)
         self.avatar.show_person(identity.participant_id, name)
@@ -387,6 +396,28 @@ class ConversationStep(Step):
                 )
             )
         )
+
+
+class _ShownStep(QWidget):
+    """One step at a time.  Qt's own stack is as high as the highest of all."""
+
+    changed = Signal()
+
+    def __init__(self, *steps: Step) -> None:
+        super().__init__()
+        self.current = steps[0]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        for step in steps:
+            column.addWidget(step)
+            step.setVisible(step is self.current)
+
+    def show_step(self, step: Step) -> None:
+        if step is not self.current:
+            self.current.hide()
+            self.current = step
+            step.show()
+            self.changed.emit()
 
 
 class FirstStart(Area):
@@ -414,11 +445,8 @@ class FirstStart(Area):
         self.name_step = NameStep()
         self.stores_step = StoresStep(store_problem)
         self.conversation_step = ConversationStep()
-        self.steps = QStackedWidget()
+        self.steps = _ShownStep(self.name_step, self.stores_step, self.conversation_step)
         self._lay_out()
-        self.steps.addWidget(self.name_step)
-        self.steps.addWidget(self.stores_step)
-        self.steps.addWidget(self.conversation_step)
         self.name_step.name.textChanged.connect(self._judge)
         self.name_step.name.returnPressed.connect(self._submit)
         self.name_step.next.clicked.connect(self._submit)
@@ -442,7 +470,9 @@ class FirstStart(Area):
         hint = tr("Three short steps. Nothing leaves this device until you join a conversation.")
         words.addWidget(Text(hint, face="body", colour="ink2", wrap=True))
         self._sign = _Sign()
-        brand = QHBoxLayout()
+        self._brand = QWidget()
+        brand = QHBoxLayout(self._brand)
+        brand.setContentsMargins(0, 0, 0, 0)
         brand.setSpacing(14)
         brand.addWidget(self._sign)
         brand.addLayout(words, 1)
@@ -454,10 +484,10 @@ class FirstStart(Area):
         self._column = QWidget(centre)
         column = QVBoxLayout(self._column)
         column.addStretch(1)
-        column.addLayout(brand)
+        column.addWidget(self._brand)
         column.addWidget(self.steps)
         column.addStretch(1)
-        self._rows, self._brand = column, brand
+        self._rows = column
         row = QHBoxLayout(centre)
         row.setContentsMargins(0, 0, 0, 0)
         row.addStretch(1)
@@ -470,10 +500,10 @@ class FirstStart(Area):
     @property
     def is_asking(self) -> bool:
         """Whether a step before the last is being answered."""
-        return not self.isHidden() and self.steps.currentWidget() is not self.conversation_step
+        return not self.isHidden() and self.steps.current is not self.conversation_step
 
     def begin(self) -> None:
-        self.steps.setCurrentWidget(self.name_step)
+        self.steps.show_step(self.name_step)
         self.name_step.name.setFocus()
 
     def _judge(self) -> None:
@@ -501,7 +531,7 @@ class FirstStart(Area):
         self.identity_created.emit()
 
     def _show_stores(self) -> None:
-        self.steps.setCurrentWidget(self.stores_step)
+        self.steps.show_step(self.stores_step)
         self._fit()
         self.stores_step.next.setFocus()
 
@@ -527,7 +557,7 @@ class FirstStart(Area):
         self._show_conversation()
 
     def _show_conversation(self) -> None:
-        self.steps.setCurrentWidget(self.conversation_step)
+        self.steps.show_step(self.conversation_step)
         self._fit()
         self.conversation_step.join.setFocus()
 
@@ -543,20 +573,34 @@ class FirstStart(Area):
     def _fit(self) -> None:
         """A card of the usual height where there is room, and never less than its words need."""
         gap = _GAP if self.height() >= _ROOMY else _NARROW_GAP
-        self._rows.setContentsMargins(_EDGE, gap, _EDGE, gap)
-        self._rows.setSpacing(gap)
         bar = self._scroll.verticalScrollBar().sizeHint().width()  # Which may be needed.
         width = min(self.width() - bar, self._column.maximumWidth()) - 2 * _EDGE
         narrow = width / current_theme().metrics.factor < _NARROW_BELOW
         for step in (self.name_step, self.stores_step, self.conversation_step):
             step.set_narrow(narrow=narrow)
         self.conversation_step.fit(width)
-        room = self.height() - 3 * gap - self._brand.totalHeightForWidth(width)
+        parts = (self._brand, *self.steps.current.decorations())
+        for part in parts:
+            part.show()
+        beside = 3 * gap + self._brand.heightForWidth(width)
+        for part in parts:
+            if self._needed(width) + beside <= self.height():
+                break
+            part.hide()
+            gap = min(gap, max(_LEAST_GAP, (self.height() - self._needed(width)) // 2))
+            beside = 2 * gap
+        self._rows.setContentsMargins(_EDGE, gap, _EDGE, gap)
+        self._rows.setSpacing(gap)
         usual = current_theme().metrics.scaled(_CARD_HEIGHT)
-        steps = (self.name_step, self.stores_step, self.conversation_step)
-        card = steps[self.steps.currentIndex()].rows
-        needed = card.totalHeightForWidth(width)
-        self.steps.setMinimumHeight(max(needed, min(usual, room)))
+        room = self.height() - beside
+        self.steps.setMinimumHeight(max(self._needed(width), min(usual, room)))
+
+    def _needed(self, width: int) -> int:
+        """Of the height, by the card that is shown."""
+        step = self.steps.current
+        step.body.invalidate()  # Of what was shown or hidden within it Qt tells it only later.
+        step.rows.invalidate()
+        return step.rows.totalHeightForWidth(width)
 
 
 class _Sign(QWidget):

@@ -34,7 +34,7 @@ class FirstPage:
         window.commands.follow(made)
         window.backups.offer_restore(made)
         made.identity_created.connect(window.show_connection)
-        made.steps.currentChanged.connect(window.outside_links.show_next)
+        made.steps.changed.connect(window.outside_links.show_next)
         made.later_requested.connect(window.show_body)
         return made
 
