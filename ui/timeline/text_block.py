@@ -214,6 +214,9 @@ def _formats(
         if form is not None:
             first, last = max(span.start, start) - start, min(span.start + span.length, end) - start
             yield _styled(first, last, form)
+            if mine:
+                yield _styled(max(0, first - 1), first, _beside_pill())
+                yield _styled(last, last + 1, _beside_pill())
             if span.kind is SpanKind.CODE:
                 for edge in (first, last - 1):
                     yield _styled(edge, edge + 1, _padding(theme))
@@ -241,6 +244,14 @@ def _own_mention(theme: Theme) -> QTextCharFormat:
     form = QTextCharFormat()
     form.setForeground(theme.onAccent)
     form.setFontWeight(QFont.Weight.DemiBold)
+    return form
+
+
+def _beside_pill() -> QTextCharFormat:
+    """The pill takes room of the characters beside it, which are spaces mostly: they get more."""
+    form = QTextCharFormat()
+    form.setFontLetterSpacingType(QFont.SpacingType.AbsoluteSpacing)
+    form.setFontLetterSpacing(_PILL_EDGE)
     return form
 
 

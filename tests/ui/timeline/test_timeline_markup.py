@@ -269,7 +269,11 @@ def test_a_mention_of_us_stands_on_a_round_pill_in_every_line_that_it_takes() ->
         before = layout.lineAt(0).cursorToX(len("hey"))
         assert isinstance(before, tuple)
         space = QFontMetricsF(layout.font()).horizontalAdvance(" ")
-        assert block.pills[0].left() - float(before[0]) > space * 0.45, "it leaves half the space"
+        assert block.pills[0].left() - float(before[0]) > space * 0.9, "it leaves the space"
+        end = layout.lineAt(len(block.pills) - 1)
+        after = end.cursorToX(span.start + span.length + 1)
+        assert isinstance(after, tuple)
+        assert float(after[0]) - block.pills[-1].right() > space * 0.9, "and the one behind it"
         pill = block.pills[0].translated(box.body_at + QPointF(0, block.y + y))
         shown = view.grab().toImage()
         edge = QPointF(pill.left() + 1.5, pill.center().y())
