@@ -142,9 +142,16 @@ class LogReader:
     # --- reading ------------------------------------------------------------------------------
 
     def last_seq(self) -> int:
-        """The newest event's number, 0 if there is none: a later reading continues after it."""
-        ((newest,),) = self._all("SELECT coalesce(max(seq), 0) FROM delivery_event")
-        return newest if isinstance(newest, int) else 0
+        """The newest event's number, 0 if there is none: a later reading continues after it.
+
+        Raises DeliveryLogError, also if there are events and none has a number that one may have.
+        """
+        ((newest,),) = self._all("SELECT max(seq) FROM delivery_event")
+        if newest is None:
+            return 0
+        if not isinstance(newest, int) or newest < 1:
+            raise DeliveryLogError(self.path, "corrupt", "its events are not numbered")
+        return newest
 
     def count(self, table: Table) -> int:
         """How many rows a table has."""
@@ -333,10 +340,16 @@ class LogReader:
 
 
 def _bounds(table: Table, after_seq: int, through_seq: int | None) -> tuple[str, list[int]]:
-    """The end of a SELECT that bounds events, and its values."""
+    """The end of a SELECT that bounds events, and its values.
+
+    From the beginning means from whatever there is: numbers below 1 break the contract, and a
+    reader has to hear of them.
+    """
     if table is not DELIVERY_EVENT:
         return "", []
     last = 2**63 - 1 if through_seq is None else through_seq
+    if not after_seq:
+        return " WHERE seq <= ? ORDER BY seq", [last]
     return " WHERE seq > ? AND seq <= ? ORDER BY seq", [after_seq, last]
 
 

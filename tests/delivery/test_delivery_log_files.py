@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,22 @@ def test_it_is_read_while_it_is_written_and_from_where_one_was(tmp_path: Path) -
     assert _seqs(writer.path, after_seq=5) == list(range(6, 13))
     assert _seqs(writer.path, after_seq=5, through_seq=8) == [6, 7, 8]
     writer.close()
+
+
+def test_numbers_that_no_event_may_have_are_read_too_and_are_a_problem(tmp_path: Path) -> None:
+    writer = _writer(tmp_path)
+    writer.append(_events(3))
+    writer.close()
+    with closing(sqlite3.connect(writer.path)) as log, log:
+        log.execute("UPDATE delivery_event SET seq = -seq WHERE seq < 3")
+    with LogReader(writer.path) as log_reader:
+        assert [problem for _, problem in log_reader.checked()] == ["seq.range"] * 2 + [None]
+        assert log_reader.last_seq() == 3
+    with closing(sqlite3.connect(writer.path)) as log, log:
+        log.execute("DELETE FROM delivery_event WHERE seq > 0")
+    with LogReader(writer.path) as log_reader, pytest.raises(DeliveryLogError) as raised:
+        log_reader.last_seq()
+    assert raised.value.reason == "corrupt"
 
 
 def test_after_kill_nine_all_that_was_committed_is_there(tmp_path: Path) -> None:
