@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,12 +31,18 @@ class ExportError(Exception):
 
 
 def table_in(piece: Piece) -> Table:
-    """Which table an export holds.  Raises ExportError."""
+    """Which table an export holds.  Raises ExportError.
+
+    What is there and no file, such as a pipe, is not opened: nobody may ever write to it.
+    """
+    path = Path(piece.path)
     try:
+        if path.exists() and not path.is_file():
+            raise ExportError("unreadable")
         if piece.kind == PARQUET:
             names = pq.read_schema(piece.path).names
         else:
-            with Path(piece.path).open(encoding="utf-8") as lines:
+            with path.open(encoding="utf-8") as lines:
                 first = json.loads(lines.readline(MAX_LINE_CHARACTERS))
             names = list(first) if isinstance(first, dict) else []
     except FileNotFoundError as error:
@@ -84,8 +90,8 @@ def _json_lines(path: str, table: Table) -> Iterator[pa.RecordBatch]:
             yield arrow_rows.sorted_out(table, rows, path)
 
 
-def _lines(lines: "Iterator[str]") -> Iterator[str]:
-    for line in lines:
+def _lines(lines: TextIO) -> Iterator[str]:
+    while line := lines.readline(MAX_LINE_CHARACTERS + 1):
         if len(line) > MAX_LINE_CHARACTERS:
             raise ExportError("corrupt")
         if line.strip():

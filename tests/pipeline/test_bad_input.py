@@ -83,8 +83,11 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(tmp_path: Path) -> No
     )
     add_to(paths["ada"], DELIVERY_EVENT, [event(6, "sent", message_id="m4", lamport=100_000)])
     add_to(paths["bob"], DELIVERY_EVENT, [event(6, "made up"), event(7, "made up")])
+    add_to(paths["cyd"], DELIVERY_EVENT, [event(-1, "sent", message_id="m4", lamport=100_000)])
     cut_parquet(logs / "export.parquet")
     (logs / "other.jsonl").write_text('{"something": "else"}\n', encoding="utf-8")
+    os.mkfifo(logs / "pipe.jsonl")
+    os.mkfifo(logs / "pipe.parquet")
     absent = tmp_path / "absent.delivery.db"
     with locked(paths["held"]):
         done = run("audit", logs, absent, "--out", tmp_path / "out", "--master", "local[2]")
@@ -96,8 +99,11 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(tmp_path: Path) -> No
         paths["dan"]: f"no membership says since when {name_of('dan')} belongs to",
         paths["ada"]: f"its clock is at least {CLOCK_BEHIND_S}",
         paths["bob"]: "2 rows against the contract: kind.choice",
+        paths["cyd"]: "1 row against the contract: seq.range",
         logs / "export.parquet": "it is damaged, or was cut off",
         logs / "other.jsonl": "this is neither a delivery log nor an export of one",
+        logs / "pipe.jsonl": "it cannot be opened for reading",
+        logs / "pipe.parquet": "it cannot be opened for reading",
         absent: "there is no such file",
     }
     lines = done.stderr.splitlines()
