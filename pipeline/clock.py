@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Final
 from engine.delivery.contract import INT64
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 SKEW_MS: Final = 1_000
 MOST_SAMPLES: Final = 1_000_000
 """So many copies are looked at; of more, those of a part of the messages."""
 MOST_PAIRS: Final = 200_000
+LAST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999."""
+MOST_APART_MS: Final = INT64 - 1
 CLOCK: Final = "participant string, offset_ms bigint, within_ms bigint, partners int, others int"
 
 
@@ -90,6 +93,24 @@ def _skews(found: Iterable[OneWay]) -> dict[str, dict[str, tuple[int, int]]]:
     return skews
 
 
+def moment(at_ms: "Column") -> "Column":
+    """As Spark's time; of a clock beyond any calendar it is the calendar's end."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
+
+    return F.timestamp_millis(F.greatest(F.least(at_ms, F.lit(LAST_MS)), F.lit(0)))
+
+
+def apart_ms(later: "Column", earlier: "Column") -> "Column":
+    """Their difference; of clocks that are off by ages it is as much as there can be."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
+
+    return F.coalesce(
+        F.try_subtract(later, earlier),
+        F.when(later > earlier, F.lit(MOST_APART_MS)),
+        F.when(later < earlier, F.lit(-MOST_APART_MS)),
+    )
+
+
 # --- from events ----------------------------------------------------------------------------------
 
 
@@ -122,7 +143,7 @@ def one_way(event: "DataFrame", message: "DataFrame") -> "DataFrame":
         received.join(known, ["channel", "mid"])
         .where("sender <> receiver")
         .groupBy("sender", "receiver")
-        .agg(F.min(F.col("got_ms") - F.col("sent_ms")).alias("least_ms"))
+        .agg(F.min(apart_ms(F.col("got_ms"), F.col("sent_ms"))).alias("least_ms"))
     )
 
 

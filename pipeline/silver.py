@@ -21,6 +21,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, STORE_MESSAGE, Kind
+from pipeline.clock import moment
 from pipeline.coverage import WHOSE, is_during
 
 HASH_BUCKETS: Final = 4
@@ -39,7 +40,7 @@ def events(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
     rows = good(bronze).select(
         "file",
         *DELIVERY_EVENT.names,
-        F.to_date(F.timestamp_millis("at_ms")).alias("day"),
+        F.to_date(moment(F.col("at_ms"))).alias("day"),
         F.pmod(F.xxhash64(F.coalesce("channel", F.lit(""))), F.lit(HASH_BUCKETS))
         .cast("int")
         .alias("hash_bucket"),

@@ -16,6 +16,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pipeline.audit.steps import Steps
+from pipeline.clock import apart_ms
 
 WHOSE: Final = ("channel", "participant")
 ID: Final = ("channel", "mid", "lamport")
@@ -29,8 +30,8 @@ MOST_BROADCAST: Final = 2_000_000
 
 def logs(member: DataFrame, stay: DataFrame, grace_ms: int) -> DataFrame:
     """channel, participant, stays: of whoever has a log.  No stays: nobody says what it needs."""
-    since = F.col("joined_ms") + F.lit(grace_ms)
-    until = F.col("left_ms") - F.lit(grace_ms)
+    since = apart_ms(F.col("joined_ms"), F.lit(-grace_ms))
+    until = apart_ms(F.col("left_ms"), F.lit(grace_ms))
     stays = stay.groupBy(*WHOSE).agg(
         F.collect_list(F.struct(since.alias("since"), until.alias("until"))).alias("stays")
     )

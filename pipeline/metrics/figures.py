@@ -12,6 +12,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pipeline.clock import moment
+
 NEVER: Final = 2**63 - 1
 """In ms."""
 SHARES: Final[Mapping[str, float]] = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
@@ -35,7 +37,7 @@ DIMENSIONS: Final[Mapping[str, str]] = {
 
 def hour_of(at_ms: Column) -> Column:
     """``2026-11-20 17``, UTC."""
-    return F.date_format(F.timestamp_millis(at_ms), "yyyy-MM-dd HH")
+    return F.date_format(moment(at_ms), "yyyy-MM-dd HH")
 
 
 def by_dimension(rows: DataFrame, dimensions: Sequence[str] = tuple(DIMENSIONS)) -> DataFrame:

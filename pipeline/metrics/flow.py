@@ -63,7 +63,7 @@ def activity(event: DataFrame) -> DataFrame:
     """
     (span,) = event.agg(F.min("at_ms"), F.max("at_ms")).collect()
     width_ms = width_of((span[1] or 0) - (span[0] or 0))
-    start = (F.floor(F.col("at_ms") / F.lit(width_ms)) * width_ms).cast("bigint")
+    start = F.expr(f"at_ms DIV {width_ms}") * F.lit(width_ms)
     received = _is(Kind.RECEIVED)
     counts = {
         "sent": _is(Kind.SENT),

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import Kind
+from pipeline.clock import apart_ms
 from pipeline.metrics.figures import NEVER, hour_of
 
 SKEW_MS: Final = 1_000
@@ -34,8 +35,9 @@ def pairs(event: DataFrame, message: DataFrame, member: DataFrame, log: DataFram
     offsets = F.broadcast(clock(joined).where("corrected").drop("samples", "corrected"))
     placed = joined.join(offsets, ["sender", "receiver"], "left")
     offset_ms = F.coalesce("offset_ms", F.lit(0))
-    to_delivery = _time_or_never(F.col("delivered_ms") - F.col("sent_ms") - offset_ms)
-    to_ack = _time_or_never(F.col("acked_ms") - F.col("sent_ms"))
+    delivered_ms = apart_ms(F.col("delivered_ms"), F.col("sent_ms"))
+    to_delivery = _time_or_never(apart_ms(delivered_ms, offset_ms))
+    to_ack = _time_or_never(apart_ms(F.col("acked_ms"), F.col("sent_ms")))
     return placed.select(
         "channel",
         "mid",
@@ -67,7 +69,7 @@ def clock(received: DataFrame) -> DataFrame:
     """
     direct = received.where("received_ms IS NOT NULL AND sent_ms IS NOT NULL")
     one_way = direct.groupBy("sender", "receiver").agg(
-        F.min(F.col("received_ms") - F.col("sent_ms")).alias("there_ms"),
+        F.min(apart_ms(F.col("received_ms"), F.col("sent_ms"))).alias("there_ms"),
         F.count(F.lit(1)).alias("samples"),
     )
     back = one_way.select(
@@ -75,7 +77,7 @@ def clock(received: DataFrame) -> DataFrame:
         F.col("sender").alias("receiver"),
         F.col("there_ms").alias("back_ms"),
     )
-    offset_ms = ((F.col("there_ms") - F.col("back_ms")) / 2).cast("bigint")
+    offset_ms = (apart_ms(F.col("there_ms"), F.col("back_ms")) / 2).cast("bigint")
     return one_way.join(back, ["sender", "receiver"]).select(
         "sender",
         "receiver",

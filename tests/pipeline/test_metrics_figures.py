@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from engine.delivery.contract import DELIVERY_EVENT, Kind
+from pipeline.clock import MOST_APART_MS, apart_ms
 from pipeline.metrics.compute import Silver as Tables
 from pipeline.metrics.compute import metrics
+from pipeline.metrics.figures import hour_of
 from pipeline.simulate.case import Case
 from pipeline.simulate.sds_run import outcome_of
 from tests.pipeline.recorded_group import RecordedGroup, Silver
@@ -189,3 +192,15 @@ def test_figures_do_not_depend_on_partitions(
     again = _tables(Silver(**shuffled), "delivery", "acks", "recovery")
     for name, rows in again.items():
         assert sorted(map(repr, rows)) == sorted(map(repr, tables[name])), name
+
+
+def test_a_clock_at_the_end_of_time_has_an_hour_and_a_distance(spark: SparkSession) -> None:
+    times = [(2**63 - 1, 0), (-(2**63), 1), (2**63 - 1, -5), (0, None)]
+    rows = spark.createDataFrame(times, "here bigint, there bigint")
+    told = rows.select(hour_of(F.col("here")), apart_ms(F.col("here"), F.col("there"))).collect()
+    assert list(map(tuple, told)) == [
+        ("9999-12-31 23", 2**63 - 1),
+        ("1970-01-01 00", -MOST_APART_MS),
+        ("9999-12-31 23", MOST_APART_MS),
+        ("1970-01-01 00", None),
+    ]

@@ -33,6 +33,8 @@ from tests.pipeline.told_groups import (
 
 DAY_MS: Final = 86_400_000
 YEAR_MS: Final = 365 * DAY_MS
+AGES_MS: Final = 2**62
+"""More than any calendar has."""
 Witness = tuple[str, str, int]
 
 
@@ -494,6 +496,12 @@ TOGETHER: Final = (
         ),
         whole,
         clocks={"bob": -30 * YEAR_MS, "cyd": 12 * YEAR_MS},
+        code=3,
+    ),
+    Case(
+        Story("ages", clocks={"bob": AGES_MS}, stays={"eve": JOINS_LATE}),
+        whole,
+        clocks={"bob": AGES_MS},
         code=3,
     ),
 )
