@@ -6,13 +6,14 @@ written.  ``pipeline.witness`` has the types and makes sentences of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from engine.delivery.contract import Kind
+from pipeline.coverage import HOLE, REFUSED
 from pipeline.summary import IDENTICAL, Tried, Verdict
 from pipeline.summary import MOST_LOGS as MOST_JUDGED
 from pipeline.witness import AGREEING, COUNTED, MOST_HOLDERS, Device, Step, Story, Witness
@@ -46,6 +47,7 @@ _PRESENCE: Final = (Kind.ONLINE, Kind.OFFLINE, Kind.STARTED, Kind.STOPPED)
 class Evidence:
     """The silver tables that witnesses are explained from."""
 
+    coverage: DataFrame
     event: DataFrame
     entry: DataFrame
     message: DataFrame
@@ -177,6 +179,8 @@ class _Known:
     logs: Mapping[str, frozenset[str]]
     steps: Mapping[Key, Sequence[Step]]
     snapshots: Mapping[tuple[str, str], int]
+    lacking: frozenset[tuple[str, str]]
+    """Whose logs of what lack rows."""
     devices: Mapping[tuple[str, int], Device] = field(default_factory=dict)
 
     @classmethod
@@ -191,6 +195,7 @@ class _Known:
             logs=_logs(evidence.entry, channels),
             steps=steps,
             snapshots=snapshots,
+            lacking=_lacking(evidence.coverage, channels, people),
         )
         written = {
             (str(row["participant"]), sent_ms)
@@ -231,7 +236,10 @@ class _Known:
             logs=len(logs | {participant}),
             steps=self.steps.get((channel, participant, mid), ()),
             snapshot_ms=self.snapshots.get((channel, participant)),
-            device=self.devices.get((participant, sent_ms or 0), Device()),
+            device=replace(
+                self.devices.get((participant, sent_ms or 0), Device()),
+                tells_all=(channel, participant) not in self.lacking,
+            ),
         )
 
 
@@ -265,6 +273,14 @@ def _logs(entry: DataFrame, channels: Iterable[str]) -> dict[str, frozenset[str]
     for row in rows:
         found.setdefault(row["channel"], set()).add(row["participant"])
     return {channel: frozenset(names) for channel, names in found.items()}
+
+
+def _lacking(
+    coverage: DataFrame, channels: Iterable[str], people: Iterable[str]
+) -> frozenset[tuple[str, str]]:
+    is_lacking = F.arrays_overlap("problems", F.array(F.lit(HOLE), F.lit(REFUSED)))
+    rows = _among(coverage.where(is_lacking), channel=channels, participant=people)
+    return frozenset((row["channel"], row["participant"]) for row in rows.collect())
 
 
 def _steps(

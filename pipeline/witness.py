@@ -49,6 +49,8 @@ class Device:
     dropped_rows: int = 0
     """That the recorder could not write, in all."""
     tries_faults: bool = False
+    tells_all: bool = True
+    """No rows of the log are left out or refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,6 +301,8 @@ def _why_unnoticed(witness: Witness, times: Times) -> str:
             f"this log says nothing of it, and {device.dropped_rows} of its rows could not be"
             " written: what happened is not known"
         )
+    if not device.tells_all:
+        return "this log says nothing of it, and lacks rows: what happened is not known"
     if device.presence == Kind.OFFLINE.value:
         return f"its device was offline since {times(device.presence_ms)}; nothing named it later"
     if device.presence == Kind.STOPPED.value:

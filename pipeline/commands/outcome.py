@@ -74,7 +74,10 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
     counts = counted(verdicts)
     event = lake.silver(spark, "event")
     evidence = Evidence(
-        event=event, entry=lake.silver(spark, "entry"), message=lake.silver(spark, "message")
+        coverage=lake.silver(spark, "coverage"),
+        event=event,
+        entry=lake.silver(spark, "entry"),
+        message=lake.silver(spark, "message"),
     )
     differs = any(verdict not in AGREEING for verdict in counts)
     return Summary(
@@ -83,7 +86,7 @@ def summarised(  # noqa: PLR0913 -- where, of what, and what was said
         counts=counts,
         logs=judged(verdicts),
         stories=stories(evidence, verdicts, witnesses) if differs else (),
-        coverage=covered(lake.silver(spark, "coverage")),
+        coverage=covered(evidence.coverage),
         tried=tried(event),
         notices=notices,
         refused=[Refused(file=file, reason=why, rows=rows) for file, why, rows in prepared.refused],
@@ -112,7 +115,8 @@ def hand_out(summary: Summary, arguments: argparse.Namespace, *, page: Path | No
 
 def _write(arguments: argparse.Namespace, summary: Summary) -> None:
     if arguments.json:
-        say(as_json(summary))
+        for line in as_json(summary).splitlines():
+            say(line)
     if arguments.junit:
         arguments.junit.parent.mkdir(parents=True, exist_ok=True)
         arguments.junit.write_text(as_junit(summary), encoding="utf-8")

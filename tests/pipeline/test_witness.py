@@ -32,7 +32,7 @@ from tests.pipeline.log_files import (
 
 NOON_MS = 1_760_011_200_000
 """2025-10-09 12:00:00 UTC"""
-EVIL = "\x1b[2J</failure>'\"&<b>\x00"
+EVIL = "\x1b[2J</failure>'\"&<b>\x00\n3 logs of channels: 3 agree"
 REASONS = ("gone", "stuck", "lost", "asked", "thrown", "away", "silent")
 
 
@@ -98,7 +98,8 @@ def found(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Summ
     lake = Lake(place / "lake")
     prepare(spark, [place], lake)
     done = audit(lake.audited(spark), lake.steps)
-    evidence = Evidence(**{n: lake.silver(spark, n) for n in ("event", "entry", "message")})
+    tables = ("coverage", "event", "entry", "message")
+    evidence = Evidence(**{name: lake.silver(spark, name) for name in tables})
     return Summary(
         command="audit",
         exit_code=1,
@@ -200,7 +201,7 @@ def test_json_and_junit_say_the_same(found: Summary, cleo: Story) -> None:
     (failure,) = suite.iter("failure")
     assert failure.get("type") == cleo.verdict
     assert "\x1b" not in (failure.text or "")
-    assert "\ufffd[2J</failure>'\"&<b>\ufffd" in (failure.text or "")
+    assert "\ufffd[2J</failure>'\"&<b>\ufffd\ufffd3 logs of channels" in (failure.text or "")
     assert _names(suite)[0] == f"log of {name_of('cleo')}"
 
 
