@@ -12,6 +12,7 @@ from typing import TextIO
 
 
 def say(text: str) -> None:
+    """A line, like all that is said."""
     _write(sys.stdout, text)
 
 
@@ -35,5 +36,5 @@ def _write(stream: TextIO, text: str) -> None:
 
 
 def _harmless(text: str) -> str:
-    """Ids and file names are other people's: none may move the cursor or change colours."""
-    return "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+    """Ids and file names are others': none may move the cursor, or make a line of its own."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in text)

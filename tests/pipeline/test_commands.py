@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from engine.delivery.sqlite_log import find_logs
 from pipeline.cli import Command, gist, parser
+from pipeline.commands import complain, say
 from pipeline.simulate.case import Case
 from tests.pipeline.log_files import remove_entry, swap_entries
 from tests.pipeline.recorded_group import RecordedGroup
@@ -55,6 +56,14 @@ def test_an_audit_names_what_was_tampered_with_and_says_who_agrees_otherwise(
     for message_id in swapped:
         assert f"reordered: {message_id} at place" in told.out
     assert 'failures="2"' in junit.read_text(encoding="utf-8")
+
+
+def test_what_others_named_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    say("missing: id\n5 logs of channels: 5 agree")
+    complain("x\r\n.delivery.db: fine")
+    told = capsys.readouterr()
+    assert told.out == "missing: id\ufffd5 logs of channels: 5 agree\n"
+    assert told.err == "causerie-pipeline: x\ufffd\ufffd.delivery.db: fine\n"
 
 
 LOUD = """
