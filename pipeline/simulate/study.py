@@ -32,7 +32,7 @@ PEOPLE: Final = (2, 3, 4, 6, 8)
 CONFIGS: Final = ("ours", "reference")
 MODES: Final = ("batch", "interactive")
 FEW_SEEDS: Final = 3
-"""Of what is not compared with anything that others published."""
+"""Of SDS: nobody published figures to compare these with."""
 SIZE_OF_ONE_SEED: Final = 64
 """From here on a run takes minutes."""
 
@@ -46,16 +46,15 @@ _PAIR: Final = Case(
 def study(seeds: int, *, large: bool = False) -> list[Case]:
     """``large``: crowds of up to 1 000 as well, which take minutes each.
 
-    Where a published figure or two modes are compared there are ``seeds`` seeds, else
-    ``FEW_SEEDS`` at most.
+    MVDS has ``seeds`` seeds, SDS ``FEW_SEEDS`` at most.
     """
     few = min(seeds, FEW_SEEDS)
-    compared = [*_missed(), *_offline(), *_together()]
-    looked_at = [*_groups(), *_turned(), *_pairs()]
+    mvds = [*_missed(), *_offline(), *_together(), *_pairs()]
+    sds = [*_groups(), *_turned()]
     crowds = _crowds((*CROWDS, *LARGE_PATIENTS) if large else CROWDS)
     return [
-        *_seeded(looked_at, range(1, few + 1)),
-        *_seeded(compared, range(1, seeds + 1)),
+        *_seeded(sds, range(1, few + 1)),
+        *_seeded(mvds, range(1, seeds + 1)),
         *_sizes(few),
         *crowds,
     ]
