@@ -64,7 +64,7 @@ _TROUBLE: Final = {
     "lost": "given up",
     "on_purpose": "done on purpose",
 }
-_RARE: Final = ("unconfirmed", "conflict")
+_RARE: Final = ("early", "unconfirmed", "conflict")
 MOST_PEOPLE: Final = 10
 """On either side of a heat map."""
 

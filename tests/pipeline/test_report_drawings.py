@@ -219,6 +219,7 @@ def test_a_log_that_differs_has_a_number_for_what_is_wrong_with_it() -> None:
     assert '<th scope="col">conflict</th>' in table
     assert '<td class="n">7</td>' in table
     assert "unconfirmed" not in table
+    assert "early" not in table, "a narrow page has no room for it"
 
 
 def live_sum(*, problem: str | None = None, newest_ms: int = 1) -> dict[str, object]:
