@@ -8,18 +8,17 @@ import asyncio
 import os
 import random
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.core.errors import ChatError, RemoteProtocolError, TransportError
 from engine.network.libp2p.handshake import SecuredPipe, SecureHandshake
 from engine.network.libp2p.host import TcpHost
-from engine.network.libp2p.identify import receive_identify
 from engine.network.libp2p.keys import IdentityKey
 from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.mplex import Flag
@@ -250,51 +249,6 @@ async def _bent(
 
 
 # --- identify -------------------------------------------------------------------------------------
-
-
-class _Bytes:
-    """A stream of a test that holds so many bytes and then ends."""
-
-    peer_id = PeerId("12D3KooWD3eckifWpRn9wQpMG9R9hX3sD158z7EqHWmweQAJU5SA")
-    protocol = ProtocolId("/test/1")
-    returns_window = False
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    async def read_some(self, limit: int) -> bytes:
-        taken, self._data = self._data[:limit], self._data[limit:]
-        return taken
-
-    async def read_exactly(self, count: int) -> bytes:
-        if len(self._data) < count:
-            raise TransportError("the stream ended")
-        return await self.read_some(count)
-
-    async def write(self, data: bytes) -> None: ...
-    async def confirm(self) -> None: ...
-    async def close_write(self) -> None: ...
-    async def reset(self) -> None: ...
-
-
-def _finish(work: Awaitable[object]) -> None:
-    """Run what never waits."""
-    with pytest.raises(StopIteration):
-        work.__await__().__next__()
-
-
-@given(st.binary(max_size=200), st.booleans())
-@settings(suppress_health_check=[HealthCheck.too_slow])
-def test_identify_reads_only_what_it_should(garbage: bytes, has_length: bool) -> None:
-    data = encode_varint(len(garbage)) + garbage if has_length else garbage
-
-    async def scenario() -> None:
-        try:
-            await receive_identify(_Bytes(data))
-        except ONLY_REFUSALS:
-            return
-
-    _finish(scenario())
 
 
 async def test_garbage_as_an_answer_to_identify(running_hosts: RunningHosts) -> None:

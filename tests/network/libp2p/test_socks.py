@@ -1,7 +1,6 @@
 """Outgoing connections through a SOCKS5 proxy: its address, the protocol, and nothing beside it."""
 
 import asyncio
-import datetime as dt
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -10,10 +9,6 @@ from typing import Final, Self
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +18,7 @@ from engine.network.libp2p.limits import HostLimits
 from engine.network.libp2p.multiaddr import parse_multiaddr
 from engine.network.libp2p.proxy import Proxy, parse_proxy
 from engine.network.libp2p.socks import SocksError, SocksRequest
+from tests.network.libp2p.tls_proxy import certificate, tls_proxy, trusting
 from ui.address_words import address_words
 
 RunningHosts = Callable[..., AbstractAsyncContextManager[list[TcpHost]]]
@@ -425,69 +421,14 @@ async def test_a_kept_peer_is_dialled_through_the_proxy(running_hosts: RunningHo
 # --- TLS through the proxy ------------------------------------------------------------------------
 
 
-def certificate(folder: Path, name: str) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
-    now, day = dt.datetime.now(dt.UTC), dt.timedelta(days=1)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(subject)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - day)
-        .not_valid_after(now + day)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, SHA256())
-    )
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path = folder / f"{name}.pem"
-    path.write_bytes(secret + made.public_bytes(Encoding.PEM))
-    return path
-
-
-@asynccontextmanager
-async def tls_before(pem: Path, port: int) -> AsyncIterator[int]:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(pem)
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(65_536):
-                writer.write(data)
-                await writer.drain()
-        except (ConnectionError, ssl.SSLError):
-            pass
-        finally:
-            writer.close()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
-        for ends in ((reader, far_writer), (far_reader, writer)):
-            tasks.add(asyncio.get_running_loop().create_task(forward(*ends)))
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
-    await asyncio.gather(*tasks)
-    await server.wait_closed()
-
-
 async def test_wss_through_a_proxy_checks_the_certificate_of_the_name(
     tmp_path: Path, running_hosts: RunningHosts, no_lookup: list[str]
 ) -> None:
-    pem = certificate(tmp_path, FAR)
-
-    def trusting() -> ssl.SSLContext:
-        return ssl.create_default_context(cafile=str(pem))
-
+    pem = certificate(tmp_path, [x509.DNSName(FAR)])
     async with running_hosts(1, layer="/ws") as (alice,), SocksServer() as proxy:
-        inner = parse_multiaddr(alice.addresses()[0]).port
         async with (
-            tls_before(pem, inner) as port,
-            dialler_through(proxy.address, trusting) as dialler,
+            tls_proxy(pem, parse_multiaddr(alice.addresses()[0])) as port,
+            dialler_through(proxy.address, trusting(pem)) as dialler,
         ):
             remote = await dialler.connect(f"/dns4/{FAR}/tcp/{port}/wss/p2p/{alice.peer_id}")
             assert remote.peer_id == alice.peer_id
