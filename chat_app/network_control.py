@@ -32,6 +32,11 @@ def problem_of(name: str, value: object) -> ConfigError | None:
     return None
 
 
+def store_problem(address: str) -> ConfigError | None:
+    """Why a text is no address of a Store; the rules are those of service nodes."""
+    return problem_of("service_nodes", [address])
+
+
 class NetworkControl:
     def __init__(self, settings: NetworkSettings) -> None:
         self._settings = settings

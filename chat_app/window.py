@@ -38,7 +38,7 @@ from chat_app.failed_start import (
 )
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
-from chat_app.network_control import NetworkControl
+from chat_app.network_control import NetworkControl, store_problem
 from chat_app.passphrase_control import PassphraseControl
 from chat_app.passphrase_options import PassphraseSource
 from chat_app.paths import ProfilePaths, paths_beside
@@ -53,7 +53,6 @@ from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
 from chat_app.update_notice import channel_here, notice_here, while_open
 from chat_app.version import version
 from chat_app.window_memory import WindowMemory
-from chat_app.window_network import store_problem
 from chat_app.window_settings import WindowSettings
 from engine.api import ChatEngine
 from engine.core.errors import (

@@ -5,8 +5,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from chat_app.network_control import store_problem
 from chat_app.settings_control import SettingsControl
-from chat_app.window_network import store_problem
 from engine.core.errors import InputError, InputFlaw
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.on_settings import is_shown, open_settings

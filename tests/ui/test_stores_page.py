@@ -11,8 +11,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from shiboken6 import isValid
 
+from chat_app.network_control import store_problem
 from chat_app.settings_control import SettingsControl
-from chat_app.window_network import store_problem
 from engine.core.errors import InputError, InputFlaw, TransportError, TransportFault
 from engine.core.ids import UnixMs
 from engine.core.problems import MessagesOmitted, StoreProblem, Unreachable

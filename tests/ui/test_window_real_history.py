@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from chat_app.window_network import store_problem
+from chat_app.network_control import store_problem
 from engine.history_views import HistoryState, StoreHealth
 from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 from tests.ui.driving import play, until
