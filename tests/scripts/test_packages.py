@@ -119,6 +119,8 @@ def test_no_start_has_to_unpack_the_modules(program: Path) -> None:
 def test_nothing_in_the_package_names_the_machine_it_was_built_on(program: Path) -> None:
     here = str(ROOT).encode()
     assert [path for path in files_of(program.parent) if here in path.read_bytes()] == []
+    # Digests of commands, whose first line is the place of their interpreter.
+    assert [path for path in program.parent.rglob("*.dist-info/*") if path.name == "RECORD"] == []
 
 
 def packages(program: Path) -> tuple[Path, Path, Path]:
