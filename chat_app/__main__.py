@@ -110,47 +110,58 @@ def _dispatch(  # noqa: C901, PLR0911 - a table of commands
 
             return export_store(asked)
         case "node":
-            from chat_app.node import serve
-            from chat_app.node_options import node_options
-
-            return serve(
-                profile_paths(asked.profile or "node", asked.profile_dir)
-                if asked.profile_dir is None
-                else profile_paths(asked.profile, asked.profile_dir),
-                port=asked.port,
-                listen=asked.listen,
-                options=node_options(asked),
-            )
+            return _node(asked)
         case "open-history":
             from engine.runtime.history.opening_process import serve as open_pages
 
             open_pages(sys.stdin.buffer, sys.stdout.buffer)
             return 0
         case _:
-            from chat_app.unread_sources import leave_sources_unread
+            return _window(asked, link)
 
-            leave_sources_unread()
-            from chat_app.autostart import start_command
-            from chat_app.delivery_recording import RecordOptions
-            from chat_app.window import WindowOptions, open_window
 
-            return open_window(
-                profile_paths(asked.profile, asked.profile_dir),
-                WindowOptions(
-                    link=link,
-                    minimised=asked.minimised,
-                    start_command=start_command(asked.profile, asked.profile_dir),
-                    port=asked.port,
-                    faults=asked.faults,
-                    record=RecordOptions(
-                        wanted=asked.record_delivery is not None,
-                        directory=asked.record_delivery or None,
-                        key=asked.record_delivery_key,
-                    ),
-                    measure_start_ns=asked.measure_start_ns,
-                    passphrase=passphrase_source(asked),
-                ),
-            )
+def _node(asked: argparse.Namespace) -> int:
+    from chat_app.node import serve
+    from chat_app.node_options import node_options
+    from chat_app.paths import profile_paths
+
+    profile = asked.profile
+    if asked.profile_dir is None:
+        profile = profile or "node"
+    return serve(
+        profile_paths(profile, asked.profile_dir),
+        port=asked.port,
+        listen=asked.listen,
+        options=node_options(asked),
+    )
+
+
+def _window(asked: argparse.Namespace, link: str) -> int:
+    from chat_app.unread_sources import leave_sources_unread
+
+    leave_sources_unread()
+    from chat_app.autostart import start_command
+    from chat_app.delivery_recording import RecordOptions
+    from chat_app.paths import profile_paths
+    from chat_app.window import WindowOptions, open_window
+
+    return open_window(
+        profile_paths(asked.profile, asked.profile_dir),
+        WindowOptions(
+            link=link,
+            minimised=asked.minimised,
+            start_command=start_command(asked.profile, asked.profile_dir),
+            port=asked.port,
+            faults=asked.faults,
+            record=RecordOptions(
+                wanted=asked.record_delivery is not None,
+                directory=asked.record_delivery or None,
+                key=asked.record_delivery_key,
+            ),
+            measure_start_ns=asked.measure_start_ns,
+            passphrase=passphrase_source(asked),
+        ),
+    )
 
 
 def _demo(asked: argparse.Namespace) -> int:

@@ -171,6 +171,12 @@ def advanced_section(
             open_folder,
         ),
     )
+    _add_protocols(section, bound)
+    _add_log(section, bound)
+    return section
+
+
+def _add_protocols(section: SettingsSection, bound: Bound) -> None:
     section.add_rows(
         FieldRow(
             bound,
@@ -216,6 +222,9 @@ def advanced_section(
         ),
         heading=tr("Protocols"),
     )
+
+
+def _add_log(section: SettingsSection, bound: Bound) -> None:
     section.add_rows(
         ChoiceRow(
             bound,
@@ -239,4 +248,3 @@ def advanced_section(
         NumberRow(bound, ("log", "keep_files"), tr("Older log files kept")),
         heading=tr("Log"),
     )
-    return section
