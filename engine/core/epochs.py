@@ -66,11 +66,11 @@ def step_to_send(
         return MayNot()
     ours = [epoch for epoch in epochs if epoch.is_good and epoch.commitment in held]
     for epoch in ours:
-        if not epoch.lacking:
+        if epoch.is_complete:
             return SendIn(epoch=epoch)
     for epoch in ours:
         if not epoch.is_withheld:
-            return GiveThenSend(epoch=epoch, to=epoch.lacking)
+            return GiveThenSend(epoch=epoch, to=frozenset(members) - epoch.given)
     return MakeThenSend(recipients=frozenset(members))
 
 

@@ -5,11 +5,12 @@ another is one look, and the past of 10 000 entries takes 6 MB.  An entry that h
 (``engine.core.admin_log.room``) has no number: whoever names it knew what it knew, but not it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from engine.core.admin_log.acts import MAX_HEADS, Entry, EntryId
+from engine.core.ids import ParticipantId
 
 
 class _Passed(Struct, frozen=True):
@@ -44,6 +45,37 @@ class Ancestry:
 
     def knew(self, later: int, earlier: int) -> bool:
         return bool(self.pasts[later] >> earlier & 1)
+
+    def futures(self) -> list[int]:
+        """Of each entry bits of those that knew it: the pasts, seen from the other side."""
+        found = [0] * len(self.entries)
+        for number in range(len(found) - 1, -1, -1):
+            reached = found[number] | 1 << number
+            for parent in self.parents[number]:
+                found[parent] |= reached
+        return found
+
+    def after(
+        self,
+        passed: Mapping[ParticipantId, int],
+        by: Mapping[ParticipantId, int],
+        futures: Sequence[int],
+    ) -> list[int]:
+        """Of each entry bits of those that knew it by way of one that their author ``passed``.
+
+        ``by``: bits of the entries of each author that are looked for.
+        """
+        found = [0] * len(self.entries)
+        if not any(passed.values()):
+            return found
+        for number in range(len(found) - 1, -1, -1):
+            author = self.entries[number].author
+            reached = found[number]
+            if passed.get(author, 0) >> number & 1:
+                reached |= futures[number] & by.get(author, 0)
+            for parent in self.parents[number]:
+                found[parent] |= reached
+        return found
 
     def has(self, entry_id: EntryId) -> bool:
         return entry_id in self._numbers or entry_id in self._passed

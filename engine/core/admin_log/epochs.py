@@ -6,11 +6,10 @@ Honest members wrap it for nobody else.  Here, every such entry is believed, whe
 not: somebody may have acted on it before it was known to be void.  docs/epochs.md has the rules.
 """
 
-from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
-from itertools import accumulate
+from itertools import compress
 from operator import or_
 from typing import Final
 
@@ -18,13 +17,14 @@ from msgspec import Struct
 
 from engine.core.admin_log.acts import Add, EntryId, MakeEpoch
 from engine.core.admin_log.ancestry import Ancestry
-from engine.core.admin_log.judging import Judgement, Term, Verdict
+from engine.core.admin_log.judging import Judgement, Verdict
 from engine.core.ids import ParticipantId, UnixMs
 
 EPOCH_ID_BYTES: Final = 8
 """Of a commitment: what envelopes name an epoch by."""
 MAX_EPOCHS: Final = 2_000
 """Any member can make epochs without end, and each costs as much as there are members."""
+_ZEROS_AND_ONES: Final = bytes.maketrans(b"01", bytes([0, 1]))
 
 
 class Epoch(Struct, frozen=True, kw_only=True):
@@ -39,33 +39,34 @@ class Epoch(Struct, frozen=True, kw_only=True):
     """Who may hold the key, as far as the log says."""
     is_good: bool
     """Good to send in: all of ``given`` are members now."""
-    lacking: frozenset[ParticipantId]
-    """Members who were not given the key of an epoch that is good."""
+    is_complete: bool
+    """It is good, and every member was given it."""
     is_withheld: bool
-    """From some of ``lacking`` it was kept on purpose: they were admitted by people who knew of it.
-    """
+    """It is good, and was kept on purpose from some members: they were admitted by people who knew
+    of it."""
 
 
 def epochs_of(
-    ancestry: Ancestry, judgement: Judgement, members: Collection[ParticipantId]
+    ancestry: Ancestry,
+    judgement: Judgement,
+    futures: Sequence[int],
+    members: Collection[ParticipantId],
 ) -> tuple[Epoch, ...]:
-    """Those that an entry that counts names, the newest first, MAX_EPOCHS at most."""
+    """Those that an entry that counts names, the newest first, MAX_EPOCHS at most.
+
+    ``futures``: those of ``ancestry``.
+    """
     namings = _namings(ancestry, judgement)
-    readers = _readers(ancestry, judgement, namings)
-    terms: defaultdict[ParticipantId, list[Term]] = defaultdict(list)
-    for term in judgement.terms:
-        terms[term.who].append(term)
+    readers = _readers(ancestry, judgement, futures, namings)
+    terms, holders = _terms(ancestry, judgement)
     now = frozenset(members)
     ids = Counter(commitment[:EPOCH_ID_BYTES] for commitment in namings)
     found = []
     for commitment, first in _newest(ancestry, judgement, namings):
         numbers = namings[commitment]
-        bits = reduce(or_, (1 << number for number in numbers))
-        given = _given(ancestry, numbers).union(
-            [who for number in numbers for who, readable in readers if readable[number] == "1"]
-        )
+        given = _given(ancestry, numbers) | readers(numbers)
         is_good = given <= now and ids[commitment[:EPOCH_ID_BYTES]] == 1
-        lacking = now - given if is_good else frozenset()
+        knew = reduce(or_, (futures[number] for number in numbers))
         entry = ancestry.entries[first]
         epoch = Epoch(
             commitment=commitment,
@@ -75,10 +76,10 @@ def epochs_of(
             made_ms=entry.sent_ms,
             given=given,
             is_good=is_good,
-            lacking=lacking,
-            is_withheld=any(
-                all(ancestry.pasts[term.number] & bits for term in terms[who]) for who in lacking
-            ),
+            is_complete=is_good and len(given) == len(now),
+            is_withheld=is_good
+            and bool(terms & knew)
+            and not now - given <= _chosen(holders, terms & ~knew),
         )
         found.append(epoch)
     return tuple(found)
@@ -95,28 +96,48 @@ def _namings(ancestry: Ancestry, judgement: Judgement) -> dict[bytes, list[int]]
 
 
 def _readers(
-    ancestry: Ancestry, judgement: Judgement, namings: dict[bytes, list[int]]
-) -> list[tuple[ParticipantId, str]]:
-    """Whom an ``Add`` lets read epochs; "1" at the number of each entry that names one of these.
-
-    Looking at a place of a string is quicker than at a bit of a large integer, by far.
-    """
-    numbers = sorted(
-        (number for each in namings.values() for number in each),
-        key=lambda number: ancestry.entries[number].lamport_timestamp,
-    )
-    lamports = [ancestry.entries[number].lamport_timestamp for number in numbers]
-    bits = [1 << number for number in reversed(numbers)]
-    from_here_on = [*reversed(list(accumulate(bits, or_))), 0]
-    readers: defaultdict[ParticipantId, int] = defaultdict(int)
+    ancestry: Ancestry,
+    judgement: Judgement,
+    futures: Sequence[int],
+    namings: Mapping[bytes, Iterable[int]],
+) -> Callable[[Iterable[int]], frozenset[ParticipantId]]:
+    """Whom an ``Add`` lets read the epoch that entries of these numbers name."""
+    named: list[ParticipantId | None] = [None] * len(ancestry.entries)
+    admissions = []
     for number, entry in enumerate(ancestry.entries):
-        if not isinstance(entry.act, Add) or entry.act.reads_from is None:
-            continue
-        if judgement.verdicts[number] is not Verdict.BACKDATED:
-            since = from_here_on[bisect_left(lamports, entry.act.reads_from)]
-            readers[entry.act.member] |= ancestry.pasts[number] & since
-    count = len(ancestry.entries)
-    return [(who, f"{readable:0{count}b}"[::-1]) for who, readable in readers.items()]
+        is_placed = judgement.verdicts[number] is not Verdict.BACKDATED
+        if isinstance(entry.act, Add) and entry.act.reads_from is not None and is_placed:
+            named[number] = entry.act.member
+            admissions.append((entry.act.reads_from, number))
+    admissions.sort(reverse=True)
+    reading, by_naming = 0, {}
+    for lamport, number in sorted(
+        (ancestry.entries[number].lamport_timestamp, number)
+        for numbers in namings.values()
+        for number in numbers
+    ):
+        while admissions and admissions[-1][0] <= lamport:
+            reading |= 1 << admissions.pop()[1]
+        by_naming[number] = reading & futures[number]
+    return lambda numbers: _chosen(named, reduce(or_, (by_naming[each] for each in numbers)))
+
+
+def _terms(ancestry: Ancestry, judgement: Judgement) -> tuple[int, Sequence[ParticipantId | None]]:
+    """Bits of the entries that gave the members their roles, and to whom each did."""
+    bits = 0
+    holders: list[ParticipantId | None] = [None] * len(ancestry.entries)
+    for term in judgement.terms:
+        bits |= 1 << term.number
+        holders[term.number] = term.who
+    return bits, holders
+
+
+def _chosen(people: Iterable[ParticipantId | None], bits: int) -> frozenset[ParticipantId]:
+    """Those at the numbers of the bits that are set."""
+    if not bits:
+        return frozenset()
+    lowest_first = f"{bits:b}"[::-1].encode().translate(_ZEROS_AND_ONES)
+    return frozenset(who for who in compress(people, lowest_first) if who is not None)
 
 
 def _newest(
@@ -138,9 +159,9 @@ def _newest(
 
 def _given(ancestry: Ancestry, numbers: Iterable[int]) -> frozenset[ParticipantId]:
     """Those whom the entries name, and their authors, who have to have the key."""
-    found: frozenset[ParticipantId] = frozenset()
+    found: set[ParticipantId] = set()
     for number in numbers:
         entry = ancestry.entries[number]
         if isinstance(entry.act, MakeEpoch):
-            found |= entry.act.recipients | {entry.author}
-    return found
+            found.update(entry.act.recipients, (entry.author,))
+    return frozenset(found)

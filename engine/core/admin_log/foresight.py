@@ -31,18 +31,20 @@ def verdict_on_next(judgement: Judgement, inviters: Role, entry: Entry) -> Verdi
         return Verdict.NOT_THE_FIRST
     if isinstance(act, Remove | Demote) and act.member == entry.author:
         return Verdict.COUNTS
-    verdict = Verdict.NOT_ALLOWED
     for term in judgement.terms:
         if term.who != entry.author or term.role < _least_role(judgement, inviters, term, entry):
             continue
-        done = done_by(entry)
-        if _is_outranked(judgement, term, entry):
-            verdict = Verdict.OUTRANKED
-        elif done is not None and judgement.times.get(done, 0) >= MAX_REPEATS:
-            verdict = Verdict.TOO_OFTEN
-        else:
-            return _by_invitation(judgement, entry)
-    return verdict
+        return _under(judgement, term, entry)
+    return Verdict.NOT_ALLOWED
+
+
+def _under(judgement: Judgement, term: Term, entry: Entry) -> Verdict:
+    if _is_outranked(judgement, term, entry):
+        return Verdict.OUTRANKED
+    done = done_by(entry)
+    if done is not None and judgement.times.get(done, 0) >= MAX_REPEATS:
+        return Verdict.TOO_OFTEN
+    return _by_invitation(judgement, entry)
 
 
 def _least_role(judgement: Judgement, inviters: Role, term: Term, entry: Entry) -> Role:

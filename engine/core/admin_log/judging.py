@@ -14,7 +14,7 @@ nothing: only an admission brings back who left.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import reduce
 from operator import or_
@@ -99,40 +99,103 @@ class Judgement(Struct, frozen=True, kw_only=True):
     times: Mapping[_Done, int] = field(default_factory=dict)
 
 
-def judge(ancestry: Ancestry, first: EntryId) -> Judgement:
-    """``first``: id of the ``Create`` that the group began with."""
-    return _Judging(ancestry, first).run()
+def judge(ancestry: Ancestry, futures: Sequence[int], first: EntryId) -> Judgement:
+    """``first``: id of the ``Create`` that the group began with; ``futures``: of ``ancestry``."""
+    return _Judging(ancestry, futures, first).run()
 
 
-class _Endings(Struct):
-    """Entries that count and end terms of one person: bits of their numbers."""
+class _Endings:
+    """Entries that count and end terms of one person, of one kind and all by others or none.
 
-    removals: int = 0
-    demotions: int = 0
-    own: list[tuple[int, bool]] = []
-    """Of those by the person: number, and whether it is a removal."""
+    Two things are asked of them for each term, whatever their number.  Whether somebody who knew a
+    term knew an ending that the term's author did not: since they knew all that this author knew,
+    it is enough to count the endings that each of the two knew.  And whether each ending either
+    knew an entry or was known to it.
+    """
+
+    def __init__(self) -> None:
+        self.bits = 0
+        self.ordered = -1
+        """Bits of the entries that knew each of these, or that it knew."""
+        self._count_bits: list[int] = []
+        """How many of these each entry knew, in binary: bit n of the k-th has 2^k for entry n."""
+
+    def add(self, number: int, past: int, future: int) -> None:
+        self.bits |= 1 << number
+        self.ordered &= past | future
+        carried = future
+        for place, have in enumerate(self._count_bits):
+            self._count_bits[place] = have ^ carried
+            carried &= have
+        if carried:
+            self._count_bits.append(carried)
+
+    def known_as_to(self, past: int) -> int:
+        """Bits of the entries that knew as many of these as an entry with that past."""
+        count = (self.bits & past).bit_count()
+        found = -1
+        for place, have in enumerate(self._count_bits):
+            found &= have if count >> place & 1 else ~have
+        return found
+
+
+class _EndingsOf:
+    """All that end terms of one person."""
+
+    def __init__(self) -> None:
+        self.removals: Final = _Endings()
+        self.demotions: Final = _Endings()
+        self.own_removals: Final = _Endings()
+        self.own_demotions: Final = _Endings()
+
+    def by_others(self, role: Role) -> tuple[_Endings, ...]:
+        return (self.removals,) if role is Role.MEMBER else (self.removals, self.demotions)
+
+    def own(self, role: Role) -> tuple[_Endings, ...]:
+        is_member = role is Role.MEMBER
+        return (self.own_removals,) if is_member else (self.own_removals, self.own_demotions)
 
 
 class _GivenTerm(Struct, frozen=True, kw_only=True):
     term: Term
     ends: int
-    """Bits of the entries that end it: who knew one of them did not act under it."""
-    known_to_all: int
-    """Bits of what all of these knew, except those of the holder's own: the rest is void."""
+    """Bits of the entries that end it."""
+    acted: int
+    """Bits of what the holder did knowing of it, and of none of these.  Of an owner's or admin's
+    term: of what anybody did."""
+    stands: int
+    """Bits of what each of these by others knew, or was known to; the rest of ``acted`` is void."""
 
 
 class _Judging:
-    def __init__(self, ancestry: Ancestry, first: EntryId) -> None:
+    """Entries are taken as bits of a number, all that a term is about at once.
+
+    No entry is looked at under two terms of one role.  Who is outranked, or did something too
+    often, under one term is so under all that follow.  What is void is void under all others of
+    that role: the removal that neither knew it nor was known to it ends these as well.
+    """
+
+    def __init__(self, ancestry: Ancestry, futures: Sequence[int], first: EntryId) -> None:
         self._ancestry: Final = ancestry
         self._first: Final = first
         self._verdicts = [Verdict.NOT_ALLOWED] * len(ancestry.entries)
-        self._terms: dict[ParticipantId, list[_GivenTerm]] = defaultdict(list)
-        self._endings: dict[ParticipantId, _Endings] = defaultdict(_Endings)
-        self._undecided: dict[ParticipantId, list[int]] = defaultdict(list)
-        """Entries by author that no term has decided yet."""
-        self._invites: dict[int | None, tuple[Invite, Term]] = {}
-        """Each that counts, by its number, and the term that it was made under."""
-        self._revocations: dict[EntryId, list[int]] = defaultdict(list)
+        self._given_terms: list[_GivenTerm] = []
+        self._ranked: dict[ParticipantId, int] = defaultdict(int)
+        """By person: who knew that they are owner or admin, by a term that was judged already."""
+        self._endings: dict[ParticipantId, _EndingsOf] = defaultdict(_EndingsOf)
+        self._by: dict[ParticipantId, int] = defaultdict(int)
+        """By author bits of the entries that it takes a term for."""
+        self._untried: dict[ParticipantId, int] = {}
+        """Bits of those that were not looked at under a term of owner or admin."""
+        self._untried_of_members: dict[ParticipantId, int] = {}
+        """Of those that were not looked at under one of a member, and a member may do that."""
+        self._futures: Final = futures
+        self._after_leaving: Sequence[int] = ()
+        self._own_revokes: dict[tuple[ParticipantId, EntryId], list[int]] = defaultdict(list)
+        self._invites: dict[EntryId, tuple[Invite, Term]] = {}
+        """Each that counts, and the term that it was made under."""
+        self._unrevoked: dict[EntryId, int] = {}
+        """By invitation, if it was revoked: bits of what all knew who did."""
         self._uses: dict[EntryId, int] = defaultdict(int)
         self._times: Counter[_Done] = Counter()
         self._inviters: list[Role] | None = None
@@ -142,22 +205,18 @@ class _Judging:
         for term in sorted(self._candidates(), key=lambda term: term.rank):
             if self._is_given(term):
                 given = self._given(term)
-                self._terms[term.who].append(given)
+                self._given_terms.append(given)
                 self._judge_under(given)
-        held = [given for terms in self._terms.values() for given in terms]
-        still = (given.term for given in held if not given.ends)
+                if term.role is not Role.MEMBER:
+                    self._ranked[term.who] |= given.acted
         return Judgement(
             verdicts=tuple(self._verdicts),
-            endings=reduce(or_, (given.ends for given in held), 0),
-            terms=tuple(sorted(still, key=lambda term: term.rank)),
-            ever=frozenset(who for who, terms in self._terms.items() if terms),
-            invites={
-                self._ancestry.entries[number].entry_id: invite
-                for number, invite in self._invites.items()
-                if number is not None
-            },
+            endings=reduce(or_, (given.ends for given in self._given_terms), 0),
+            terms=tuple(given.term for given in self._given_terms if not given.ends),
+            ever=frozenset(given.term.who for given in self._given_terms),
+            invites=self._invites,
             uses=self._uses,
-            revoked=frozenset(self._revocations),
+            revoked=frozenset(self._unrevoked),
             times=self._times,
         )
 
@@ -173,12 +232,19 @@ class _Judging:
                 self._verdicts[number] = Verdict.COUNTS if is_first else Verdict.NOT_THE_FIRST
             elif isinstance(entry.act, Remove | Demote) and entry.act.member == entry.author:
                 self._verdicts[number] = Verdict.COUNTS
-                own = self._endings[entry.author].own
-                own.append((number, isinstance(entry.act, Remove)))
+                endings = self._endings[entry.author]
+                is_removal = isinstance(entry.act, Remove)
+                self._end(endings.own_removals if is_removal else endings.own_demotions, number)
             else:
-                self._undecided[entry.author].append(number)
-        for numbers in self._undecided.values():
-            numbers.sort(key=self._position)
+                self._by[entry.author] |= 1 << number
+                if isinstance(entry.act, Revoke):
+                    self._own_revokes[entry.author, entry.act.invitation].append(number)
+        leaves = {who: endings.own_removals.bits for who, endings in self._endings.items()}
+        self._after_leaving = self._ancestry.after(leaves, self._by, self._futures)
+        self._untried.update(self._by)
+
+    def _end(self, endings: _Endings, number: int) -> None:
+        endings.add(number, self._ancestry.pasts[number], self._futures[number])
 
     # --- terms ----------------------------------------------------------------------------------
 
@@ -217,65 +283,83 @@ class _Judging:
         """Of an admission, entry ``number``, by an invitation."""
         ancestry = self._ancestry
         made = ancestry.number(invitation)
-        invite, _ = self._invites.get(made, (None, None))
+        invite, _ = self._invites.get(invitation, (None, None))
         if made is None or invite is None or not ancestry.knew(number, made):
             return Verdict.NO_INVITATION
         if ancestry.entries[number].sent_ms > invite.expires_ms:
             return Verdict.EXPIRED
-        revocations = self._revocations.get(invitation, ())
-        if not all(ancestry.knew(revoked, number) for revoked in revocations):
+        if not self._unrevoked.get(invitation, -1) >> number & 1:
             return Verdict.REVOKED
         return Verdict.SPENT if self._uses[invitation] >= invite.uses else None
 
     def _given(self, term: Term) -> _GivenTerm:
         """Whatever ends it ranks higher, so all that is decided by now."""
-        pasts, endings = self._ancestry.pasts, self._endings[term.who]
-        by_others = endings.removals
-        if term.role is not Role.MEMBER:
-            by_others |= endings.demotions
-        by_others &= ~pasts[term.number]
-        own = 0
-        is_promotion = isinstance(self._ancestry.entries[term.number].act, Promote)
-        for number, is_removal in endings.own:
-            if is_removal or term.role is not Role.MEMBER:
-                was_known = pasts[number] >> term.number & 1
-                is_unaware = is_promotion and not pasts[term.number] >> number & 1
-                own |= (was_known or is_unaware) << number
-        known_to_all = -1
-        for number in _bits(by_others):
-            known_to_all &= pasts[number]
-        return _GivenTerm(term=term, ends=by_others | own, known_to_all=known_to_all)
+        past, future = self._ancestry.pasts[term.number], self._futures[term.number]
+        endings = self._endings[term.who]
+        ends, acted, stands = 0, future, -1
+        for by_others in endings.by_others(term.role):
+            ends |= by_others.bits & ~past
+            acted &= by_others.known_as_to(past)
+            stands &= by_others.ordered
+        own = endings.own(term.role)
+        if isinstance(self._ancestry.entries[term.number].act, Promote):
+            for each in own:
+                ends |= each.bits & ~past
+                acted &= each.known_as_to(past)
+        else:
+            after_it = reduce(or_, (each.bits for each in own)) & future
+            ends |= after_it
+            if term.role is Role.MEMBER:
+                acted &= ~self._after_leaving[term.number]
+            else:
+                acted &= ~reduce(or_, (self._futures[number] for number in _bits(after_it)), 0)
+        return _GivenTerm(term=term, ends=ends, acted=acted, stands=stands)
 
     # --- entries --------------------------------------------------------------------------------
 
     def _judge_under(self, given: _GivenTerm) -> None:
         """Whatever its holder did knowing of it, and of no end of it."""
-        author = given.term.who
-        undecided = []
-        for number in self._undecided[author]:
-            verdict = Verdict.NOT_ALLOWED
-            if self._was_held(given, number):
-                verdict = self._verdict(given, number)
-            if verdict is Verdict.COUNTS:
+        is_member, who = given.term.role is Role.MEMBER, given.term.who
+        untried = self._untried_of_members if is_member else self._untried
+        if who not in untried:
+            untried[who] = self._left_to_members(who) if is_member else 0
+        tried = untried[who] & given.acted
+        untried[who] &= ~tried
+        for number in sorted(_bits(tried), key=self._position):
+            self._verdicts[number] = self._verdict(given, number)
+            if self._verdicts[number] is Verdict.COUNTS:
                 self._count(number, given.term)
-                continue
-            undecided.append(number)
-            if verdict is not Verdict.NOT_ALLOWED:
-                self._verdicts[number] = verdict
-        self._undecided[author] = undecided
+                if is_member and isinstance(self._ancestry.entries[number].act, Invite):
+                    self._judge_revokes(given, number)
 
-    def _was_held(self, given: _GivenTerm, number: int) -> bool:
-        """As far as the author of entry ``number`` knew."""
-        its_bit = 1 << given.term.number
-        return self._ancestry.pasts[number] & (its_bit | given.ends) == its_bit
+    def _left_to_members(self, who: ParticipantId) -> int:
+        """Bits of what they did that a member may do, and that does not count already."""
+        counts = Verdict.COUNTS
+        left = (
+            1 << number
+            for number in _bits(self._by.get(who, 0))
+            if self._verdicts[number] is not counts and self._may_member(number)
+        )
+        return reduce(or_, left, 0)
+
+    def _judge_revokes(self, given: _GivenTerm, invite: int) -> None:
+        """A member may revoke what they made under the same term."""
+        invitation, who = self._ancestry.entries[invite].entry_id, given.term.who
+        for number in self._own_revokes.get((who, invitation), ()):
+            is_later = self._position(number) > self._position(invite)
+            is_decided = self._verdicts[number] is Verdict.COUNTS
+            if is_decided or not is_later or not given.acted >> number & 1:
+                continue
+            stands = given.stands >> number & 1
+            self._verdicts[number] = Verdict.COUNTS if stands else Verdict.VOID
+            if stands:
+                self._count(number, given.term)
 
     def _verdict(self, given: _GivenTerm, number: int) -> Verdict:
         entry = self._ancestry.entries[number]
-        if given.term.role < self._least_role(given.term, entry, number):
-            return Verdict.NOT_ALLOWED
-        if self._is_outranked(given.term, entry, number):
+        if self._is_outranked(entry, number):
             return Verdict.OUTRANKED
-        if not given.known_to_all >> number & 1:
+        if not given.stands >> number & 1:
             return Verdict.VOID
         done = done_by(entry)
         is_too_often = done is not None and self._times[done] >= MAX_REPEATS
@@ -285,15 +369,11 @@ class _Judging:
         entry = self._ancestry.entries[number]
         return entry.lamport_timestamp, entry.entry_id
 
-    def _least_role(self, term: Term, entry: Entry, number: int) -> Role:
-        act = entry.act
-        if isinstance(act, Revoke):
-            _, made_under = self._invites.get(self._ancestry.number(act.invitation), (None, None))
-            if made_under == term:
-                return Role.MEMBER
-        if isinstance(act, Add | Invite) and term.role is Role.MEMBER:
-            return self._least_inviter(number)
-        return LEAST_ROLE[type(act)]
+    def _may_member(self, number: int) -> bool:
+        act = self._ancestry.entries[number].act
+        if isinstance(act, Add | Invite):
+            return self._least_inviter(number) <= Role.MEMBER
+        return LEAST_ROLE[type(act)] <= Role.MEMBER
 
     def _least_inviter(self, number: int) -> Role:
         """As the newest ``SetInviters`` says that the author knew.
@@ -304,31 +384,28 @@ class _Judging:
             self._inviters = _inherited(self._ancestry, self._verdicts)
         return self._inviters[number]
 
-    def _is_outranked(self, term: Term, entry: Entry, number: int) -> bool:
+    def _is_outranked(self, entry: Entry, number: int) -> bool:
         match entry.act:
             case Remove(member=other) | Demote(member=other) | DeleteMessage(author=other):
-                held = self._terms[other]
-                return any(
-                    one.term.rank < term.rank and self._was_held(one, number) for one in held
-                )
+                return bool(self._ranked.get(other, 0) >> number & 1)
             case _:
                 return False
 
     def _count(self, number: int, term: Term) -> None:
-        self._verdicts[number] = Verdict.COUNTS
         entry = self._ancestry.entries[number]
         done = done_by(entry)
         if done is not None:
             self._times[done] += 1
         match entry.act:
             case Remove(member=member):
-                self._endings[member].removals |= 1 << number
+                self._end(self._endings[member].removals, number)
             case Demote(member=member):
-                self._endings[member].demotions |= 1 << number
+                self._end(self._endings[member].demotions, number)
             case Invite() as act:
-                self._invites[number] = (act, term)
+                self._invites[entry.entry_id] = (act, term)
             case Revoke(invitation=invitation):
-                self._revocations[invitation].append(number)
+                past = self._ancestry.pasts[number]
+                self._unrevoked[invitation] = self._unrevoked.get(invitation, -1) & past
             case _:
                 pass
 

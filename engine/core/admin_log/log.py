@@ -4,7 +4,7 @@
 when it is asked for after a change, so add many before asking.  Nothing is sent or stored here.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -148,8 +148,9 @@ class AdminLog:
     def _judged(self) -> tuple[Judgement, AdminState]:
         if self._now is None:
             self._deal_room()
-            judgement = judge(self._ancestry, self._first)
-            self._now = judgement, _in_force(self._ancestry, judgement)
+            futures = self._ancestry.futures()
+            judgement = judge(self._ancestry, futures, self._first)
+            self._now = judgement, _in_force(self._ancestry, judgement, futures)
         return self._now
 
     @property
@@ -279,7 +280,7 @@ def _require_shape(entry: Entry) -> None:
         raise RemoteProtocolError("malformed_entry")
 
 
-def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
+def _in_force(ancestry: Ancestry, judgement: Judgement, futures: Sequence[int]) -> AdminState:
     counting = [
         entry
         for entry, verdict in zip(ancestry.entries, judgement.verdicts, strict=True)
@@ -305,7 +306,7 @@ def _in_force(ancestry: Ancestry, judgement: Judgement) -> AdminState:
                 if isinstance(entry.act, DeleteMessage)
             }
         ),
-        epochs=epochs_of(ancestry, judgement, roles.keys()),
+        epochs=epochs_of(ancestry, judgement, futures, roles.keys()),
         last_messages=MappingProxyType(_last_messages(counting)),
         removed_by=MappingProxyType(
             {entry.act.member: entry.author for entry in counting if isinstance(entry.act, Remove)}

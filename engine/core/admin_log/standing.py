@@ -6,8 +6,10 @@ nobody named who may have named them have no standing.  Whoever was named has a 
 of whoever named them (``engine.core.admin_log.room``).
 """
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import defaultdict
+from functools import reduce
+from operator import or_
 from typing import Final, TypeAlias
 
 from msgspec import Struct
@@ -27,6 +29,38 @@ class _Naming(Struct, frozen=True, order=True):
     """Of whoever is named."""
 
 
+_BLOCK: Final = 64
+
+
+class _Namings:
+    """Those of one person, the nearest first.
+
+    In blocks of up to _BLOCK, with the bits of each, since thousands of people may name one person,
+    who then writes thousands of entries.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[list[_Naming]] = [[]]
+        self._bits = [0]
+
+    def add(self, naming: _Naming) -> None:
+        place = bisect_left(self._blocks[:-1], naming, key=lambda block: block[-1])
+        block = self._blocks[place]
+        insort(block, naming)
+        self._bits[place] |= 1 << naming.number
+        if len(block) > _BLOCK:
+            halves = block[: _BLOCK // 2], block[_BLOCK // 2 :]
+            self._blocks[place : place + 1] = halves
+            self._bits[place : place + 1] = [
+                reduce(or_, (1 << each.number for each in half)) for half in halves
+            ]
+
+    def nearest(self, known: int) -> _Naming:
+        """``known``: bits of namings, at least one of which is here."""
+        place = next(place for place, bits in enumerate(self._bits) if bits & known)
+        return next(each for each in self._blocks[place] if known >> each.number & 1)
+
+
 class Standing:
     """``first``: id of the ``Create`` that the group began with.
 
@@ -39,8 +73,7 @@ class Standing:
         self._count = 0
         self._known: dict[EntryId, int] = {}
         """By entry: what somebody who names it knows."""
-        self._namings: defaultdict[ParticipantId, list[_Naming]] = defaultdict(list)
-        """The nearest first."""
+        self._namings: defaultdict[ParticipantId, _Namings] = defaultdict(_Namings)
         self._members: defaultdict[ParticipantId, int] = defaultdict(int)
         self._admins: defaultdict[ParticipantId, int] = defaultdict(int)
         self._opened = 0
@@ -78,7 +111,7 @@ class Standing:
         named = self._named(entry, past)
         if named is not None and share is not None:
             naming = self._naming(entry, named, past, share)
-            insort(self._namings[named], naming)
+            self._namings[named].add(naming)
             self._members[named] |= bit
             if isinstance(entry.act, Create | Promote):
                 self._admins[named] |= bit
@@ -121,4 +154,4 @@ class Standing:
         known = self._members.get(who, 0) & past
         if not known:
             return None
-        return next(each for each in self._namings[who] if known >> each.number & 1)
+        return self._namings[who].nearest(known)

@@ -277,7 +277,7 @@ def by_definition(oracle: Oracle, guess: Guess) -> set[Epoch]:
                 made_ms=first.sent_ms,
                 given=frozenset(people),
                 is_good=is_good,
-                lacking=lacking,
+                is_complete=is_good and not lacking,
                 is_withheld=not lacking <= unaware,
             )
         )
