@@ -109,6 +109,9 @@ class GovernanceView(Struct, frozen=True, kw_only=True):
     """How many messages somebody wrote after their removal, which nobody is shown."""
     newest_key_ms: UnixMs | None = None
     """Since when the group writes with its present key, by our clock."""
+    without_prekey: frozenset[ParticipantId] = frozenset()
+    """Members for whom the group's keys are sealed to a key that lives as long as their profile:
+    none that they change each week is here."""
     is_history_withheld: bool = False
     """Nothing that was said before we came can be read here: the inviter chose that."""
 

@@ -3,7 +3,7 @@
 Pure functions over read models.  What somebody did is told by ``ui.deed_words``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import assert_never
 
@@ -146,6 +146,20 @@ def void_words(voids: Mapping[ParticipantId, int], names: Mapping[ParticipantId,
             )
         )
     return said
+
+
+def prekey_words(without: Collection[ParticipantId], names: Mapping[ParticipantId, str]) -> str:
+    """Of members whose keys are sealed to one that does not change; "" if there are none."""
+    if not without:
+        return ""
+    said = sorted(one_line(names.get(who, ""), _NAME) or "?" for who in without)
+    more = len(said) - _NAMES_SAID
+    if more > 0:
+        said[_NAMES_SAID:] = [tr("%n more", "%n more", more)]
+    return tr(
+        "For {names} the group's new keys are sealed to a long-term key: no fresh one of theirs is"
+        " here."
+    ).format(names=", ".join(said))
 
 
 class JoinWords(Struct, frozen=True, kw_only=True):

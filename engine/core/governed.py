@@ -59,6 +59,8 @@ class GroupGovernance(Struct, frozen=True, kw_only=True):
     """Since when the group writes with its present key, by our clock."""
     voids: Mapping[ParticipantId, int]
     """How many messages count for nothing, by author."""
+    without_prekey: frozenset[ParticipantId] = frozenset()
+    """Members whose prekey is not here: keys are sealed to that of their join statement."""
     is_history_withheld: bool = False
     """Whoever let us in, the only time, gave us no key of before."""
 

@@ -100,10 +100,12 @@ def test_whose_prekey_never_came_is_given_the_key_by_that_of_their_join(circle: 
     circle.send("Dora", [joined])
     circle.remove("Cem", by="Olga")
     assert circle["Olga"].session.counted()["group.wrapped_without_prekey"] == 1
+    assert circle.part("Olga").now().without_prekey == {dora.participant_id}
     circle.say("Olga", "in a fresh key")
     circle.live(5)
     assert circle.shown("Dora") == ["in a fresh key"]
     assert circle.part("Dora").keys.sending() == circle.part("Olga").keys.sending()
+    assert not circle.part("Olga").now().without_prekey
 
 
 def test_keys_outlive_a_restart_and_history_opens_in_any_order(circle: Circle) -> None:

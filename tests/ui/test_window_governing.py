@@ -504,6 +504,27 @@ def test_the_panel_says_how_much_the_removed_wrote_that_nobody_is_shown() -> Non
     play(scenario)
 
 
+def test_the_panel_says_whose_keys_are_sealed_to_one_that_does_not_change() -> None:
+    async def scenario() -> None:
+        engine, group = a_governed_group()
+        async with stage(engine, opening=group) as it:
+            it.window.side.show_open()
+            said = group_panel(it).governed.long_term
+            assert not said.isVisible()
+            view = engine.governing.view(group)
+            assert view is not None
+            engine.governing.put(replace(view, without_prekey=frozenset({LUC, OLGA})))
+            await until(said.isVisible)
+            assert said.text() == (
+                "For Luc, Olga the group's new keys are sealed to a long-term key: no fresh one of"
+                " theirs is here."
+            )
+            engine.governing.put(view)
+            await until(lambda: not said.isVisible())
+
+    play(scenario)
+
+
 def test_a_member_with_a_verified_persons_name_and_another_key_stops_what_one_writes() -> None:
     async def scenario() -> None:
         engine, group = a_governed_group()

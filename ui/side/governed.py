@@ -19,6 +19,7 @@ from ui.governing_words import (
     is_out,
     leads,
     open_invitations,
+    prekey_words,
     removed_words,
     void_words,
 )
@@ -91,11 +92,13 @@ class GovernedSection(QWidget):
         self.inviters.choose(0)
         self.inviters.chosen.connect(self._chosen)
         self.facts = Text(face="caption", colour="ink2", wrap=True)
+        self.long_term = Text(face="caption", colour="ink2", wrap=True)
         self.voids = Text(face="caption", colour="ink2", wrap=True)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        for part in (self.details, self.question, self.inviters, self.facts, self.voids):
+        facts = (self.facts, self.long_term, self.voids)
+        for part in (self.details, self.question, self.inviters, *facts):
             column.addWidget(part)
         self.requests.hide()
 
@@ -117,6 +120,9 @@ class GovernedSection(QWidget):
         facts = _facts(view, self._now()) if knows else ""
         self.facts.setText(facts)
         self.facts.setVisible(bool(facts))
+        without = frozenset() if view is None or is_out(view) else view.without_prekey
+        self.long_term.setText(prekey_words(without, names))
+        self.long_term.setVisible(bool(without))
         voids = [] if view is None or is_out(view) else void_words(view.voids, names)
         self.voids.setText("\n".join(voids))
         self.voids.setVisible(bool(voids))

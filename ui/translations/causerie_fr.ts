@@ -2496,6 +2496,10 @@
         <translation>Pour les testeurs qui comparent le trajet des messages. Cela ne contient ni texte ni nom.</translation>
     </message>
     <message>
+        <source>For {names} the group&apos;s new keys are sealed to a long-term key: no fresh one of theirs is here.</source>
+        <translation>Pour {names}, les nouvelles clés du groupe sont scellées avec une clé permanente&#xa0;: aucune clé récente de leur part n’est arrivée ici.</translation>
+    </message>
+    <message>
         <source>Forgotten? Nobody can find it out. A backup, which has a passphrase of its own, can be restored into a new profile; this one stays as it is.</source>
         <translation>Oubliée&#x202f;? Personne ne peut la retrouver. Une sauvegarde, qui a sa propre phrase secrète, peut être restaurée dans un nouveau profil&#x202f;; celui-ci reste tel quel.</translation>
     </message>

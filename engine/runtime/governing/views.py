@@ -48,6 +48,7 @@ def governance_view(  # noqa: PLR0913 - keyword-only: what it is made of
         asking=tuple(one for one in asking if one.participant_id not in state.roles),
         voids=known.voids,
         newest_key_ms=known.newest_key_ms,
+        without_prekey=known.without_prekey,
         is_history_withheld=known.is_history_withheld,
     )
 

@@ -56,7 +56,7 @@ from engine.crypto.epochs import (
 from engine.crypto.sealed import epoch_commitment
 from engine.session.group.governance import Governance
 from engine.session.group.saved import SavedGroup
-from engine.session.transitions import TransitionBuilder
+from engine.session.transitions import GovernanceNoted, TransitionBuilder
 
 ASK_FIRST_MS: Final = 20_000
 """A wrap may be on its way."""
@@ -167,6 +167,10 @@ class EpochKeys:
         """Since when we have the key of the epoch to write in; None if there is none."""
         step = self._step()
         return self._known_ms[step.epoch.commitment] if isinstance(step, SendIn) else None
+
+    def without_prekey(self) -> frozenset[ParticipantId]:
+        """Other members to whose join statement keys are sealed."""
+        return frozenset(self._members) - self._theirs.keys() - {self._own_id}
 
     def is_good(self, epoch_id: bytes) -> bool:
         """Whether nobody who was removed, as far as we know, was given its key."""
@@ -333,6 +337,8 @@ class EpochKeys:
             raise RemoteProtocolError("foreign_prekey")
         if who == self._own_id or newer(self._theirs.get(who), prekey) is not prekey:
             return
+        if who not in self._theirs:
+            builder.notes.append(GovernanceNoted())
         self._theirs[who] = prekey
         put = PutPrekey(conversation_id=self._conversation_id, participant_id=who, data=data)
         builder.writes.append(put)

@@ -553,6 +553,7 @@ class GovernedPart:
             else frozenset(),
             newest_key_ms=self.keys.newest_ms(),
             voids=self._void.counts(),
+            without_prekey=self.keys.without_prekey(),
             is_history_withheld=self._is_history_withheld(),
         )
 
