@@ -5,12 +5,18 @@ another is one look, and the past of 10 000 entries takes 6 MB.  An entry that h
 (``engine.core.admin_log.room``) has no number: whoever names it knew what it knew, but not it.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import TypeAlias
 
 from msgspec import Struct
 
-from engine.core.admin_log.acts import MAX_HEADS, Entry, EntryId
+from engine.core.admin_log.acts import MAX_HEADS, Entry, EntryId, Role
 from engine.core.ids import ParticipantId
+
+Inviters: TypeAlias = tuple[int, EntryId, Role]
+"""Which ``SetInviters``, by its Lamport timestamp and id, and whom it lets admit others."""
 
 
 class _Passed(Struct, frozen=True):
@@ -20,7 +26,6 @@ class _Passed(Struct, frozen=True):
     lamport_timestamp: int
     heads: tuple[EntryId, ...]
     past: int = 0
-    parents: tuple[int, ...] = ()
 
 
 class Ancestry:
@@ -29,13 +34,13 @@ class Ancestry:
         """Each after all that it knew."""
         self.pasts: list[int] = []
         """Of ``entries[n]``: bit k is set if it knew ``entries[k]``; its own bit is not set."""
-        self.parents: list[tuple[int, ...]] = []
-        """Of ``entries[n]``: the numbers of those it names, or of those that one without room named
-        in their place."""
         self.backdated: list[bool] = []
         """Whether the Lamport timestamp of ``entries[n]`` is not above those of what it names."""
         self._placed: list[Entry | _Passed] = []
         """Those without room, too; each after all that it names."""
+        self._named: list[tuple[int, ...]] = []
+        """By each of ``_placed``: the places there of those that it names."""
+        self._places: dict[EntryId, int] = {}
         self._numbers: dict[EntryId, int] = {}
         self._passed: dict[EntryId, _Passed] = {}
 
@@ -48,12 +53,7 @@ class Ancestry:
 
     def futures(self) -> list[int]:
         """Of each entry bits of those that knew it: the pasts, seen from the other side."""
-        found = [0] * len(self.entries)
-        for number in range(len(found) - 1, -1, -1):
-            reached = found[number] | 1 << number
-            for parent in self.parents[number]:
-                found[parent] |= reached
-        return found
+        return self._gather(lambda number: 1 << number)
 
     def after(
         self,
@@ -65,16 +65,38 @@ class Ancestry:
 
         ``by``: bits of the entries of each author that are looked for.
         """
-        found = [0] * len(self.entries)
         if not any(passed.values()):
-            return found
-        for number in range(len(found) - 1, -1, -1):
+            return [0] * len(self.entries)
+
+        def looked_for(number: int) -> int:
             author = self.entries[number].author
-            reached = found[number]
-            if passed.get(author, 0) >> number & 1:
-                reached |= futures[number] & by.get(author, 0)
-            for parent in self.parents[number]:
-                found[parent] |= reached
+            is_passed = passed.get(author, 0) >> number & 1
+            return futures[number] & by.get(author, 0) if is_passed else 0
+
+        return self._gather(looked_for)
+
+    def _gather(self, of: Callable[[int], int]) -> list[int]:
+        """For each entry what ``of`` says of all that knew it."""
+        found = [0] * len(self._placed)
+        for place in range(len(found) - 1, -1, -1):
+            number = self._numbers.get(self._placed[place].entry_id)
+            reached = found[place] if number is None else found[place] | of(number)
+            for named in self._named[place]:
+                found[named] |= reached
+        return [found[self._places[entry.entry_id]] for entry in self.entries]
+
+    def inherited(self, of: Callable[[int], Inviters], least: Inviters) -> list[Inviters]:
+        """For each entry the highest that ``of`` says of all that it knew, ``least`` for none."""
+        best: list[Inviters] = []
+        """With that of the entry itself."""
+        found: list[Inviters] = []
+        for place, entry in enumerate(self._placed):
+            highest = max((best[named] for named in self._named[place]), default=least)
+            number = self._numbers.get(entry.entry_id)
+            if number is not None:
+                found.append(highest)
+                highest = max(highest, of(number))
+            best.append(highest)
         return found
 
     def has(self, entry_id: EntryId) -> bool:
@@ -82,8 +104,8 @@ class Ancestry:
 
     def heads(self) -> tuple[EntryId, ...]:
         """The newest entries: nothing here knew them.  At most MAX_HEADS, newest first."""
-        known = {parent for parents in self.parents for parent in parents}
-        loose = (entry for number, entry in enumerate(self.entries) if number not in known)
+        known = reduce(or_, self.pasts, 0)
+        loose = (entry for number, entry in enumerate(self.entries) if not known >> number & 1)
         newest = sorted(loose, key=lambda one: (one.lamport_timestamp, one.entry_id), reverse=True)
         return tuple(entry.entry_id for entry in newest[:MAX_HEADS])
 
@@ -110,24 +132,19 @@ class Ancestry:
 
     def _put(self, entry: Entry | _Passed, *, has_room: bool) -> None:
         past, newest = 0, 0
-        parents: list[int] = []
         for head in entry.heads:
             number = self._numbers.get(head)
             if number is None:
                 passed = self._passed[head]
                 past |= passed.past
-                parents += passed.parents
                 newest = max(newest, passed.lamport_timestamp)
             else:
                 past |= self.pasts[number] | 1 << number
-                parents.append(number)
                 newest = max(newest, self.entries[number].lamport_timestamp)
-        if len(entry.heads) > 1 and any(head in self._passed for head in entry.heads):
-            parents = self._newest_of(parents)
+        self._places[entry.entry_id] = len(self._placed)
+        self._named.append(tuple(self._places[head] for head in entry.heads))
         if not has_room or not isinstance(entry, Entry):
-            passed = _Passed(
-                entry.entry_id, entry.lamport_timestamp, entry.heads, past, tuple(parents)
-            )
+            passed = _Passed(entry.entry_id, entry.lamport_timestamp, entry.heads, past)
             self._placed.append(passed)
             self._passed[entry.entry_id] = passed
             return
@@ -135,13 +152,4 @@ class Ancestry:
         self._numbers[entry.entry_id] = len(self.entries)
         self.entries.append(entry)
         self.pasts.append(past)
-        self.parents.append(tuple(parents))
         self.backdated.append(bool(entry.heads) and newest >= entry.lamport_timestamp)
-
-    def _newest_of(self, numbers: Iterable[int]) -> list[int]:
-        """Without those that another one of them knew."""
-        each = sorted(set(numbers))
-        known = 0
-        for number in each:
-            known |= self.pasts[number]
-        return [number for number in each if not known >> number & 1]

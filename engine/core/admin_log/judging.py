@@ -40,7 +40,7 @@ from engine.core.admin_log.acts import (
     SetInviters,
     Unsupported,
 )
-from engine.core.admin_log.ancestry import Ancestry
+from engine.core.admin_log.ancestry import Ancestry, Inviters
 from engine.core.ids import ParticipantId
 
 Rank: TypeAlias = tuple[int, int, EntryId]
@@ -431,16 +431,15 @@ def _bits(value: int) -> Iterator[int]:
 
 def _inherited(ancestry: Ancestry, verdicts: list[Verdict]) -> list[Role]:
     """For each entry the role that the newest ``SetInviters`` in its past asks for."""
-    newest: list[tuple[int, EntryId, Role]] = []
-    for parents in ancestry.parents:
-        best = (-1, EntryId(""), LEAST_ROLE[Add])
-        for number in parents:
-            named = ancestry.entries[number]
-            best = max(best, newest[number])
-            if isinstance(named.act, SetInviters) and verdicts[number] is Verdict.COUNTS:
-                best = max(best, (named.lamport_timestamp, named.entry_id, named.act.least))
-        newest.append(best)
-    return [role for _, _, role in newest]
+    none: Inviters = (-1, EntryId(""), LEAST_ROLE[Add])
+
+    def said(number: int) -> Inviters:
+        entry = ancestry.entries[number]
+        if isinstance(entry.act, SetInviters) and verdicts[number] is Verdict.COUNTS:
+            return entry.lamport_timestamp, entry.entry_id, entry.act.least
+        return none
+
+    return [role for _, _, role in ancestry.inherited(said, none)]
 
 
 def _term(role: Role, who: ParticipantId, number: int, entry: Entry) -> Term:

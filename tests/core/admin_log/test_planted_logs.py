@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.core.admin_log.acts import (
+    MAX_ENTRIES,
     Act,
     Add,
     DeleteMessage,
@@ -24,7 +25,7 @@ from engine.core.admin_log.acts import (
 )
 from engine.core.admin_log.log import AdminLog
 from engine.core.ids import MessageId, ParticipantId, UnixMs
-from tests.core.admin_log.admin_log_writing import ANNA, BEN, CEM, FIRST, OWNER, Writing
+from tests.core.admin_log.admin_log_writing import ANNA, BEN, CEM, DORA, FIRST, OWNER, Writing
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -160,7 +161,21 @@ def test_twice_the_log_takes_about_twice_the_steps(
     assert taken[1] < 1.1 * taken[0]
 
 
-def steps(entries: list[Entry]) -> int:
+def test_a_chain_without_room_that_knows_more_and_more_takes_as_many_steps() -> None:
+    """Each entry of the chain, by a stranger, also names another one of those with room."""
+    taken = []
+    for size in (SIZE, 2 * SIZE):
+        log = Planting()
+        wide = log.beside([OWNER] * size, Rename(name="Hikes"))
+        log.row([DORA], Rename(name="Mine"))
+        for name in wide:
+            log.by(DORA, Rename(name="Mine"), after=(*log.end, name))
+        log.by(OWNER, Rename(name="Walks"), after=log.end)
+        taken.append(steps(log.entries[::-1], room=size + 2) / len(log.entries))
+    assert taken[1] < 1.1 * taken[0]
+
+
+def steps(entries: list[Entry], *, room: int = MAX_ENTRIES) -> int:
     """Lines that run until it is known what is in force."""
     count = 0
 
@@ -172,7 +187,7 @@ def steps(entries: list[Entry]) -> int:
     before = sys.gettrace()
     sys.settrace(trace)
     try:
-        assert AdminLog(FIRST, entries).state.roles
+        assert AdminLog(FIRST, entries, size=room).state.roles
     finally:
         sys.settrace(before)
     return count
