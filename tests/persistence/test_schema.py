@@ -4,6 +4,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from engine.core.ids import DeliveryState, MessageId
 from engine.core.ports import PutGroup
 from engine.core.sds.vocabulary import RemoveOutgoing
 from engine.persistence import schema
-from engine.persistence.database import open_database, open_readonly
+from engine.persistence.database import memory_database, open_database, open_readonly
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.schema import (
     APPLICATION_ID,
@@ -77,6 +78,23 @@ def test_a_new_database_is_ours_and_of_the_newest_version(database_path: Path, k
     ]  # fmt: skip
     connection.close()
     open_readonly(database_path, key).close()
+
+
+def test_a_database_in_memory_is_like_a_file_and_has_nothing_of_another(
+    database_path: Path, key: bytes
+) -> None:
+    schema_of = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+    file, first = open_database(database_path, key), memory_database()
+    SqliteProfileStore(first).apply([PutGroup(group=group())])
+    with ThreadPoolExecutor(max_workers=1) as elsewhere:
+        there = elsewhere.submit(lambda: all_rows(memory_database())).result()
+    second = memory_database()
+    assert there == all_rows(second) == all_rows(file) != all_rows(first)
+    assert header(second) == header(file)
+    assert second.execute(schema_of).fetchall() == file.execute(schema_of).fetchall()
+    assert second.execute("PRAGMA foreign_keys").fetchone() == (1,)
+    for each in (file, first, second):
+        each.close()
 
 
 OPEN = """
