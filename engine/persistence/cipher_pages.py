@@ -60,20 +60,24 @@ class PageCipher:
     def mended(self, page: bytes, number: int) -> bytes | None:
         """The authentic page that differs from this one in one bit, if there is one.
 
-        A quarter of a second.  The salt is not among the bits that are tried.
+        A seventh of a second.  The salt is not among the bits that are tried.
         """
         if len(page) != PAGE_BYTES:
             return None
         start, stored = _start(number), page[-_MAC_BYTES:]
-        body = bytearray(page[start:-_MAC_BYTES])
+        body = page[start:-_MAC_BYTES]
         tag = self._tag(body, number)
         if _differing_bits(tag, stored) == 1:
             return page[:-_MAC_BYTES] + tag
-        for bit in range(len(body) * 8):
-            body[bit // 8] ^= 1 << bit % 8
-            if self._tag(body, number) == stored:
-                return page[:start] + body + stored
-            body[bit // 8] ^= 1 << bit % 8
+        before = self._mac.copy()  # of what comes before the byte in which a bit is tried
+        for at, byte in enumerate(body):
+            rest = body[at + 1 :] + _NUMBER.pack(number)
+            for bit in range(8):
+                tried, mac = bytes([byte ^ 1 << bit]), before.copy()
+                mac.update(tried + rest)
+                if mac.digest() == stored:
+                    return page[:start] + body[:at] + tried + body[at + 1 :] + stored
+            before.update(body[at : at + 1])
         return None
 
     def with_size(self, first_page: bytes, pages: int) -> bytes:
