@@ -12,6 +12,7 @@ from engine.persistence.database import open_database
 from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.memory_store import MemoryProfileStore
+from tests.persistence.new_database import new_database
 from tests.persistence.store_examples import GROUP, contact, group
 
 KEY = bytes(range(32))
@@ -43,7 +44,7 @@ def directory(tmp_path: Path) -> ProfileDirectory:
 @pytest.fixture
 def connection(database_path: Path) -> Iterator[sqlite3.Connection]:
     """That of ``sqlite_store``, for what SQL alone can see."""
-    opened = open_database(database_path, KEY)
+    opened = open_database(new_database(database_path, KEY), KEY)
     yield opened
     opened.close()
 
@@ -59,7 +60,7 @@ def store(request: pytest.FixtureRequest, database_path: Path) -> Iterator[Profi
     opened: ProfileStore = (
         MemoryProfileStore()
         if request.param == "memory"
-        else SqliteProfileStore.open(database_path, KEY)
+        else SqliteProfileStore.open(new_database(database_path, KEY), KEY)
     )
     yield opened
     opened.close()

@@ -20,6 +20,7 @@ from engine.persistence import raw_blocks
 from engine.persistence.database import open_database
 from engine.persistence.raw_blocks import BLOCK_BYTES, BLOCK_ROWS, packed, unpacked
 from engine.persistence.sqlite_store import SqliteProfileStore
+from tests.persistence.new_database import new_database
 from tests.persistence.store_examples import GROUP, OTHER_GROUP, channel, group, logged, row
 from tests.persistence.version_1 import sealed_id
 
@@ -57,7 +58,7 @@ class Blocks(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.directory = tempfile.TemporaryDirectory()
-        self.path = Path(self.directory.name) / "causerie.db"
+        self.path = new_database(Path(self.directory.name) / "causerie.db", KEY)
         self.open()
         self.store.apply([PutGroup(group=group(each)) for each in GROUPS])
         self.raws: tuple[dict[MessageId, bytes], ...] = ({}, {})

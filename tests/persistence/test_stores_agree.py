@@ -89,6 +89,7 @@ from engine.persistence import (
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.persistence.stored_ids import stored_order
 from tests.persistence.memory_store import MemoryProfileStore
+from tests.persistence.new_database import new_database
 from tests.persistence.store_examples import (
     ALICE,
     BOB,
@@ -432,6 +433,7 @@ class StoresAgree(RuleBasedStateMachine):
         self.directory = tempfile.TemporaryDirectory()
         self.path = Path(self.directory.name) / "causerie.db"
         self.memory = MemoryProfileStore()
+        new_database(self.path, bytes(32))
         self.sqlite = SqliteProfileStore.open(self.path, bytes(32))
         self.apply_everywhere([PutGroup(group=group()), PutGroup(group=group(OTHER_GROUP))])
         self.apply_everywhere([PutContact(contact=contact())])

@@ -27,6 +27,7 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore
 from engine.runtime.own_clock import boot_time_ms
 from tests.patience import PATIENCE_S
+from tests.persistence.new_database import new_database
 
 KEY = bytes(range(32))
 
@@ -93,7 +94,7 @@ class Person:
         self.engine.subscribe(self._hear)
 
     def _open(self) -> OpenedStore:
-        self.store = BreakableStore.open(self.database, KEY)
+        self.store = BreakableStore.open(new_database(self.database, KEY), KEY)
         self.store.endless = self.endless
         self.store.unreadable = self.unreadable
         return OpenedStore(store=self.store, key_storage="key file")

@@ -35,7 +35,9 @@ from engine.session.inputs import MessageArrived
 from engine.sim.session_participant import SessionParticipant
 from proto import content_pb2
 from tests.forging import sealed_group_of, signed_message
+from tests.persistence.new_database import new_database
 
+KEY = bytes(range(32))
 NOW = UnixMs(1_800_000_000_000)
 CHANNEL = ChannelId("0")
 NUMBERS = st.sampled_from([0, 1, 7, NOW, NOW + 299_999, NOW + 10**9, 2**53 - 1, 2**53, 2**64 - 1])
@@ -110,7 +112,8 @@ def test_no_signed_value_breaks_the_session_or_the_database(
         alice.receive(sent.payload, now_ms=NOW)
     sealed, me = sealed_group_of(group), mallory.participant_id
     with TemporaryDirectory() as place:
-        store = SqliteProfileStore.open(Path(place) / "causerie.db", bytes(range(32)))
+        path = new_database(Path(place) / "causerie.db", KEY)
+        store = SqliteProfileStore.open(path, KEY)
         store.apply([PutGroup(group=group, initial_state=ChannelState(lamport_timestamp=NOW))])
         store.apply([PutMember(member=m) for m in alice.store.members(group.conversation_id)])
         for member in alice.session.membership.everyone():

@@ -13,6 +13,7 @@ from engine.core.waku import WakuMessage
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.inputs import AcceptContact, MessageArrived, Say
 from engine.session.transitions import SessionTransition
+from tests.persistence.new_database import new_database
 from tests.session.pair_stage import HASH, NOW, PairPerson, exchange, friends
 
 KEY = bytes(range(32))
@@ -75,7 +76,7 @@ def test_a_device_that_dies_anywhere_ends_with_all_that_was_saved(
     steps: list[tuple[str, int, int, str]],
 ) -> None:
     with TemporaryDirectory() as place:
-        alice, bob = Device(Path(place) / "causerie.db"), PairPerson("Bob")
+        alice, bob = Device(new_database(Path(place) / "causerie.db", KEY)), PairPerson("Bob")
         exchange(alice, bob, alice.ask(bob.link()))
         exchange(bob, alice, bob.perform(bob.session.handle(AcceptContact(), now_ms=NOW)))
         bobs = [message for number in range(HEARD) for message in bob.say(f"bob {number}")]

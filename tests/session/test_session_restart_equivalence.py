@@ -26,6 +26,7 @@ from engine.session.group.factory import GroupFactory
 from engine.session.inputs import MessageArrived, Say
 from engine.session.transitions import SessionTransition
 from engine.sim.session_participant import SessionParticipant, seeded_bytes
+from tests.persistence.new_database import new_database
 
 NOW = UnixMs(1_800_000_000_000)
 KEY = bytes(range(32))
@@ -157,7 +158,7 @@ def test_a_device_that_dies_anywhere_ends_where_its_twin_does(
     steps: list[tuple[str, int, int, str]],
 ) -> None:
     with TemporaryDirectory() as place:
-        path = Path(place) / "causerie.db"
+        path = new_database(Path(place) / "causerie.db", KEY)
         device = Device(lambda: SqliteProfileStore.open(path, KEY), LINK)
         memory = SqliteProfileStore.in_memory()
         twin = Device(lambda: memory, LINK)
