@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+from engine.codec.invite import read_invite, write_invite
 from engine.core.contacts import ContactState
 from engine.core.history.config import HistoryConfig
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
@@ -44,7 +46,9 @@ from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.runtime.engine import Engine, EngineDependencies, OpenedStore, SavedTransport
 from engine.runtime.own_clock import boot_time_ms
 from tests.patience import PATIENCE_S
+from tests.persistence.new_database import new_database
 from tests.runtime.conftest import BreakableStore, hurried_entropy
+from tests.runtime.history.bad_stores import Honest
 
 KEY = bytes(range(32))
 QUICK = HistoryConfig(trailing_ms=500, retry_ms=200, back_off_ms=50)
@@ -216,7 +220,7 @@ class Person:
         return self._place / f"{self.name}.db"
 
     def _open(self) -> OpenedStore:
-        self.store = BreakableStore.open(self.database, KEY)
+        self.store = BreakableStore.open(new_database(self.database, KEY), KEY)
         return OpenedStore(store=self.store, key_storage="key file")
 
     def _transport(self, seed: SavedTransport) -> Transport:
@@ -381,19 +385,73 @@ class GroupPast:
     logged: list[Row]
 
 
+class _Noting(Honest):
+    """Notes what it is given."""
+
+    def __init__(self, inner: Archive) -> None:
+        super().__init__(inner)
+        self.given: list[ArchivedMessage] = []
+
+    async def append(self, messages: Sequence[ArchivedMessage], /) -> Appended:
+        self.given += messages
+        return await super().append(messages)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A past, what a Store was given of it, and the profile that Ann left."""
+
+    past: GroupPast
+    archived: tuple[ArchivedMessage, ...]
+    profile: bytes
+
+
+_SAID: dict[int, _Said] = {}
+"""By how much was said: to say it takes ten times as long as to fetch it."""
+
+
 async def say_in_a_group(place: Path, count: int, *nodes: StoreNode) -> GroupPast:
-    """By Ann, who is gone then: all of these have it, and no member sends it any more."""
-    ann = await Person("Ann", place, peers=tuple(node.address for node in nodes)).start()
+    """By Ann, who is gone then: all of these have it, and no member sends it any more.
+
+    It was said once in this process, to a node of its own.  These are given what that one archived,
+    and the place gets Ann's profile.
+    """
+    if count not in _SAID:
+        with TemporaryDirectory() as somewhere:
+            _SAID[count] = await _say_once(Path(somewhere), count)
+    said = _SAID[count]
+    (place / "Ann.db").write_bytes(said.profile)
+    for node in nodes:
+        assert node.archive is not None
+        assert await node.archive.append(said.archived) == Appended(added=len(said.archived))
+    invite = read_invite(said.past.link)
+    addresses = tuple(node.address for node in nodes)
+    link = write_invite(replace(invite, node_addresses=addresses))
+    return replace(said.past, link=link, said=[*said.past.said], logged=[*said.past.logged])
+
+
+async def _say_once(place: Path, count: int) -> _Said:
+    notes: list[_Noting] = []
+
+    def note(archive: Archive) -> Archive:
+        notes.append(_Noting(archive))
+        return notes[-1]
+
+    node = StoreNode(place, "store")
+    await node.start(wrap=note)
+    ann = await Person("Ann", place, peers=(node.address,)).start()
     group = await ann.engine.groups.create("Friends")
-    await ann.until_online(len(nodes))
+    await ann.until_online()
     said = await ann.say(group, count)
     await ann.until_out(group)
     link = await ann.engine.groups.make_invite_link(group)
-    for node in nodes:
-        await until_stored(node, count)
+    await until_stored(node, count)
     logged = await ann.log_of(group, said)
     await ann.stop()
-    return GroupPast(group, link, said, logged)
+    await node.stop()
+    archived = tuple({one.message_hash: one for one in notes[0].given}.values())
+    past = GroupPast(group, link, said, logged)
+    return _Said(past, archived, ann.database.read_bytes())
 
 
 async def until(wanted: Callable[[], bool]) -> None:

@@ -19,7 +19,7 @@ from tests.runtime.conftest import BreakableStore
 from tests.runtime.history.bad_stores import Honest
 from tests.runtime.history.history_stage import Person, StoreNode, say_in_a_group
 
-MANY = 500
+MANY = 300
 HOUR_MS = 3_600_000
 
 

@@ -37,8 +37,7 @@ from tests.runtime.history.history_stage import (
 )
 from tests.session.test_group_session import NOW, pair, settle
 
-MANY = 600
-PAGES = 210
+MANY = 210
 FAILED = "history.opening_process_failed"
 UNLIMITED = 10**9
 
@@ -251,12 +250,12 @@ async def test_pages_are_handled_in_order_whichever_is_opened_first(
 
     node = StoreNode(tmp_path, "store")
     address = await node.start()
-    past = await say_in_a_group(tmp_path, PAGES, node)
+    past = await say_in_a_group(tmp_path, MANY, node)
     monkeypatch.setattr(OpeningProcess, "open", late_at_first)
     monkeypatch.setattr(ConversationRunner, "feed", noted)
     bob = await Person("Bob", tmp_path, peers=(address,)).start()
     await bob.engine.groups.join(past.link)
-    await bob.until_told(past.group, PAGES)
+    await bob.until_told(past.group, MANY)
     paged = [id(one.message) for messages in opened for one in messages]
     assert len(opened) > 1
     assert [one for one in handled if one in {*paged}] == paged
