@@ -225,7 +225,9 @@ async def test_what_is_paused_says_how_far_it_has_come_also_after_a_restart(tmp_
         sent = await alice.send(group, path)
         await bob.until_state(sent, FileState.OFFERED)
         await bob.engine.files.fetch(group, sent)
-        await bob.until(lambda event: isinstance(event, FileProgressed) and event.file.done_bytes)
+        await bob.until(
+            lambda event: isinstance(event, FileProgressed) and event.file.done_bytes > 0
+        )
         await bob.engine.files.pause(group, sent)
         paused = await bob.shown(group, sent)
         assert (paused.state, paused.rate) == (FileState.PAUSED, 0)

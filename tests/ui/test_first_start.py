@@ -1,5 +1,7 @@
 """The first start in three steps: by the keyboard, a Store that is refused, and no word cut off."""
 
+from functools import partial
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -211,7 +213,7 @@ def test_in_a_low_window_the_way_on_is_in_view_at_every_step(height: int) -> Non
             page.stores_step.next.click()
             step = page.conversation_step
             for button in (step.join, step.new_group, step.later):
-                await until(lambda button=button: is_in_view(button))
+                await until(partial(is_in_view, button))
             it.window.resize(700, 900)
             await until(step.avatar.isVisible)
 

@@ -25,11 +25,11 @@ from ui.connection_words import key_words
 from ui.controls import Area, Button, Card, ElidedText, Text
 from ui.dialogs.group import selectable
 from ui.dialogs.sheet import field_label, limit_name, problem_line, say_problem
+from ui.dialogs.steps import ShownStep, Step
 from ui.error_words import error_words
 from ui.fitted_scroll_area import FittedScrollArea
 from ui.foreign_text import one_line
 from ui.icons import draw_app_icon, draw_icon
-from ui.mirrored import mirror_widget
 from ui.problem_words import sentence
 from ui.tasks import Tasks
 from ui.theme import Radius, current_theme, initials, theme_changed
@@ -37,44 +37,11 @@ from ui.translate import tr
 
 _CARD_WIDTH = 440
 _CARD_HEIGHT = 560
-_STEPS = 3
 _EDGE = 12
 _NARROW_BELOW = 320
 _GAP, _NARROW_GAP, _LEAST_GAP = 24, 12, 2
 _ROOMY = 720
 """Window height from which there is room for wide gaps."""
-
-
-class _Steps(QWidget):
-    """Beads on a thread: done is filled, now is ringed, to come is hollow."""
-
-    def __init__(self, now: int) -> None:
-        super().__init__()
-        self._now = now
-        self.setAccessibleName(tr("Step {number} of {steps}").format(number=now, steps=_STEPS))
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    def sizeHint(self) -> QSize:
-        return QSize(20 + 45 * (_STEPS - 1), 20)
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        theme = current_theme()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        mirror_widget(painter, self)
-        for step in range(1, _STEPS + 1):
-            centre = QPointF(10 + 45 * (step - 1), 10)
-            if step < _STEPS:
-                painter.setPen(QPen(theme.accent if step < self._now else theme.thread, 2))
-                painter.drawLine(centre + QPointF(6, 0), centre + QPointF(39, 0))
-            if step == self._now:
-                painter.setPen(Qt.PenStyle.NoPen)
-                painter.setBrush(theme.accentSoft)
-                painter.drawEllipse(centre, 9.5, 9.5)
-            done = step < self._now
-            painter.setPen(QPen(theme.accent if step <= self._now else theme.line2, 2))
-            painter.setBrush(theme.accent if done else theme.surface)
-            painter.drawEllipse(centre, 4.5, 4.5)
 
 
 class _BigAvatar(QWidget):
@@ -126,47 +93,6 @@ class _Note(Card):
         painter = QPainter(self)
         box = QRectF(12, 12, 16, 16)
         draw_icon(painter, self._icon_name, box, current_theme().accentInk)
-
-
-class Step(Card):
-    """One card: beads, title, words, content, and a foot that stays at the bottom."""
-
-    def __init__(self, number: int, title: str, words: str) -> None:
-        super().__init__("surface", "line", radius=Radius.DIALOG)
-        head = QHBoxLayout()
-        head.addWidget(_Steps(number))
-        head.addStretch(1)
-        head.addWidget(
-            Text(
-                tr("Step {number} of {steps}").format(number=number, steps=_STEPS),
-                face="caption",
-                colour="ink3",
-            )
-        )
-        self.rows = whole = QVBoxLayout(self)
-        self.set_narrow(narrow=False)
-        whole.setSpacing(0)
-        whole.addLayout(head)
-        whole.addSpacing(16)
-        whole.addWidget(Text(title, face="title", strong=True, wrap=True))
-        whole.addSpacing(6)
-        whole.addWidget(Text(words, face="body", colour="ink2", wrap=True))
-        whole.addSpacing(16)
-        self.body = QVBoxLayout()
-        self.body.setSpacing(8)
-        whole.addLayout(self.body)
-        whole.addStretch(1)
-        whole.addSpacing(20)
-        self.foot = QHBoxLayout()
-        whole.addLayout(self.foot)
-
-    def decorations(self) -> tuple[QWidget, ...]:
-        """What gives way where the buttons would not be seen without scrolling."""
-        return ()
-
-    def set_narrow(self, *, narrow: bool) -> None:
-        edge = _EDGE if narrow else 2 * _EDGE
-        self.rows.setContentsMargins(edge, 22, edge, 20)
 
 
 class NameStep(Step):
@@ -398,28 +324,6 @@ class ConversationStep(Step):
         )
 
 
-class _ShownStep(QWidget):
-    """One step at a time.  Qt's own stack is as high as the highest of all."""
-
-    changed = Signal()
-
-    def __init__(self, *steps: Step) -> None:
-        super().__init__()
-        self.current = steps[0]
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        for step in steps:
-            column.addWidget(step)
-            step.setVisible(step is self.current)
-
-    def show_step(self, step: Step) -> None:
-        if step is not self.current:
-            self.current.hide()
-            self.current = step
-            step.show()
-            self.changed.emit()
-
-
 class FirstStart(Area):
     """``create`` makes the identity and may refuse the name; ``add_store`` takes an address."""
 
@@ -445,7 +349,7 @@ class FirstStart(Area):
         self.name_step = NameStep()
         self.stores_step = StoresStep(store_problem)
         self.conversation_step = ConversationStep()
-        self.steps = _ShownStep(self.name_step, self.stores_step, self.conversation_step)
+        self.steps = ShownStep(self.name_step, self.stores_step, self.conversation_step)
         self._lay_out()
         self.name_step.name.textChanged.connect(self._judge)
         self.name_step.name.returnPressed.connect(self._submit)
