@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from engine.delivery.contract import DELIVERY_EVENT, LOG_TABLES, STORE_MESSAGE, TABLES, Table
 from pipeline import copying
 from pipeline.lake import SEGMENT, Lake, Run
+from pipeline.session import is_here
 from pipeline.sources.delivery import (
     FORMAT,
     LOG_ROWS,
@@ -95,7 +96,7 @@ def _found(spark: SparkSession, places: Sequence[Path]) -> list[FoundLog]:
     absolute = [place.absolute() for place in places]
     pieces = find_pieces(absolute)
     rows: Iterable[Mapping[str, Any]]
-    if len(pieces) <= LOOKED_AT_HERE:
+    if len(pieces) <= LOOKED_AT_HERE or is_here(spark):
         rows = map(log_row, pieces)
     else:
         register(spark)

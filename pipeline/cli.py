@@ -16,8 +16,9 @@ from pyspark.errors import PySparkException
 
 from engine.core.errors import ChatError
 from pipeline.commands import audit, bench, complain, ingest, report, simulate, stream
+from pipeline.duck.errors import DuckError
 from pipeline.java import JavaMissing
-from pipeline.session import SessionSettings, session
+from pipeline.session import SessionSettings, is_asked_for, session
 from pipeline.sources.files import find_pieces
 from pipeline.tables import LakeError
 from pipeline.tables.jars import DELTA, session_options
@@ -100,6 +101,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except OSError as error:
         complain(_refused_by_system(error))
         return WRONG_USE
+    except DuckError as error:
+        complain(error.text)
+        return WRONG_USE
     except (PySparkException, Py4JError) as error:
         complain(f"Spark could not finish: {gist(str(error))}")
         return WRONG_USE
@@ -118,11 +122,13 @@ def _refused(arguments: argparse.Namespace) -> int | None:
 
 def _run(arguments: argparse.Namespace) -> int:
     command: Command = arguments.command
+    is_small = _is_small(arguments)
     settings = SessionSettings(
         master=arguments.master,
         remote=arguments.remote,
         driver_memory=arguments.driver_memory,
-        is_small=_is_small(arguments),
+        is_small=is_small,
+        needs_java=not (is_small and can_do_without_java(arguments)),
         more=session_options(arguments.lake or arguments.out, arguments.tables, os.environ),
     )
     with session(settings) as spark:
@@ -174,3 +180,11 @@ def _is_small(arguments: argparse.Namespace) -> bool:
         return sum(sizes) <= SMALL_INPUT_BYTES
     except OSError:
         return False  # Reading it says what is wrong.
+
+
+def can_do_without_java(arguments: argparse.Namespace) -> bool:
+    """Unless Spark was asked for, or tables are where or as only Spark has them."""
+    if arguments.command not in {ingest, audit, report}:
+        return False
+    asked = arguments.master or arguments.remote or arguments.driver_memory
+    return not asked and not is_asked_for() and not ingest.lake_of(arguments).takes_spark()

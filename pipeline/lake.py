@@ -66,6 +66,12 @@ class Lake:
         """Of what silver was made; empty if it never was."""
         return _mapping(self.head().facts.get("silver"))
 
+    def takes_spark(self) -> bool:
+        """Whether tables are, or shall be, no Parquet in a directory.  Raises LakeError."""
+        if not self.is_local or self._kind not in (None, parquet.NAME):
+            return True
+        return any(told["format"] != parquet.NAME for told in self.head().tables.values())
+
     def runs(self) -> list[Told]:
         """The newest last: ``id``, ``ended_ms``, ``rows`` by table."""
         return list(self.head().runs)

@@ -21,6 +21,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from pipeline.duck import duck_session
 from pipeline.java import java_home
 
 LOCAL: Final = "local[*]"
@@ -58,6 +59,7 @@ _LOCAL_ONLY: Final[Mapping[str, str]] = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 _SMALL: Final = "spark.causerie.smallInput"
+_HERE: Final = "spark.causerie.here"
 _SMALL_INPUT: Final[Mapping[str, str]] = {
     _SMALL: "true",
     "spark.sql.codegen.wholeStage": "false",
@@ -104,6 +106,8 @@ class SessionSettings:
     driver_memory: str | None = None
     is_small: bool = False
     """The input is so small that starting counts for more than throughput."""
+    needs_java: bool = True
+    """False: DuckDB carries out the plans, in this process; then only ``more`` counts."""
     more: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -148,13 +152,27 @@ def is_small(spark: SparkSession) -> bool:
     return spark.conf.get(_SMALL, "false") == "true"
 
 
+def is_here(spark: SparkSession) -> bool:
+    """Whether DuckDB in this process carries out its plans."""
+    return spark.conf.get(_HERE, "false") == "true"
+
+
 @contextmanager
 def session(settings: SessionSettings) -> Iterator[SparkSession]:
+    if not settings.needs_java:
+        with duck_session({**settings.more, _SMALL: "true", _HERE: "true"}) as here:
+            yield here
+        return
     spark = open_session(settings)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def is_asked_for() -> bool:
+    """Whether something outside the program names a Spark to run on."""
+    return _is_submitted() or bool(os.environ.get("MASTER") or os.environ.get("SPARK_REMOTE"))
 
 
 def _is_submitted() -> bool:

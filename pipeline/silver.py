@@ -24,7 +24,6 @@ from engine.delivery.contract import DELIVERY_EVENT, LOG_SNAPSHOT, STORE_MESSAGE
 from pipeline.clock import moment
 from pipeline.coverage import WHOSE, is_during
 
-HASH_BUCKETS: Final = 4
 ID_KEY: Final = ("channel", "mid", "lamport", "message_id")
 SENDER: Final = "sender"
 MAJORITY: Final = "majority"
@@ -41,9 +40,6 @@ def events(bronze: DataFrame, *, may_repeat: bool) -> DataFrame:
         "file",
         *DELIVERY_EVENT.names,
         F.to_date(moment(F.col("at_ms"))).alias("day"),
-        F.pmod(F.xxhash64(F.coalesce("channel", F.lit(""))), F.lit(HASH_BUCKETS))
-        .cast("int")
-        .alias("hash_bucket"),
     )
     return rows.dropDuplicates(["log_id", "seq"]) if may_repeat else rows
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -33,10 +33,15 @@ SHUFFLE_BAR: Final = 40.0
 """Bytes for an event."""
 GROWTH_BAR: Final = 1.2
 INGEST_BAR: Final = 300_000
-TINY_BAR_S: Final = 15.0
+TINY_BAR_S: Final = 12.0
 ONE_MORE_BAR_S: Final = 15.0
 CROWD: Final = 100
 """So many logs of one channel, each of as many messages, of which one comes later."""
+WAYS: Final[Mapping[str, Sequence[str]]] = {
+    "without Java": (),
+    "with Spark": ("--master", "local[*]"),
+}
+"""Of small inputs: as users run it, and with Spark asked for."""
 PATIENCE_S: Final = 3_600
 PARTICIPANTS: Final = 10
 MESSAGES: Final = 20_000
@@ -142,32 +147,43 @@ def ingest(place: Path, messages: int) -> list[Figure]:
 def tiny(place: Path) -> list[Figure]:
     """The command on five logs of 20 messages: all of it is starting."""
     write_logs(place / "logs", 5, 20)
-    seconds = [audit_command(place / "logs", place / str(number)) for number in range(3)]
     bar: Bar = (TINY_BAR_S, "at most")
-    return [figure("command audit, five logs of 20 messages", seconds, "s", bar)]
+    return [
+        figure(
+            f"command audit, five logs of 20 messages, {name}",
+            [audit_command(place / "logs", place / f"{name} {run}", *more) for run in range(3)],
+            "s",
+            bar,
+        )
+        for name, more in WAYS.items()
+    ]
 
 
 def one_more(place: Path) -> list[Figure]:
     """The command on a hundred logs of one channel, the last of which comes later."""
     write_logs(place / "logs", CROWD, CROWD)
     last = max((place / "logs").iterdir())
-    aside = last.rename(place / last.name)
-    first = audit_command(place / "logs", place / "out")
-    aside.rename(last)
-    then = audit_command(place / "logs", place / "out")
-    fresh = audit_command(place / "logs", place / "fresh")
-    name = f"command audit, {CROWD} logs of one channel"
-    return [
-        figure(f"{name}: at once", [first, fresh], "s"),
-        figure(f"{name}: one more", [then], "s", (ONE_MORE_BAR_S, "at most")),
-    ]
+    figures: list[Figure] = []
+    for way, more in WAYS.items():
+        out = place / way
+        aside = last.rename(place / last.name)
+        first = audit_command(place / "logs", out / "grown", *more)
+        aside.rename(last)
+        then = audit_command(place / "logs", out / "grown", *more)
+        fresh = audit_command(place / "logs", out / "fresh", *more)
+        name = f"command audit, {CROWD} logs of one channel, {way}"
+        figures += [
+            figure(f"{name}: at once", [first, fresh], "s"),
+            figure(f"{name}: one more", [then], "s", (ONE_MORE_BAR_S, "at most")),
+        ]
+    return figures
 
 
-def audit_command(logs: Path, out: Path) -> float:
+def audit_command(logs: Path, out: Path, *more: str) -> float:
     """Seconds, from the start of Python on.  Members without a log are no fault here."""
     began = time.perf_counter()
     done = subprocess.run(  # noqa: S603 - our own command
-        [sys.executable, "-m", "pipeline", "audit", str(logs), "--out", str(out)],
+        [sys.executable, "-m", "pipeline", "audit", str(logs), "--out", str(out), *more],
         check=False,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -101,7 +101,8 @@ def _spans(flagged: DataFrame, bucket_messages: int) -> DataFrame:
             F.expr(f"first div {bucket_messages}").alias("low"),
             F.expr(f"last div {bucket_messages}").alias("high"),
         )
-        .withColumn("island", F.sum(begins.cast("int")).over(by_first))
+        .withColumn("begins", begins.cast("int"))
+        .withColumn("island", F.sum("begins").over(by_first))
         .groupBy(*WHOSE, "island")
         .agg(F.min("low").alias("low"), F.max("high").alias("high"))
         .select(*WHOSE, F.explode(F.sequence("low", "high")).alias("span"))

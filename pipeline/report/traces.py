@@ -156,9 +156,9 @@ def traces(
             & F.col("channel").isin(*channels)
             & F.col("kind").isin(*(kind.value for kind in _SHOWN))
         )
-        .select("channel", "mid", "message_id", "participant", "kind", "at_ms", "via", "detail")
         .orderBy("at_ms", "log_id", "seq")
         .limit(_MOST_EVENTS)
+        .select("channel", "mid", "message_id", "participant", "kind", "at_ms", "via", "detail")
         .collect()
     )
     ahead = {

@@ -27,6 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from benchmarks.pipeline import oracle
 from pipeline.audit import Audited, audit, causal, cells, drill, local, verdict
+from pipeline.session import SessionSettings, session
 
 BUCKET = 4
 LOG: Final = {"channel": pa.string(), "participant": pa.string()}
@@ -282,6 +283,12 @@ def audited(
     return is_what_every_row_tells(
         judged.verdicts.collect(), judged.witnesses.collect(), tables, grace_ms
     )
+
+
+@pytest.mark.parametrize(("seed", "grace_ms"), [(1, 0), (2, 1), (3, 7)])
+def test_duckdb_carries_out_the_same_audit(seed: int, grace_ms: int, tmp_path: Path) -> None:
+    with session(SessionSettings(needs_java=False)) as here:
+        assert audited(here, many(seed, 100), tmp_path, grace_ms) == ALL_KINDS
 
 
 @pytest.mark.long

@@ -69,7 +69,10 @@ def cut_parquet(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def test_each_is_told_with_its_file_and_the_rest_is_judged(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", [["--master", "local[2]"], []], ids=["Spark", "without Java"])
+def test_each_is_told_with_its_file_and_the_rest_is_judged(
+    where: list[str], tmp_path: Path
+) -> None:
     logs = tmp_path / "logs"
     paths = {
         name: conversation_log(logs / f"{name}.delivery.db", name, LOG, MESSAGES, PEOPLE)
@@ -90,7 +93,7 @@ def test_each_is_told_with_its_file_and_the_rest_is_judged(tmp_path: Path) -> No
     os.mkfifo(logs / "pipe.parquet")
     absent = tmp_path / "absent.delivery.db"
     with locked(paths["held"]):
-        done = run("audit", logs, absent, "--out", tmp_path / "out", "--master", "local[2]")
+        done = run("audit", logs, absent, "--out", tmp_path / "out", *where)
     assert done.returncode == 3, done.stdout + done.stderr
     told = {
         paths["spoilt"]: "it is damaged",
@@ -136,7 +139,8 @@ def test_without_java_one_line_says_which_and_how_to_get_it(tmp_path: Path) -> N
     (tmp_path / "some.delivery.db").touch()
     environment = {"PATH": str(tmp_path), "HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)}
     keep = {name: os.environ[name] for name in ("LANG", "VIRTUAL_ENV") if name in os.environ}
-    done = run("audit", tmp_path, "--out", tmp_path / "out", environment={**keep, **environment})
+    words = ("audit", tmp_path, "--out", tmp_path / "out", "--master", "local[2]")
+    done = run(*words, environment={**keep, **environment})
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert line.startswith("causerie-pipeline: Spark needs Java 17 or newer and there is none")

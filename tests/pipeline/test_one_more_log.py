@@ -13,13 +13,10 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import audit
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.tables import RUN
-from pipeline.trust import Observed, gated
-from tests.pipeline.test_tables import rows_of, silver_of
-from tests.pipeline.test_trust import write
+from tests.pipeline.test_trust import DUCKDB, SPARK, engine, judged, write
 from tests.pipeline.told_groups import Story
 from tests.pipeline.trust_cases import OF_THE_AUDIT, OTHER_KEYS, TOGETHER, Case, whole
 
@@ -67,14 +64,6 @@ def written(place: Path, later: Path) -> None:
             (found,) = place.glob(f"{name} {number:02}*")
             later.mkdir(exist_ok=True)
             shutil.move(found, later / found.name)
-
-
-def judged(spark: SparkSession, lake: Lake, **way: int) -> dict[str, list[str]]:
-    """Everything that is told of what was read, but when it was made."""
-    found = audit(lake.audited(spark), lake.steps, **way)
-    tables = gated(found.verdicts, found.witnesses, Observed.of(spark, lake))
-    said = {name: rows_of(t) for name, t in zip(("verdicts", "witnesses"), tables, strict=True)}
-    return {**silver_of(spark, lake), **said}
 
 
 def runs_of(spark: SparkSession, lake: Lake, name: str, channel: str) -> set[str]:
@@ -130,6 +119,28 @@ def test_what_comes_later_changes_what_it_would_have_changed_at_once(
     repeated = judged(spark, lake)
     for name in ("event", "entry", "message", "conflict", "coverage", "verdicts", "witnesses"):
         assert repeated[name] == expected[name], name
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "engines", [(DUCKDB, DUCKDB), (DUCKDB, SPARK), (SPARK, DUCKDB)], ids="+".join
+)
+def test_without_java_it_is_the_same_and_one_goes_on_where_the_other_was(
+    spark: SparkSession,
+    logs: tuple[Path, Path],
+    expected: Mapping[str, list[str]],
+    tmp_path: Path,
+    engines: tuple[str, str],
+) -> None:
+    lake = Lake(tmp_path)
+    first, second = engines
+    with engine(first, spark) as running:
+        prepare(running, logs[:1], lake)
+    with engine(second, spark) as running:
+        prepare(running, logs, lake)
+        found = judged(running, lake)
+    for table, rows in expected.items():
+        assert found[table] == rows, table
 
 
 @pytest.mark.long

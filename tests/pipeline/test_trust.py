@@ -1,20 +1,25 @@
 """A verdict that one can trust: every case of ``trust_cases``, through the real stages.
 
-All conversations that can be in one input are written down as files and judged in one run; each
-case is then looked at by itself.  What is right stands in the cases, written from the contract.
+All conversations that can be in one input are written down as files and judged in one run, by Spark
+and by DuckDB; each case is then looked at by itself.  What is right stands in the cases, written
+from the contract.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.audit import audit
+from pipeline.audit import FEW_ROWS, audit
 from pipeline.lake import Lake
 from pipeline.prepare import prepare
+from pipeline.session import SessionSettings, session
 from pipeline.trust import Observed, gated
+from tests.pipeline.test_tables import rows_of, silver_of
 from tests.pipeline.told_groups import DELAY_MS, write_jsonl, write_parquet, write_sqlite
 from tests.pipeline.trust_cases import (
     OF_THE_AUDIT,
@@ -25,6 +30,8 @@ from tests.pipeline.trust_cases import (
 )
 
 Rows = list[dict[str, Any]]
+SPARK, DUCKDB = "Spark", "DuckDB"
+WITHOUT_JAVA: Final = SessionSettings(needs_java=False)
 
 
 @dataclass(frozen=True)
@@ -50,22 +57,48 @@ def write(case: Case, place: Path) -> None:
             write_parquet([log], place / name)
 
 
-def found_in(spark: SparkSession, logs: Path, out: Path) -> Found:
-    lake = Lake(out)
-    prepare(spark, [logs], lake)
-    judged = audit(lake.audited(spark), lake.steps)
-    verdicts, witnesses = gated(judged.verdicts, judged.witnesses, Observed.of(spark, lake))
+def found_in(spark: SparkSession, lake: Lake) -> Found:
+    audited = audit(lake.audited(spark), lake.steps)
+    verdicts, witnesses = gated(audited.verdicts, audited.witnesses, Observed.of(spark, lake))
     tables = [verdicts, witnesses]
     tables += [lake.silver(spark, name) for name in ("coverage", "clock", "conflict")]
     return Found(*([row.asDict() for row in table.collect()] for table in tables))
 
 
+def judged(spark: SparkSession, lake: Lake, **way: int) -> dict[str, list[str]]:
+    """Everything that is told of what was read, but when it was made."""
+    found = audit(lake.audited(spark), lake.steps, **way)
+    tables = gated(found.verdicts, found.witnesses, Observed.of(spark, lake))
+    said = {name: rows_of(t) for name, t in zip(("verdicts", "witnesses"), tables, strict=True)}
+    return {**silver_of(spark, lake), **said}
+
+
+@contextmanager
+def engine(name: str, spark: SparkSession) -> Iterator[SparkSession]:
+    """That of all tests, or a session of its own that starts no Java."""
+    with nullcontext(spark) if name == SPARK else session(WITHOUT_JAVA) as running:
+        yield running
+
+
 @pytest.fixture(scope="module")
-def together(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Found:
+def lakes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """What each engine made of the same logs."""
     place = tmp_path_factory.mktemp("together")
     for case in (*TOGETHER, *OF_THE_AUDIT, *OTHER_KEYS):
         write(case, place / "logs")
-    return found_in(spark, place / "logs", place / "out")
+    made = {name: place / name for name in (SPARK, DUCKDB)}
+    for name, out in made.items():
+        with engine(name, spark) as running:
+            prepare(running, [place / "logs"], Lake(out))
+    return made
+
+
+@pytest.fixture(scope="module", params=[SPARK, DUCKDB])
+def together(
+    request: pytest.FixtureRequest, spark: SparkSession, lakes: Mapping[str, Path]
+) -> Found:
+    with engine(request.param, spark) as running:
+        return found_in(running, Lake(lakes[request.param]))
 
 
 def assert_right(case: Case, found: Found) -> None:
@@ -108,6 +141,21 @@ def assert_right(case: Case, found: Found) -> None:
         assert abs(offset_ms - case.clocks[person]) <= DELAY_MS
     conflicts = {(numbers[row["message_id"]], row["reason"]) for row in of_case(found.conflict)}
     assert conflicts == case.conflicts
+
+
+@pytest.mark.parametrize("few_rows", [0, FEW_ROWS])
+def test_both_engines_make_the_same_tables(
+    spark: SparkSession, lakes: Mapping[str, Path], few_rows: int
+) -> None:
+    """Silver row by row, verdicts and witnesses, and each reads what the other has written."""
+    expected = judged(spark, Lake(lakes[SPARK]), few_rows=FEW_ROWS)
+    with engine(DUCKDB, spark) as running:
+        for name in lakes:
+            found = judged(running, Lake(lakes[name]), few_rows=few_rows)
+            for table, rows in expected.items():
+                assert found[table] == rows, (name, table)
+    found = judged(spark, Lake(lakes[DUCKDB]), few_rows=FEW_ROWS)
+    assert found == expected
 
 
 @pytest.mark.parametrize("case", [*TOGETHER, *OF_THE_AUDIT], ids=lambda case: case.name)

@@ -1,0 +1,175 @@
+"""Small inputs are judged without Java, and nobody can tell by what is said.
+
+The same commands run with Spark and with DuckDB: terminal, JSON, JUnit XML and the tables of a
+report have to be the same.  That silver is the same, row by row, is held by ``test_trust`` and
+``test_one_more_log``; that the audit is exact on both, by ``test_audit_is_exact``.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from engine.delivery.sqlite_log import find_logs
+from pipeline import cli, session
+from pipeline.cli import Command, parser
+from pipeline.duck.errors import DuckError
+from pipeline.lake import Lake
+from pipeline.simulate.case import Case
+from pipeline.tables.delta import NAME as DELTA
+from tests.pipeline.log_files import remove_entry, swap_entries
+from tests.pipeline.recorded_group import RecordedGroup
+from tests.pipeline.test_trust import DUCKDB, SPARK, WITHOUT_JAVA, engine
+
+MEMBERS = 3
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of a simulated group that lost a fifth of all copies; two logs were tampered with."""
+    place = tmp_path_factory.mktemp("logs")
+    group = RecordedGroup(Case(members=MEMBERS, messages=12, loss=0.2, seed=3)).group
+    for member in group.members.values():
+        assert member.recording is not None
+        member.recording.write(place)
+    one, other, *_ = find_logs(place)
+    remove_entry(one, 5)
+    swap_entries(other, 7)
+    (place / "junk.delivery.db").write_bytes(b"no database at all")
+    return place
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> Path:
+        pytest.fail("Java is looked for")
+
+    monkeypatch.setattr(session, "java_home", refuse)
+    monkeypatch.delenv("MASTER", raising=False)
+
+
+def said_by(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], *words: str | Path
+) -> tuple[int, str, str]:
+    asked = parser().parse_args(list(map(str, words)))
+    command: Command = asked.command
+    code = command.run(asked, spark)
+    told = capsys.readouterr()
+    return code, re.sub(r'"run": "[^"]+"', '"run": ""', told.out), told.err
+
+
+def files_below(place: Path) -> Iterator[tuple[str, list[str]]]:
+    """Each with its rows: not all have an order."""
+    for path in sorted(place.rglob("*.csv")):
+        yield str(path.relative_to(place)), sorted(path.read_text(encoding="utf-8").splitlines())
+
+
+def test_an_audit_says_the_same(
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {}
+    for name in (SPARK, DUCKDB):
+        out, junit = tmp_path / name, tmp_path / f"{name}.xml"
+        with engine(name, spark) as running:
+            told = said_by(running, capsys, "audit", logs, "--out", out)
+            as_json = said_by(
+                running, capsys, "audit", logs, "--out", out, "--json", "--junit", junit
+            )
+        found[name] = (told, as_json, junit.read_text(encoding="utf-8"))
+    assert found[DUCKDB] == found[SPARK]
+    (code, _, _), (_, text, _), _ = found[DUCKDB]
+    assert code == 1
+    assert json.loads(text)["verdicts"] == {"causal violation": 1, "identical": 1, "missing": 1}
+
+
+def test_a_report_has_the_same_figures(
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {}
+    for name in (SPARK, DUCKDB):
+        with engine(name, spark) as running:
+            code, _, errors = said_by(running, capsys, "report", logs, "--out", tmp_path / name)
+        assert (tmp_path / name / "report.html").exists()
+        found[name] = (code, errors, dict(files_below(tmp_path / name / "tables")))
+    assert found[DUCKDB] == found[SPARK]
+
+
+@pytest.mark.usefixtures("no_java")
+@pytest.mark.parametrize("command", ["ingest", "audit", "report"])
+def test_a_command_for_few_logs_looks_for_no_java(
+    command: str, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = next(path for path in find_logs(logs) if "junk" not in path.name)
+    code = cli.main([command, str(whole), "--out", str(tmp_path / "out")])
+    assert code == (0 if command == "ingest" else 1)  # It lacks what was removed.
+    assert "read 1 files" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "can"),
+    [
+        ((), True),
+        (("--tables", "parquet"), True),
+        (("--tables", DELTA), False),
+        (("--lake", "s3a://bucket/place"), False),
+        (("--master", "local[2]"), False),
+        (("--remote", "sc://localhost"), False),
+        (("--driver-memory", "2g"), False),
+    ],
+)
+def test_spark_is_started_where_it_is_asked_for_or_has_to_be(
+    words: tuple[str, ...], can: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MASTER", raising=False)
+    arguments = parser().parse_args(["audit", "logs", "--out", str(tmp_path), *words])
+    assert cli.can_do_without_java(arguments) == can
+    monkeypatch.setenv("MASTER", "local[2]")
+    assert not cli.can_do_without_java(arguments)
+
+
+def test_tables_that_only_spark_has_are_left_to_it(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"format": 2, "tables": {"silver/log": {"format": DELTA}}}), encoding="utf-8"
+    )
+    assert Lake(tmp_path).takes_spark()
+
+
+def test_what_nobody_has_said_in_its_words_is_refused_in_a_line() -> None:
+    with session.session(WITHOUT_JAVA) as here, pytest.raises(DuckError) as refused:
+        here.range(3).select(F.soundex(F.lit("a"))).collect()
+    assert refused.value.text == ("soundex of 1: this takes Spark, --master local[*] starts it")
+
+
+def test_a_fraction_becomes_an_integer_as_in_spark() -> None:
+    with session.session(WITHOUT_JAVA) as here:
+        (row,) = here.range(1).select(*(F.lit(x).cast("bigint") for x in (2.7, -2.7))).collect()
+    assert tuple(row) == (2, -2)
+
+
+def test_an_overflow_is_an_error_here_as_well() -> None:
+    with session.session(WITHOUT_JAVA) as here, pytest.raises(DuckError, match="DuckDB could not"):
+        here.range(3).select(F.sum(F.lit(2**62) + F.lit(2**61))).collect()
+
+
+BOTH = """
+import sys
+from pipeline import cli
+code = cli.main(["audit", sys.argv[1], "--out", sys.argv[2]])
+assert "py4j.java_gateway" not in sys.modules or not __import__("pyspark").SparkContext._gateway
+sys.exit(code)
+"""
+
+
+def test_the_program_starts_no_java(logs: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BOTH, str(logs), str(tmp_path / "out")],
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert all(line.startswith("causerie-pipeline: ") for line in done.stderr.splitlines())
