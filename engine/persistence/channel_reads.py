@@ -88,11 +88,15 @@ ORDER BY place
 _ALL_OPEN: Final = _OPEN_HOLDERS.format(
     held="SELECT * FROM holder WHERE conversation_key = :conversation"
 )
+# By message id, as the table of holders is clustered: each of its pages is decrypted once at most.
 _OPEN_SINCE: Final = _OPEN_HOLDERS.format(
     held="""
-    SELECT h.* FROM log_entry AS l CROSS JOIN holder AS h
-      ON h.conversation_key = l.conversation_key AND h.message_id = l.message_id
-    WHERE l.conversation_key = :conversation AND l.lamport_timestamp >= :since
+    WITH recent (message_id) AS MATERIALIZED (
+      SELECT message_id FROM log_entry
+      WHERE conversation_key = :conversation AND lamport_timestamp >= :since ORDER BY message_id
+    )
+    SELECT holder.* FROM recent CROSS JOIN holder USING (message_id)
+    WHERE holder.conversation_key = :conversation
     """
 )
 _HOLDERS_OF: Final = with_ids(
