@@ -32,6 +32,9 @@ from engine.persistence.stored_ids import StoredId, stored_id, stored_place
 
 TOGETHER: Final = 16
 """Pages in one row: some 200 KB, which are read in a few milliseconds."""
+LIGHTER: Final = 8
+"""Rows of pages take less than a tenth of what reading a row takes: so many times as many are read
+in one go."""
 BUCKETS_TOGETHER: Final = 1_024
 MOST_LATE: Final = 1_024
 """Messages that came late; more cost a start more than the pages that are made again."""
@@ -211,7 +214,7 @@ def read_rows(connection: sqlite3.Connection, conversation: int, log: LogTable, 
 
 
 def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, limit: int) -> bool:
-    """As ``read_rows``, with what was kept of the log; keeps what was not."""
+    """As ``read_rows``, with what was kept of the log, which is read faster; keeps what was not."""
     if not _is_kept_up(connection):
         log.distrusted = log.rows_only = True
         return True
@@ -222,7 +225,7 @@ def read_log(connection: sqlite3.Connection, conversation: int, log: LogTable, l
         if not len(log):
             _make_fit(connection, conversation, head, log)
         if len(log) < head.rows:
-            _restore_pages(connection, conversation, log, limit, head)
+            _restore_pages(connection, conversation, log, LIGHTER * limit, head)
             return True
         if head.rows_found and not log.pages_found:
             _restore_buckets(connection, conversation, log, head)

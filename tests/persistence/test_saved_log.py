@@ -389,3 +389,13 @@ def test_authors_that_appear_later_are_known(store: Store) -> None:
         logged = LogEntry(position, who, None, author, None, 1)
         store.apply([channel(AppendToLog(logged, b"raw"))])
         check(store, loaded(store))
+
+
+def test_a_start_takes_many_kept_pages_in_one_go(store: Store) -> None:
+    loaded(store)
+    log = LogTable(page_rows=PAGE, bucket_rows=3)
+    in_a_row = PAGE * TOGETHER
+    assert kept(store) >= 3 * in_a_row
+    store.read_log(GROUP, log, limit=in_a_row)
+    assert len(log) == kept(store)
+    check(store, loaded(store))

@@ -13,7 +13,7 @@ id.  So holdings name all of them, and members who hold the same claim the same.
 
 from array import array
 from base64 import urlsafe_b64decode
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from heapq import nlargest
@@ -333,29 +333,29 @@ class LogIndex:
         noted: dict[int, Author | None],
     ) -> bool:
         """Note rows in order, if each author's numbers among them are the next ones; else none."""
-        by_author = sorted(range(len(authors)), key=authors.__getitem__)
+        rows_of: defaultdict[int, list[int]] = defaultdict(list)
+        numbers_of: defaultdict[int, list[int]] = defaultdict(list)
+        for row, (author, sequence) in enumerate(zip(authors, sequences, strict=True), first):
+            rows_of[author].append(row)
+            numbers_of[author].append(sequence)
         runs: list[tuple[int, list[int], int]] = []
-        end = 0
-        for author, count in sorted(Counter(authors).items()):
-            indices = by_author[end : end + count]
-            end += count
+        for author, rows in sorted(rows_of.items()):
             sender_id, instance_id = self._table.authors[author]
             if instance_id is None:
                 continue
-            numbers = [sequences[index] for index in indices]
             known = noted[author] if author in noted else self._authors.get(instance_id)
             start = 1 if known is None else known.next_sequence
-            if numbers != [*range(start, start + count)] or (
+            if numbers_of[author] != [*range(start, start + len(rows))] or (
                 known is not None and known.owner != sender_id
             ):
                 return False
-            runs.append((author, indices, start))
-        for author, indices, start in runs:
+            runs.append((author, rows, start))
+        for author, rows, start in runs:
             if author not in noted:  # They are numbered as they appear.
                 noted[author] = self._noted(*self._table.authors[author])
             if (one := noted[author]) is not None:
-                one.note_run(start, [first + index for index in indices])
-                one.newest = first + indices[-1]
+                one.note_run(start, rows)
+                one.newest = rows[-1]
         return True
 
     def _note_author_of_row(self, row: int, noted: dict[int, Author | None], *, late: bool) -> None:
