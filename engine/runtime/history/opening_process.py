@@ -6,17 +6,18 @@ when it is first used, and ends when it was not used for a while, or with the pr
 page by page over its standard streams, and keeps nothing: the keys come with each page.  The next
 page is there before it has answered, so it never waits until this program's busy threads get to it.
 
-What it does not answer is opened by the session as usual.  If it fails, it is counted, and not
-started again.
+What it does not answer is opened by the session as usual, and so is what comes before it runs.
+Only while the session is loaded, pages wait for the process instead.  If it fails, it is counted,
+and not started again.
 """
 
 import asyncio
 import contextlib
 import logging
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import IO, Final
+from typing import IO, Final, TypeAlias
 
 import msgspec
 
@@ -46,6 +47,9 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 NOTHING: Final = PageToOpen(payloads=())
 """Answered as soon as it runs."""
 
+SessionReady: TypeAlias = Callable[[], Coroutine[None, None, None]]
+"""Returns once a session has been loaded, or loading it has failed."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -54,6 +58,10 @@ def serve(pages: IO[bytes], answers: IO[bytes]) -> None:
     with contextlib.suppress(msgspec.DecodeError):
         while (page := _read(pages)) is not None:
             _write(answers, open_page(page))
+
+
+async def _at_once() -> None:
+    pass
 
 
 class OpeningProcess:
@@ -72,16 +80,32 @@ class OpeningProcess:
         self._idle: asyncio.TimerHandle | None = None
         self._is_over = not command
 
-    async def open(self, group: GroupRecord, messages: Sequence[HistoryMessage]) -> OpenedPage:
-        """A result for each message; none at all if it does not run, or not yet."""
-        async with self._room:
-            return await self._open(group, messages)
+    async def open(
+        self,
+        group: GroupRecord,
+        messages: Sequence[HistoryMessage],
+        *,
+        session_ready: SessionReady = _at_once,
+    ) -> OpenedPage:
+        """A result for each message; none at all if it does not run, or not yet.
 
-    async def _open(self, group: GroupRecord, messages: Sequence[HistoryMessage]) -> OpenedPage:
+        Until ``session_ready`` returns, the session opens nothing, and this waits until it runs.
+        """
+        async with self._room:
+            return await self._open(group, messages, session_ready)
+
+    async def _open(
+        self,
+        group: GroupRecord,
+        messages: Sequence[HistoryMessage],
+        session_ready: SessionReady,
+    ) -> OpenedPage:
         if self._is_over:
             return ()
         self._put_off_end()
         process, ready = self._begun()
+        if not ready.done():
+            await _first_of(asyncio.wrap_future(ready), asyncio.create_task(session_ready()))
         if not ready.done():
             if asyncio.get_running_loop().time() - self._began_s >= ANSWER_S:
                 self._fail(TimeoutError())
@@ -208,6 +232,17 @@ class _Process:
         except subprocess.TimeoutExpired:
             self._popen.kill()
             self._popen.communicate()
+
+
+async def _first_of(runs: asyncio.Future[OpenedPage], loaded: asyncio.Task[None]) -> None:
+    either = asyncio.Event()
+    runs.add_done_callback(_look_at)
+    runs.add_done_callback(lambda _runs: either.set())
+    loaded.add_done_callback(lambda _loaded: either.set())
+    try:
+        await either.wait()
+    finally:
+        loaded.cancel()
 
 
 def _look_at(answered: asyncio.Future[OpenedPage]) -> None:

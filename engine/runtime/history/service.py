@@ -135,7 +135,7 @@ class HistoryService:
     def _opens(self, runner: ConversationRunner | None) -> OpenPage | None:
         if runner is None or not isinstance(runner.record, GroupRecord):
             return None
-        return partial(self._opening.open, runner.record)
+        return partial(self._opening.open, runner.record, session_ready=runner.ready)
 
     async def end(self, conversation_id: ConversationId) -> None:
         one = self._running.pop(conversation_id, None)

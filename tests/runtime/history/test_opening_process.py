@@ -22,6 +22,7 @@ from engine.runtime.history.opening_process import (
     LENGTH_BYTES,
     MAX_BYTES,
     OpeningProcess,
+    SessionReady,
     serve,
 )
 from engine.runtime.job_queue import JobInput
@@ -175,6 +176,60 @@ async def test_a_program_that_cannot_be_started_is_counted(tmp_path: Path) -> No
     await process.stop()
 
 
+async def test_while_the_session_is_loaded_pages_wait_until_it_runs(tmp_path: Path) -> None:
+    process = OpeningProcess(helper(tmp_path / "mark"), Counters())
+    group, messages = a_page()
+    loaded = asyncio.Event()
+
+    async def ready() -> None:
+        await loaded.wait()
+
+    opening = (process.open(group, messages, session_ready=ready) for _ in range(4))
+    async with asyncio.timeout(PATIENCE_S):
+        pages = await asyncio.gather(*opening)
+    assert [len(opened) for opened in pages] == [len(messages)] * 4
+    await process.stop()
+
+
+async def test_once_the_session_is_loaded_pages_wait_no_longer_for_one_that_does_not_run(
+    tmp_path: Path,
+) -> None:
+    mark = tmp_path / "mark"
+    process = OpeningProcess(helper(mark, "is_mute"), Counters())
+    group, messages = a_page()
+    loaded = asyncio.Event()
+
+    async def ready() -> None:
+        await loaded.wait()
+
+    opening = [
+        asyncio.create_task(process.open(group, messages, session_ready=ready)) for _ in range(4)
+    ]
+    await until(mark.exists)
+    assert not any(one.done() for one in opening)
+    loaded.set()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await asyncio.gather(*opening) == [()] * 4
+    await process.stop()
+    await until_no_thread_waits()
+
+
+async def test_stopping_ends_the_wait_for_one_that_never_runs(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    process = OpeningProcess(helper(mark, "is_mute"), Counters())
+    group, messages = a_page()
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    opening = asyncio.create_task(process.open(group, messages, session_ready=never))
+    await until(mark.exists)
+    await process.stop()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await opening == ()
+    await until_no_thread_waits()
+
+
 async def test_it_ends_when_it_was_not_used_for_a_while_and_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,13 +289,17 @@ async def test_pages_are_handled_in_order_whichever_is_opened_first(
     open_page, feed = OpeningProcess.open, ConversationRunner.feed
 
     async def late_at_first(
-        process: OpeningProcess, group: GroupRecord, messages: Sequence[HistoryMessage]
+        process: OpeningProcess,
+        group: GroupRecord,
+        messages: Sequence[HistoryMessage],
+        *,
+        session_ready: SessionReady,
     ) -> OpenedPage:
         opened.append(messages)
         if len(opened) == 1:
             await overtaken.wait()
-            return await open_page(process, group, messages)
-        answer = await open_page(process, group, messages)
+            return await open_page(process, group, messages, session_ready=session_ready)
+        answer = await open_page(process, group, messages, session_ready=session_ready)
         overtaken.set()
         return answer
 

@@ -11,7 +11,7 @@ from engine.core.ids import UnixMs
 from engine.core.ports import PutMessage, StoreWrite
 from engine.core.records import GroupRecord
 from engine.core.waku_store import MAX_PAGE_MESSAGES
-from engine.runtime.history.opening_process import OpeningProcess
+from engine.runtime.history.opening_process import OpeningProcess, SessionReady
 from engine.session.group.opening import OpenedPage
 from engine.session.group.session import GroupSession
 from engine.session.inputs import MessageArrived, SessionInput
@@ -35,7 +35,11 @@ class HeldPages:
         handle = GroupSession.handle
 
         async def opened(
-            _process: OpeningProcess, _group: GroupRecord, _messages: Sequence[HistoryMessage]
+            _process: OpeningProcess,
+            _group: GroupRecord,
+            _messages: Sequence[HistoryMessage],
+            *,
+            session_ready: SessionReady,  # noqa: ARG001 - nobody has to be waited for
         ) -> OpenedPage:
             self._pages += 1
             if self._pages > 1:
