@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QPalette,
     QPen,
     QResizeEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -174,6 +175,13 @@ class Text(QLabel):
             self.setAccessibleName("")
         self._shown_text = text
         self._fit_column()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """Words that were never shown get back their colour of before from a new style sheet."""
+        super().showEvent(event)
+        shown = self.palette().color(QPalette.ColorRole.WindowText)
+        if shown != colour_of(current_theme(), self._colour):
+            self._dress()
 
     def _fit_column(self) -> None:
         if self._column:

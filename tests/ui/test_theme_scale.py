@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication
 
+from ui.controls import Text
 from ui.theme import (
     Metrics,
     ThemeMode,
@@ -75,3 +76,16 @@ def test_text_size_is_kept_within_its_bounds(qapp: QApplication, asked: int, giv
         assert app.font().pixelSize() == theme.type.body.font.pixelSize()
     finally:
         set_theme(app, ThemeMode.LIGHT)
+
+
+def test_words_that_were_never_shown_follow_a_switch_too(qapp: QApplication) -> None:
+    """As those of a panel that is filled while another theme is in force."""
+    set_theme(qapp, ThemeMode.HIGH_CONTRAST)
+    words = Text("Maya", strong=True)
+    try:
+        set_theme(qapp, ThemeMode.LIGHT)
+        words.show()
+        assert words.palette().color(QPalette.ColorRole.WindowText) == current_theme().ink
+    finally:
+        words.close()
+        words.deleteLater()
