@@ -122,6 +122,9 @@ def test_members_are_there_with_what_they_have_and_who_was_compared() -> None:
             assert said(it)[0] == "Ines, you, admin"
             assert said(it)[2].startswith("Jonas, Wrote ")
             assert said(it)[3] == "Luc, No sign of them so far"
+            joined = replace(engine.row(group, member("Luc"), "", 3), kind=MessageKind.JOINED)
+            engine.arrive(joined, notify=False)
+            await until(lambda: said(it)[3].startswith("Luc, Joined "))
             everybody = replace(held, held_by=(MAYA, JONAS))
             engine.rows[group][own.message_id] = replace(own, delivery=everybody)
             engine.tell(MessageChanged(message=engine.rows[group][own.message_id]))

@@ -12,6 +12,7 @@ from msgspec import Struct
 from engine.core.contacts import ContactState
 from engine.core.ids import ParticipantId, UnixMs
 from engine.events import ContactView, ConversationView, MemberView, MessageKind, MessageView
+from engine.governance_views import DeedKind
 from ui.people import seen_words
 from ui.times import date_words, moment, moment_words, spoken_time
 from ui.translate import tr
@@ -26,24 +27,35 @@ class Activity(Struct, frozen=True):
     held_ms: UnixMs | None = None
     """When the newest of our messages was sent that they certainly hold."""
     holds_newest: bool = False
+    joined_ms: UnixMs | None = None
 
 
 def activities(newest: Sequence[MessageView]) -> dict[ParticipantId, Activity]:
     """``newest``: the end of the timeline, oldest first."""
     said: dict[ParticipantId, UnixMs] = {}
     held: dict[ParticipantId, UnixMs] = {}
+    joined: dict[ParticipantId, UnixMs] = {}
     ours = [m for m in newest if m.is_own and m.kind in _SAID and m.delivery is not None]
     for message in newest:
         if message.kind in _SAID:
             said[message.sender_id] = max(message.sent_ms, said.get(message.sender_id, UnixMs(0)))
+        if (who := _who_joined(message)) is not None:
+            joined[who] = message.sent_ms
     for message in ours:
         holders = message.delivery.held_by if message.delivery is not None else ()
         held.update(dict.fromkeys(holders, message.sent_ms))
     last = ours[-1].delivery.held_by if ours and ours[-1].delivery is not None else ()
     return {
-        who: Activity(said.get(who), held.get(who), who in last)
-        for who in said.keys() | held.keys()
+        who: Activity(said.get(who), held.get(who), who in last, joined.get(who))
+        for who in said.keys() | held.keys() | joined.keys()
     }
+
+
+def _who_joined(message: MessageView) -> ParticipantId | None:
+    if message.kind is MessageKind.JOINED:
+        return message.sender_id
+    is_let_in = message.deed is not None and message.deed.kind is DeedKind.ADDED
+    return message.deed.about if message.deed is not None and is_let_in else None
 
 
 def member_words(
@@ -64,6 +76,8 @@ def member_words(
     elif activity.held_ms is not None:
         when = spoken_time(activity.held_ms, now)
         parts.append(tr("has your message of {time}").format(time=when))
+    if not parts and activity.joined_ms is not None:
+        parts.append(tr("Joined {time}").format(time=spoken_time(activity.joined_ms, now)))
     words = " · ".join(parts) or tr("No sign of them so far")
     return f"{words[:1].upper()}{words[1:]}"
 
