@@ -10,7 +10,7 @@ from tests.ui.on_messages import (
     ask_by_menu,
     last_row,
 )
-from tests.ui.seeing import sheet_of
+from tests.ui.seeing import seen_words, sheet_of
 from ui.dialogs.forward import Forward
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -50,5 +50,19 @@ def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_choo
             it.press(Key.Key_Space, on=choices["Kitchen"])
             assert sheet.chosen == (books,)
             sheet.reject()
+
+    play(scenario)
+
+
+def test_where_there_is_nobody_else_forwarding_says_so() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "Low water is 10:52")
+            await ask_by_menu(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            assert "There is no other conversation that it could go to." in seen_words(sheet)
+            assert not sheet.confirm.isEnabled()
+            it.press(Key.Key_Escape, on=sheet)
+            await until(lambda: it.window.flows.sheet is None)
 
     play(scenario)

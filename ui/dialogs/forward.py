@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QSizePolicy, QVBoxLayout, QWidget
 from engine.core.ids import ConversationId
 from engine.events import ConversationView, MessageView
 from ui.avatar import draw_avatar
-from ui.controls import SearchLine
+from ui.controls import SearchLine, Text
 from ui.conversation_words import is_group
 from ui.dialogs.sheet import ScrolledPart, Sheet, field_label
 from ui.file_words import with_caption
@@ -61,6 +61,9 @@ class Forward(Sheet):
             row.toggled.connect(self._judge)
             column.addWidget(row)
         column.addStretch(1)
+        if not usable:
+            nowhere = tr("There is no other conversation that it could go to.")
+            column.insertWidget(0, Text(nowhere, face="body", colour="ink2", wrap=True))
         self.body.addWidget(ScrolledPart(content, tr("Conversations")))
         cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.confirm = self.add_button(tr("Forward"), kind="primary")
@@ -69,7 +72,7 @@ class Forward(Sheet):
         self.confirm.setDefault(True)
         self.search.textChanged.connect(self._filter)
         self._judge()
-        self.search.setFocus()
+        (self.search if usable else cancel).setFocus()
 
     def choose(self, conversation_id: ConversationId) -> None:
         for row in self._rows:

@@ -397,7 +397,7 @@ def spoken_message(
     pair: bool = False,
 ) -> str:
     """Sender, text, time, state: the order in which it is read aloud."""
-    parts = [sender_words(message)]
+    parts = [] if message.retracted else [sender_words(message)]  # Which the words name.
     if message.quote is not None and not message.retracted:
         name, text = quote_words(message.quote)
         is_to_us = message.quote.is_own and message.quote.position is not None

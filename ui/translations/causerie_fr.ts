@@ -3067,6 +3067,10 @@
         <source>Join {group}</source>
         <translation>Rejoindre {group}</translation>
     </message>
+    <message>
+        <source>Joined {time}</source>
+        <translation>Arrivée&#xa0;: {time}</translation>
+    </message>
     <message numerus="yes">
         <source>Joining contacts %n addresses</source>
         <comment>Joining contacts %n address</comment>
@@ -5978,6 +5982,10 @@
     <message>
         <source>There is no Store in the list yet. Without one, what was said while you were away comes from the other members once they are there. Your group&apos;s founder or whoever runs a node can give you an address.</source>
         <translation>Il n’y a pas encore de Store dans la liste. Sans Store, ce qui s’est dit pendant votre absence vient des autres membres quand ils sont là. Le fondateur de votre groupe, ou qui fait tourner un nœud, peut vous donner une adresse.</translation>
+    </message>
+    <message>
+        <source>There is no other conversation that it could go to.</source>
+        <translation>Il n’y a pas d’autre conversation où le transférer.</translation>
     </message>
     <message>
         <source>There is no request to accept any more.</source>

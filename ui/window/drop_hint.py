@@ -70,7 +70,7 @@ class DropHint(QWidget):
         face = theme.type.heading
         top = box.center().y() - (side + face.line_height + inset) / 2
         sign = QRectF(box.center().x() - side / 2, top, side, side)
-        draw_icon(painter, "picture", sign, theme.accentInk)
+        draw_icon(painter, "attach", sign, theme.accentInk)
         painter.setFont(face.font)
         painter.setPen(theme.accentInk)
         below = QRectF(box.left(), sign.bottom() + inset, box.width(), face.line_height)
