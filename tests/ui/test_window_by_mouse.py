@@ -1,0 +1,195 @@
+"""All that can be done with a message by the mouse alone, with real clicks on what is seen.
+
+Each has its keys, too: those are pressed in the tests of each feature.
+"""
+
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QMenu, QTableView, QWidget
+
+from engine.events import MessageView, ReactionView
+from tests.ui.driving import Stage, group_stage, play, until
+from tests.ui.on_messages import in_view, last_row, own_held, spoken_rows_of
+from tests.ui.seeing import seen_words, sheet_of, words_of
+from tests.ui.test_window_message_bar import hovers
+from ui.controls import IconButton
+from ui.dialogs.confirm import Confirm, DeleteChoice
+from ui.dialogs.forward import Forward
+from ui.dialogs.go_to_date import GoToDate
+from ui.dialogs.message_info import MessageInfoSheet, Reactors, Versions
+
+pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def click_on(part: QWidget, at: QPoint | None = None) -> None:
+    QTest.mouseClick(part, Qt.MouseButton.LeftButton, pos=at or part.rect().center())
+
+
+def choose_in(menu: QMenu | None, words: str) -> None:
+    assert menu is not None
+    entry = next(action for action in menu.actions() if action.text() == words)
+    click_on(menu, menu.actionGeometry(entry).center())
+
+
+async def press_beside(it: Stage, message: MessageView, words: str) -> None:
+    """A button of the bar that is there while the mouse is over the message."""
+    timeline = it.window.pane.timeline
+    await until(lambda: in_view(it, message))
+    QTest.mouseMove(timeline.viewport(), QPoint(1, 1))
+    bar = timeline.interaction.hover_bar
+    await until(
+        lambda: (
+            hovers(timeline, message.message_id)
+            and bar.message is not None
+            and bar.message.message_id == message.message_id
+        )
+    )
+    buttons = {each.accessibleName(): each for each in bar.findChildren(IconButton)}
+    click_on(buttons[words])
+
+
+async def choose_beside(it: Stage, message: MessageView, entry: str) -> None:
+    interaction = it.window.pane.timeline.interaction
+    await until(lambda: interaction.menu is None)
+    await press_beside(it, message, "More")
+    choose_in(interaction.menu, entry)
+
+
+def button_of(sheet: QWidget, words: str) -> QAbstractButton:
+    return next(each for each in sheet.findChildren(QAbstractButton) if each.text() == words)
+
+
+def test_a_message_is_answered_and_ones_own_is_edited() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            asked = engine.receive(group, "Maya", "Who brings the ladder?")
+            composer = it.window.pane.composer
+            await press_beside(it, asked, "Reply")
+            it.write("I do", on=composer.box)
+            click_on(composer.send)
+            await until(lambda: bool(engine.called("send_text")))
+            answer = last_row(engine, group)
+            assert answer.quote is not None
+            await choose_beside(it, answer, "Edit")
+            assert seen_words(it.window.pane.composer_bar)[0] == "Edit message"
+            it.write("!", on=composer.box)
+            click_on(composer.send)
+            await until(lambda: engine.called("edit") == [(answer.message_id, "I do!", ())])
+            await choose_beside(it, answer, "Earlier versions…")
+            versions = await sheet_of(it.window, Versions)
+            click_on(button_of(versions, "Close"))
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def test_who_reacted_and_what_is_known_of_a_message_are_shown() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            row = engine.receive(group, "Maya", "It talks!")
+            reactions = (ReactionView(emoji="🎉", count=1, names=("Luc",), mine=True),)
+            engine.alter(replace(row, reactions=reactions))
+            await choose_beside(it, row, "Who reacted…")
+            reactors = await sheet_of(it.window, Reactors)
+            assert "Who reacted" in words_of(reactors)
+            click_on(button_of(reactors, "Close"))
+            await until(lambda: it.window.flows.sheet is None)
+            await choose_beside(it, row, "Message info…")
+            info = await sheet_of(it.window, MessageInfoSheet)
+            click_on(button_of(info, "Close"))
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def test_deleting_for_everybody_is_undone_and_deleting_here_is_done() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            mine, bar = own_held(engine, group, "oops"), it.window.undo_bar
+            await choose_beside(it, mine, "Delete…")
+            choice = await sheet_of(it.window, DeleteChoice)
+            click_on(choice.everybody)
+            await until(bar.isVisible)
+            await until(lambda: it.window.flows.sheet is None)
+            assert spoken_rows_of(it)[-1].endswith("being deleted for everybody")
+            click_on(bar.button)
+            await until(lambda: not bar.isVisible())
+            await choose_beside(it, mine, "Delete…")
+            click_on((await sheet_of(it.window, DeleteChoice)).here)
+            await until(lambda: engine.called("delete_locally") == [mine.message_id])
+            await until(lambda: it.window.flows.sheet is None)
+            theirs = engine.receive(group, "Maya", "hello")
+            await choose_beside(it, theirs, "Delete here…")
+            click_on((await sheet_of(it.window, Confirm)).confirm)
+            await until(lambda: engine.called("delete_locally")[-1] == theirs.message_id)
+            assert engine.called("retract") == []
+
+    play(scenario)
+
+
+def test_a_message_is_forwarded() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            other = engine.add_group("Book Circle")
+            row = engine.receive(group, "Maya", "Low water is 10:52")
+            await choose_beside(it, row, "Forward…")
+            sheet = await sheet_of(it.window, Forward)
+            (choice,) = sheet.findChildren(QCheckBox)
+            click_on(choice)
+            click_on(sheet.confirm)
+            await until(lambda: bool(engine.rows[other]))
+            assert last_row(engine, other).forwarded
+            it.window.open_conversation(other)
+            await until(lambda: any("Forwarded, Low water" in row for row in spoken_rows_of(it)))
+
+    play(scenario)
+
+
+def test_a_day_of_the_calendar_is_gone_to() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            engine.receive(group, "Maya", "hello")
+            more = it.window.pane.header.more
+            menu = more.menu()
+            menu.popup(more.mapToGlobal(more.rect().bottomLeft()))
+            choose_in(menu, "Go to date…")
+            sheet = await sheet_of(it.window, GoToDate)
+            today = sheet.day
+            days = sheet.calendar.findChild(QTableView)
+            assert isinstance(days, QTableView)
+            before = today - timedelta(days=7)
+            model = days.model()
+            cell = next(
+                model.index(row, column)
+                for row in range(model.rowCount())
+                for column in range(model.columnCount())
+                if days.visualRect(model.index(row, column)).contains(
+                    days.visualRect(days.currentIndex()).center()
+                    - QPoint(0, days.visualRect(days.currentIndex()).height())
+                )
+            )
+            click_on(days.viewport(), days.visualRect(cell).center())
+            assert sheet.day == before
+            click_on(button_of(sheet, "Go"))
+            await until(lambda: it.window.flows.sheet is None)
+
+    play(scenario)
+
+
+def test_an_emoji_that_is_offered_is_clicked() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, _engine, _group):
+            composer = it.window.pane.composer
+            composer.box.setFocus()
+            it.write("ahoy :anch")
+            rows = composer.completions.rows
+            first = rows.model().index(0, 0)
+            click_on(rows.viewport(), rows.visualRect(first).center())
+            await until(lambda: composer.text().startswith("ahoy ⚓"))
+            assert composer.box.hasFocus()
+
+    play(scenario)
