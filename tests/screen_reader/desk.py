@@ -47,6 +47,8 @@ class Desk:
         self._display = display
         self._stack = stack
         self._started = 0
+        self.keys_at: subprocess.Popen[bytes] | None = None
+        """Whose window was given the keys last."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -93,6 +95,7 @@ class Desk:
         """As a window manager does for the window that somebody chooses."""
         found = await self._xdotool("search", "--sync", "--onlyvisible", "--pid", str(process.pid))
         await self._xdotool("windowfocus", found.split()[-1])
+        self.keys_at = process
 
 
 def _prepare(profile: Path) -> None:

@@ -5,88 +5,22 @@ was announced.  What is in view is searched for things without a name, for marku
 and for what Tab does not reach.
 """
 
-import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from subprocess import Popen
-from typing import Final
+from collections.abc import AsyncIterator
 
 import pytest
 from PySide6.QtGui import QImage
 
 from tests.screen_reader.desk import Desk, desk
-from tests.screen_reader.reader import ScreenReader, Thing, screen_reader, until
+from tests.screen_reader.person import (
+    COMPOSER,
+    TIME,
+    Person,
+    first_start,
+    join_by_link,
+    new_group,
+)
+from tests.screen_reader.reader import screen_reader
 from tests.ui.desktop.private_bus import NotificationServer
-
-TIME: Final = r"\d\d?:\d\d( [AP]M)?"
-COMPOSER: Final = "Message to Tide Gauge"
-_MOST_STEPS: Final = 40
-
-
-class Person:
-    """A program, its user's keys, and what is read to them."""
-
-    def __init__(self, at: Desk, reader: ScreenReader, process: Popen[bytes], it: Thing) -> None:
-        self.desk = at
-        self.reader = reader
-        self.process = process
-        self.program = it
-
-    async def press(self, *keys: str) -> None:
-        self.reader.announced.clear()
-        await self.desk.press(*keys)
-
-    async def press_until(self, key: str, name: str, role: str = "") -> None:
-        """As somebody who goes on until they hear it."""
-        pattern = re.compile(name)
-        for _step in range(_MOST_STEPS):
-            before = len(self.reader.focused)
-            await self.desk.press(key)
-            await until(_more(self.reader, before))
-            read = await self.reader.read_focus()
-            if role == "list item" and read and read.role == "list":
-                read = await self.reader.until_focus(".+", role)  # Its row comes after it.
-            if read and pattern.fullmatch(read.name) and role in {"", read.role}:
-                return
-        raise AssertionError(f"{key} does not lead to {name}")
-
-    async def listen_through(self) -> None:
-        """Nothing in view is read badly."""
-        async for read in self.reader.tree(self.program):
-            said = f"{read.name} {read.description}"
-            assert not re.search(r"</?(qt|div|p|b|i|span|html)\b", said), said
-            if "focusable" in read.states:
-                assert read.name.strip(), f"{read.role} without a name"
-
-    async def go_round(self, within: Thing | None = None) -> None:
-        """Tab reaches all that one can use in view.
-
-        Arrows lead to the rows of lists, and from the chosen one of radio buttons to the others.
-
-        ``within``: the sheet that lies on the window.
-        """
-        wanted = {
-            read.thing: str(read)
-            async for read in self.reader.tree(within or self.program)
-            if {"focusable", "enabled"} <= read.states
-            and read.role != "list item"
-            and (read.role != "radio button" or "checked" in read.states)
-        }
-        reached: set[Thing] = set()
-        for _step in range(_MOST_STEPS):
-            before = len(self.reader.focused)
-            await self.desk.press("Tab")
-            await until(_more(self.reader, before))
-            reached.update(self.reader.focused[before:])
-            if wanted.keys() <= reached:
-                return
-        raise AssertionError([wanted[thing] for thing in wanted.keys() - reached])
-
-
-def _more(reader: ScreenReader, before: int) -> Callable[[], Awaitable[bool]]:
-    async def look() -> bool:
-        return len(reader.focused) > before
-
-    return look
 
 
 @pytest.fixture
@@ -102,68 +36,6 @@ async def server(at: Desk) -> AsyncIterator[NotificationServer]:
     server = await NotificationServer.start(at.bus)
     yield server
     await server.stop()
-
-
-async def first_start(at: Desk, reader: ScreenReader, name: str) -> Person:
-    there = {*await reader.programs()}
-    process = await at.causerie(at.place / name)
-
-    async def look() -> Thing | None:
-        return next(iter({*await reader.programs()} - there), None)
-
-    person = Person(at, reader, process, await until(look))
-    await at.give_keys_to(process)
-    await reader.until_focus("Name", "text")
-    await person.listen_through()
-    await at.type(name)
-    await person.go_round()
-    await person.press_until("Tab", "Name", "text")
-    await person.press("Return")
-    await reader.until_shown(person.program, "Step 2 of 3", "label")
-    await reader.until_focus("Next", "push button")
-    await person.listen_through()
-    await person.press("Return")
-    await reader.until_focus("Join with an invitation", "push button")
-    await person.listen_through()
-    return person
-
-
-async def new_group(alice: Person) -> str:
-    """Its invitation, as it is read."""
-    reader = alice.reader
-    await alice.press("ctrl+n")
-    await reader.until_shown(alice.program, "New group", "dialog")
-    await reader.until_focus("Name of the group", "text")
-    await alice.desk.type("Tide Gauge")
-    await alice.press("Return")
-    await reader.until_focus(COMPOSER, "text")
-    await alice.listen_through()
-    await alice.go_round()
-    await alice.press_until("shift+Tab", "Invite people", "push button")
-    await alice.press("Return")
-    sheet = await reader.until_shown(alice.program, "Invite to Tide Gauge", "dialog")
-    await reader.until_focus("Make invitation", "push button")
-    await alice.go_round(sheet.thing)
-    await alice.press("Return")
-    link = await reader.until_shown(alice.program, "Invitation link", "text")
-    await reader.until_focus("Copy link", "push button")
-    await alice.go_round(sheet.thing)
-    await alice.listen_through()
-    await alice.press("Escape")
-    await reader.until_focus("Invite people", "push button")
-    return link.text
-
-
-async def join_by_link(bob: Person, link: str) -> None:
-    await bob.desk.causerie(bob.desk.place / "Bob", link)
-    sheet = await bob.reader.until_shown(bob.program, "Join with an invitation", "dialog")
-    await bob.reader.until_shown(bob.program, "Invitation to Tide Gauge. From Alice.", "panel")
-    await bob.reader.until_focus("Cancel", "push button")
-    await bob.go_round(sheet.thing)
-    await bob.listen_through()
-    await bob.press_until("Tab", "Ask to join Tide Gauge", "push button")
-    await bob.press("Return")
-    await bob.reader.until_focus(COMPOSER, "text")
 
 
 async def talk(alice: Person, bob: Person) -> None:

@@ -20,8 +20,8 @@ from tests.processes.conftest import AppProcess
 from tests.processes.test_two_processes import held, shown
 from tests.processes.test_two_processes_one_to_one import contact_is
 from tests.screen_reader.desk import Desk, desk
+from tests.screen_reader.person import Person
 from tests.screen_reader.reader import ScreenReader, Thing, screen_reader, until
-from tests.screen_reader.test_keyboard_session import Person
 
 pytestmark = pytest.mark.long
 SUITE = "bookworm"
