@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from jeepney import (
@@ -238,6 +239,12 @@ async def until(look: Callable[[], Awaitable[T | None]]) -> T:
         await asyncio.sleep(_AGAIN_S)
 
 
+async def _register(reader: ScreenReader, event: str) -> bool:
+    """The registry may end just then, if two of them were started; the bus starts it again."""
+    await reader.call(_REGISTRY, "RegisterEvent", "sass", event, [], "")
+    return True
+
+
 @asynccontextmanager
 async def screen_reader(session_bus: str) -> AsyncIterator[ScreenReader]:
     """Switched on, before or while programs run."""
@@ -252,7 +259,7 @@ async def screen_reader(session_bus: str) -> AsyncIterator[ScreenReader]:
         rule = MatchRule(type="signal", interface=f"{_EVENTS}Object")
         await reader.call(_BUS, "AddMatch", "s", rule.serialise())
         for event in _HEARD:
-            await reader.call(_REGISTRY, "RegisterEvent", "sass", event, [], "")
+            await until(partial(_register, reader, event))
         with router.filter(MatchRule(type="signal"), queue=signals):
             task = asyncio.create_task(reader.listen(signals))
             try:
