@@ -242,6 +242,7 @@ class TimelineUpdates(QObject):
         if not self._unshown:
             return
         only_came, self._unshown, self._unshown_beside = self._unshown_beside, False, True
+        followed = self._scene.layout.sticks
         self._announcer.rows_changed()
         if only_came:
             self._canvas.follow()
@@ -256,7 +257,7 @@ class TimelineUpdates(QObject):
         moved = told is not None and self._tracker.told(told)
         if moved:
             self._announcer.rows_changed()
-        if self._stop_at_unread() or moved or state.late != late_before:
+        if (followed and self._stop_at_unread()) or moved or state.late != late_before:
             self._canvas.refresh()
         elif arrived:
             self._canvas.place_buttons()
@@ -265,11 +266,14 @@ class TimelineUpdates(QObject):
                 self._announcer.message_arrived(message)
 
     def _stop_at_unread(self) -> bool:
-        """Follow the newest only as far as nothing unread leaves the view at the top."""
+        """Follow the newest only as far as nothing unread leaves the view at the top.
+
+        The newest may be beyond what is loaded by now: many came at once.
+        """
         first, scene = self._tracker.state.first_unread(), self._scene
         loaded, layout, placed = scene.loaded, scene.layout, scene.placed
         index = None if first is None else loaded.message_row_index(first)
-        if first is None or index is None or not placed or not layout.sticks:
+        if first is None or index is None or not placed:
             return False
         if index > placed[0].index or (index == placed[0].index and placed[0].y >= 0):
             return False

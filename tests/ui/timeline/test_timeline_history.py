@@ -196,7 +196,8 @@ def test_a_conversation_that_fits_is_not_scrolled_past_by_chance() -> None:
     run(scenario)
 
 
-def test_a_night_of_messages_stops_at_the_first_that_nobody_saw() -> None:
+@pytest.mark.parametrize("many", [300, MAX_LOADED + 100])
+def test_a_night_of_messages_stops_at_the_first_that_nobody_saw(many: int) -> None:
     source = MemoryPages(local())
 
     async def scenario() -> None:
@@ -209,13 +210,13 @@ def test_a_night_of_messages_stops_at_the_first_that_nobody_saw() -> None:
             view.read_tracker.note_seen()
             first = message(2 * LAMPORT_BASE, "Jonas", "the first of the night")
             view.add(first)
-            for number in range(1, 300):
+            for number in range(1, many):
                 view.add(message(2 * LAMPORT_BASE + number, "Jonas", f"night {number}"))
             view.updates.show_changes()
             assert first.message_id in places(view)
             assert places(view)[first.message_id] >= 0
             view.read_tracker.note_seen()
-            last = MessageId(f"m{2 * LAMPORT_BASE + 299:07d}")
+            last = MessageId(f"m{2 * LAMPORT_BASE + many - 1:07d}")
             assert last not in places(view)
             assert marks[-1] < Position(lamport_timestamp=2 * LAMPORT_BASE + 250, message_id=last)
             assert view.canvas.jump_button.unread > 200
