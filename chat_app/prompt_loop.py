@@ -58,9 +58,13 @@ class _Waker(QObject):
 
 
 class PromptLoop(qasync.QEventLoop):
-    """Made after the QApplication, used as any asyncio loop."""
+    """Made after the QApplication, used as any asyncio loop.
 
-    def __init__(self, application: QApplication) -> None:
+    Steps of tasks run from slices only, so a step that turns Qt's loop itself, as a drag does,
+    meets no other step.
+    """
+
+    def __init__(self, application: QApplication | None = None) -> None:
         self._ready_handles: deque[asyncio.Handle] = deque()
         self._waker = _Waker(self._run_slice)
         super().__init__(application)

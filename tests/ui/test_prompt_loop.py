@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Coroutine
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from chat_app.prompt_loop import PromptLoop
@@ -97,5 +97,26 @@ def test_an_error_in_a_callback_goes_to_the_handler_and_the_rest_goes_on(run: Ru
         loop.call_soon(after.set_result, "still here")
         assert await asyncio.wait_for(after, PATIENCE_S) == "still here"
         assert [type(error) for error in errors] == [ZeroDivisionError]
+
+    run(scenario)
+
+
+def test_a_step_that_turns_qts_loop_meets_no_other_step(run: Run) -> None:
+    """Asyncio would refuse the inner one, and its task would stand still for ever."""
+
+    async def other(seen: list[str]) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+            seen.append("a step")
+
+    async def scenario() -> None:
+        seen: list[str] = []
+        task = asyncio.create_task(other(seen))
+        nested = QEventLoop()
+        QTimer.singleShot(20, nested.quit)
+        nested.exec()
+        assert seen == []
+        await asyncio.wait_for(task, PATIENCE_S)
+        assert seen == ["a step"] * 3
 
     run(scenario)
