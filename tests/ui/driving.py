@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import qasync
 from msgspec.structs import replace
 from PySide6.QtCore import Qt, QUrl, SignalInstance
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
-from chat_app.prompt_loop import PromptLoop
 from chat_app.settings_control import SettingsControl
 from chat_app.window_memory import WindowMemory
 from chat_app.window_settings import WindowSettings
@@ -43,7 +43,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
         )
         await asyncio.wait_for(scenario(), PATIENCE_S * 3)
 
-    with asyncio.Runner(loop_factory=PromptLoop) as runner:
+    with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:
         runner.run(guarded())
     assert escaped == [], escaped
 

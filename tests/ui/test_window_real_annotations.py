@@ -77,7 +77,7 @@ def test_both_see_the_same_of_what_is_said_about_a_message(tmp_path: Path, meet:
         await focus(bob, "Who brings the ladder?")
         press(bob, Qt.Key.Key_R)
         bob.type_and_enter("I do")
-        await until(lambda: alice.has_row("Bob", "answers You: Who brings the ladder?", "I do"))
+        await until(lambda: alice.has_row("Bob", "answers you: Who brings the ladder?", "I do"))
 
         reacted = row_of(bob, "Who brings the ladder?")
         assert reacted is not None

@@ -25,11 +25,11 @@ TOGETHER_MS = "engine.runtime.conversation_runner.FED_TOGETHER_MS"
 
 
 class HeldPages:
-    """All pages but the first are being opened until ``may_come`` is set."""
+    """The first page comes once ``may_begin`` is set, the others once ``may_come`` is."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("engine.runtime.history.backfill.LARGE_MESSAGES", 0)
-        self.may_come = asyncio.Event()
+        self.may_begin, self.may_come = asyncio.Event(), asyncio.Event()
         self.first_is_handled = asyncio.Event()
         self._pages = self._handled = 0
         handle = GroupSession.handle
@@ -42,8 +42,8 @@ class HeldPages:
             session_ready: SessionReady,  # noqa: ARG001 - nobody has to be waited for
         ) -> OpenedPage:
             self._pages += 1
-            if self._pages > 1:
-                await self.may_come.wait()
+            may = self.may_begin if self._pages == 1 else self.may_come
+            await may.wait()
             return ()
 
         def handled(
@@ -78,6 +78,8 @@ async def test_what_came_is_durable_with_what_is_being_opened_or_once_somebody_w
     assert bob.store is not None
     bob.store.before_write = count_texts
     await bob.engine.groups.join(past.link)
+    await bob.until_out(past.group)  # Whoever hears of that is one who waits, too.
+    pages.may_begin.set()
     async with asyncio.timeout(PATIENCE_S):
         await pages.first_is_handled.wait()
         if end == "somebody speaks":

@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 
+import qasync
 from PySide6.QtCore import QCoreApplication, QEvent, SignalInstance
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QWidget
 
-from chat_app.prompt_loop import PromptLoop
 from engine.answers import TimelinePage
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import (
@@ -244,7 +244,7 @@ class MemoryPages:
 
 
 def run(scenario: Callable[[], Coroutine[object, object, None]]) -> None:
-    with asyncio.Runner(loop_factory=PromptLoop) as runner:
+    with asyncio.Runner(loop_factory=qasync.QEventLoop) as runner:
         runner.run(scenario())
 
 
