@@ -63,6 +63,11 @@ def button_of(sheet: QWidget, words: str) -> QAbstractButton:
     return next(each for each in sheet.findChildren(QAbstractButton) if each.text() == words)
 
 
+def is_seen_as_edited(it: Stage, message: MessageView) -> bool:
+    row = it.window.pane.timeline.scene.loaded.get(message.message_id)
+    return row is not None and row.edited_ms is not None
+
+
 def test_a_message_is_answered_and_ones_own_is_edited() -> None:
     async def scenario() -> None:
         async with group_stage() as (it, engine, group):
@@ -79,6 +84,7 @@ def test_a_message_is_answered_and_ones_own_is_edited() -> None:
             it.write("!", on=composer.box)
             click_on(composer.send)
             await until(lambda: engine.called("edit") == [(answer.message_id, "I do!", ())])
+            await until(lambda: is_seen_as_edited(it, answer))
             await choose_beside(it, answer, "Earlier versions…")
             versions = await sheet_of(it.window, Versions)
             click_on(button_of(versions, "Close"))
