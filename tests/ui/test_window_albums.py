@@ -63,7 +63,8 @@ def test_pictures_stand_in_one_grid_that_fits_its_bubble(count: int) -> None:
             )
             assert max(place.right() for place in places[-2:]) == max(p.right() for p in places)
             spoken = [words for words in spoken_rows(it.window.pane.timeline) if "Photo" in words]
-            assert len(spoken) == count
+            told = [f"Photo, {number} of {count} in an album, " for number in range(1, count + 1)]
+            assert all(words in said for words, said in zip(told, spoken, strict=True))
 
     play(scenario)
 

@@ -4,10 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.core.ids import MessageId
-from engine.events import (
-    QuoteView,
-)
-from tests.ui.driving import Key, group_stage, pair_stage, play, stage, until
+from engine.events import MessageView, QuoteView
+from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
 from tests.ui.on_messages import (
     bubble,
     click,
@@ -21,6 +19,7 @@ from tests.ui.on_messages import (
 from tests.ui.scripted_annotations import quote_of
 from tests.ui.scripted_engine import ScriptedEngine, member
 from tests.ui.seeing import seen_words
+from ui.timeline.rows import message_key
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -99,6 +98,39 @@ def test_what_is_quoted_and_not_here_is_asked_for() -> None:
             found = engine.receive(group, "Luc", "here it is")
             engine.alter(replace(row, quote=quote_of(found)))
             await until(lambda: bubble(it, row)[0].above.quote.name == "Luc")  # type: ignore[union-attr]
+
+    play(scenario)
+
+
+def shown_lines(it: Stage, message: MessageView) -> tuple[str, ...]:
+    quote = bubble(it, message)[0].above.quote
+    return () if quote is None else (quote.name, *quote.lines)
+
+
+def test_by_keys_one_hears_that_what_is_quoted_is_asked_for_or_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            timeline, said = it.window.pane.timeline, list[str]()
+            monkeypatch.setattr(timeline.announcer, "arrived", said.append)
+            row = engine.row(group, member("Maya"), "as I said")
+            row = replace(row, quote=QuoteView(message_id=MessageId("gone")))
+            engine.arrive(row)
+            await focus(it, row)
+            words = "Maya, answers a message that is not here yet, Q asks for it, as I said, "
+            assert spoken_rows_of(it)[-1].startswith(words)
+            it.press(Key.Key_Q, on=timeline)
+            assert said == ["Asked for the message that is not here yet"]
+            await until(lambda: engine.called("fetch_quoted") == [row.message_id])
+            hidden = replace(quote_of(engine.receive(group, "Luc", "hello")), text="", hidden=True)
+            engine.alter(replace(row, quote=hidden))
+            words = "Maya, answers Luc: Not shown on this device, as I said, "
+            await until(lambda: any(each.startswith(words) for each in spoken_rows_of(it)))
+            await until(lambda: shown_lines(it, row) == ("Luc", "Not shown on this device"))
+            it.press(Key.Key_Q, on=timeline)
+            assert said[-1] == "Not shown on this device"
+            assert timeline.scene.focus_key == message_key(row.message_id)
 
     play(scenario)
 

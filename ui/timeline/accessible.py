@@ -28,7 +28,16 @@ from ui.speaking import announce
 from ui.timeline.bubble_parts import MORE_CHIP, reaction_words
 from ui.timeline.link_card import own_link, spoken_card
 from ui.timeline.row_words import copied_time, link_words, spoken_message, spoken_row
-from ui.timeline.rows import Row, RowKey, SystemRow, is_system, message_of, row_key
+from ui.timeline.rows import (
+    MessageRow,
+    Row,
+    RowKey,
+    SystemRow,
+    is_system,
+    message_key,
+    message_of,
+    row_key,
+)
 from ui.timeline.scene import Hit, Scene
 from ui.translate import tr
 
@@ -45,20 +54,30 @@ class Speech:
 
     def row(self, row: Row) -> str:
         scene, message = self._scene, message_of(row)
-        said = spoken_row(
-            row,
-            others=scene.others,
-            names=self._names,
-            now_ms=scene.now_ms(),
-            pair=scene.is_pair,
-        )
+        if isinstance(row, MessageRow):
+            said = self._said(row.message, self._place_in_album(row))
+        else:
+            said = spoken_row(row, now_ms=scene.now_ms(), pair=scene.is_pair)
         return said if message is None else self._with_state(said, message)
+
+    def _said(self, message: MessageView, in_album: tuple[int, int] | None = None) -> str:
+        scene = self._scene
+        return spoken_message(
+            message, scene.others, self._names, pair=scene.is_pair, in_album=in_album
+        )
+
+    def _place_in_album(self, row: MessageRow) -> tuple[int, int] | None:
+        """Which of how many pictures it is; the first of them keeps them all."""
+        first = row if row.album_of is None else self._scene.row(message_key(row.album_of))
+        album = first.album if isinstance(first, MessageRow) else ()
+        ids = [one.message_id for one in album]
+        message_id = row.message.message_id
+        return (ids.index(message_id) + 1, len(ids)) if message_id in ids else None
 
     def message(self, message: MessageView) -> str:
         if is_system(message):
             return self.row(SystemRow(message=message))
-        said = spoken_message(message, self._scene.others, self._names, pair=self._scene.is_pair)
-        return self._with_card(said, message)
+        return self._with_card(self._said(message), message)
 
     def _with_state(self, said: str, message: MessageView) -> str:
         if message.message_id in self._scene.leaving:

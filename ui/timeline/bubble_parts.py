@@ -89,13 +89,22 @@ def forwarded_words() -> str:
     return tr("Forwarded")
 
 
+def not_shown_words() -> str:
+    return tr("Not shown on this device")
+
+
 def quote_words(quote: QuoteView) -> tuple[str, str]:
-    """Who is quoted, and what they say now; of a message that is not here, what one can do."""
+    """Who is quoted, and what they say now; of a message that is not here, what one can do.
+
+    Of one that was deleted here, or whose sender is hidden, nothing is known but who said it.
+    """
     if quote.position is None:
         return tr("A message that is not here yet"), tr("Click to ask for it")
     name = tr("You") if quote.is_own else one_line(quote.sender_name, _MAX_NAME) or "?"
     if quote.retracted:
         return name, tr("Deleted message")
+    if quote.hidden:
+        return name, not_shown_words()
     return name, one_line(quote.text, _QUOTED)
 
 
@@ -120,7 +129,7 @@ def quote_box(message: MessageView, at: QPointF, room: float, theme: Theme) -> Q
         sender_id=quote.sender_id if quote.position is not None else None,
         name=shown,
         lines=lines,
-        italic=quote.retracted or quote.position is None,
+        italic=quote.retracted or quote.hidden or quote.position is None,
     )
 
 

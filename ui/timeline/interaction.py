@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractScrollArea, QAbstractSlider, QApplication
 
+from engine.core.ids import MessageId
 from engine.events import MessageView, QuoteView
 from engine.history_views import HistoryReason, HistoryState
 from engine.text_spans import SpanKind
@@ -26,7 +27,7 @@ from ui.menu import Menu
 from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
-from ui.timeline.bubble_parts import MORE_CHIP
+from ui.timeline.bubble_parts import MORE_CHIP, not_shown_words
 from ui.timeline.buttons import FileButton, RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
@@ -210,7 +211,7 @@ class TimelineInteraction:
             return
         if quote.position is None:
             self._requests.fetch_quoted(message.message_id)
-        else:
+        elif not quote.hidden:  # What is not shown here is nowhere to go to.
             self._navigation.go_to(quote.position)
 
     def _follow_quote(self, message: MessageView, quote: QuoteView) -> None:
@@ -218,6 +219,8 @@ class TimelineInteraction:
         self.go_to_quoted(message)
         if quote.position is None:
             self._announcer.arrived(tr("Asked for the message that is not here yet"))
+        elif quote.hidden:
+            self._announcer.arrived(not_shown_words())
         else:
             self._scene.focus_key = message_key(quote.message_id)
             self._canvas.repaint()
@@ -546,6 +549,13 @@ class TimelineInteraction:
         self._tell_focus()
         if (message := message_in(row)) is not None:
             self._requests.choose(message.message_id)
+
+    def leave(self, message_id: MessageId) -> None:
+        """It goes: the keys that are about it go on to the row below, or to the one above."""
+        key = message_key(message_id)
+        for step in (1, -1):
+            if self._scene.focus_key == key:
+                self._step_focus(step)
 
     def chosen(self) -> MessageView | None:
         """The message that keys are about, or else the newest one in view."""

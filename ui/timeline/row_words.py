@@ -7,12 +7,12 @@ freed of control characters before they meet words of ours.
 from collections.abc import Callable, Sequence
 from datetime import date
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from engine.core.channel_link import CHANNEL_PREFIX
 from engine.core.contacts import CONTACT_PREFIX
 from engine.core.ids import ParticipantId, UnixMs
-from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView
+from engine.events import ClockView, GapPlace, HeldView, MessageKind, MessageView, QuoteView
 from engine.file_views import FileState
 from engine.history_views import LostView
 from ui.conversation_words import NO_TEXT, kind_words, sender_words
@@ -39,8 +39,6 @@ from ui.timeline.rows import (
     HeldRow,
     HeldTitleRow,
     LostRow,
-    MessageRow,
-    Row,
     SystemRow,
     UnreadRow,
     is_system,
@@ -57,6 +55,9 @@ _ADDRESS_SHOWN = 100
 _SECONDS_SAID = 120
 """From here on seconds are noise."""
 _TWICE: Final = 2
+_OtherRow: TypeAlias = (
+    SystemRow | DayRow | UnreadRow | HeldTitleRow | HeldRow | GapRow | LostRow | EarlierRow
+)
 
 
 @lru_cache(maxsize=4096)
@@ -395,17 +396,21 @@ def spoken_message(
     names: Callable[[ParticipantId], str],
     *,
     pair: bool = False,
+    in_album: tuple[int, int] | None = None,
 ) -> str:
-    """Sender, text, time, state: the order in which it is read aloud."""
+    """Sender, text, time, state: the order in which it is read aloud.
+
+    ``in_album``: which of how many pictures that stand together it is.
+    """
     parts = [] if message.retracted else [sender_words(message)]  # Which the words name.
     if message.quote is not None and not message.retracted:
-        name, text = quote_words(message.quote)
-        is_to_us = message.quote.is_own and message.quote.position is not None
-        words = tr("answers you: {text}") if is_to_us else tr("answers {name}: {text}")
-        parts.append(words.format(name=name, text=text))
+        parts.append(_spoken_quote(message.quote))
     if message.forwarded and not message.retracted:
         parts.append(forwarded_words())
     parts.append(spoken_words(message))
+    if in_album is not None:
+        place, number = in_album
+        parts.append(tr("{place} of {number} in an album").format(place=place, number=number))
     parts += _spoken_file(message, len(others), pair=pair)
     parts.append(time_words(message.sent_ms))
     if message.edited_ms is not None and not message.retracted:
@@ -420,6 +425,14 @@ def spoken_message(
     if message.late:
         parts.append(tr("arrived late"))
     return ", ".join(parts)
+
+
+def _spoken_quote(quote: QuoteView) -> str:
+    if quote.position is None:
+        return tr("answers a message that is not here yet, Q asks for it")
+    name, text = quote_words(quote)
+    words = tr("answers you: {text}") if quote.is_own else tr("answers {name}: {text}")
+    return words.format(name=name, text=text)
 
 
 def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
@@ -437,18 +450,10 @@ def _spoken_file(message: MessageView, others: int, *, pair: bool) -> list[str]:
     return [words for words in parts if words]
 
 
-def spoken_row(
-    row: Row,
-    *,
-    others: Sequence[ParticipantId],
-    names: Callable[[ParticipantId], str],
-    now_ms: UnixMs,
-    pair: bool = False,
-) -> str:
+def spoken_row(row: _OtherRow, *, now_ms: UnixMs, pair: bool = False) -> str:
+    """Of whatever is no message in its place; that is ``spoken_message``."""
     today = local_time(now_ms).date()
     match row:
-        case MessageRow(message=message):
-            return spoken_message(message, others, names, pair=pair)
         case SystemRow(message=message):
             return f"{kind_words(message)}, {time_words(message.sent_ms)}"
         case DayRow(day=day):

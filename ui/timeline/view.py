@@ -211,6 +211,7 @@ class TimelineView(QAbstractScrollArea):
         self.updates.progress(message_id, file)
 
     def remove(self, message_id: MessageId) -> None:
+        self.interaction.leave(message_id)
         self.updates.remove(message_id)
 
     def set_gap(self, gap: GapView | None) -> None:

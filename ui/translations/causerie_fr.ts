@@ -4016,6 +4016,10 @@
         <translation>Pas affiché ici&#xa0;: il attend, ou a été supprimé.</translation>
     </message>
     <message>
+        <source>Not shown on this device</source>
+        <translation>Non affiché sur cet appareil</translation>
+    </message>
+    <message>
         <source>Not this one</source>
         <translation>Pas celle-ci</translation>
     </message>
@@ -7688,6 +7692,10 @@
         <translation>une autre version de Causerie l’a écrit</translation>
     </message>
     <message>
+        <source>answers a message that is not here yet, Q asks for it</source>
+        <translation>répond à un message qui n’est pas encore ici, Q le demande</translation>
+    </message>
+    <message>
         <source>answers you: {text}</source>
         <translation>vous répond&#xa0;: {text}</translation>
     </message>
@@ -10034,6 +10042,10 @@
     <message>
         <source>{percent} % overtaken</source>
         <translation>{percent}&#xa0;% dépassées</translation>
+    </message>
+    <message>
+        <source>{place} of {number} in an album</source>
+        <translation>{place} sur {number} dans un album</translation>
     </message>
     <message>
         <source>{problem} Allowed: {allowed}.</source>

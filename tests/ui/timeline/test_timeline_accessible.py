@@ -180,6 +180,30 @@ def test_who_goes_to_a_row_hears_of_it_also_if_it_is_read_from_the_disk_first(
     run(scenario)
 
 
+def test_where_the_row_of_the_keys_goes_they_are_about_the_one_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source = MemoryPages(chatter(30))
+    before, gone, last = source.messages[-3:]
+
+    async def scenario() -> None:
+        async with opened_view(source) as view:
+            await active(view)
+            view.setFocus()
+            told: list[RowKey] = []
+            monkeypatch.setattr(view.announcer, "focus_moved", told.append)
+            view.scene.focus_key = message_key(gone.message_id)
+            view.remove(source.messages[0].message_id)
+            assert told == []
+            view.remove(gone.message_id)
+            assert told == [message_key(last.message_id)]
+            view.remove(last.message_id)
+            assert told[1:] == [message_key(before.message_id)]
+            assert view.scene.focus_key == message_key(before.message_id)
+
+    run(scenario)
+
+
 def test_a_row_that_is_gone_is_invalid_and_silent() -> None:
     source = MemoryPages(chatter(5))
 
