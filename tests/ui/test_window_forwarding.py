@@ -16,23 +16,6 @@ from ui.dialogs.forward import Forward
 pytestmark = pytest.mark.usefixtures("qapp")
 
 
-def test_forwarding_sends_it_as_a_message_of_ours_that_says_so() -> None:
-    async def scenario() -> None:
-        async with group_stage() as (it, engine, group):
-            other = engine.add_group("Book Circle")
-            row = engine.receive(group, "Maya", "Low water is 10:52")
-            await ask_by_menu(it, row, "Forward…")
-            sheet = await sheet_of(it.window, Forward)
-            assert not sheet.confirm.isEnabled()
-            sheet.choose(other)
-            sheet.confirm.click()
-            await until(lambda: bool(engine.rows[other]))
-            sent = last_row(engine, other)
-            assert (sent.text, sent.forwarded, sent.is_own) == ("Low water is 10:52", True, True)
-
-    play(scenario)
-
-
 def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_chooses_one() -> None:
     async def scenario() -> None:
         async with group_stage("Tide Gauge") as (it, engine, group):
@@ -42,6 +25,7 @@ def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_choo
             sheet = await sheet_of(it.window, Forward)
             choices = {box.accessibleName(): box for box in sheet.findChildren(QCheckBox)}
             assert set(choices) == {"Book Circle", "Kitchen"}
+            assert not sheet.confirm.isEnabled()
             first = choices["Book Circle"]
             QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=first.rect().center())
             choices["Kitchen"].setFocus()
@@ -49,7 +33,11 @@ def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_choo
             assert set(sheet.chosen) == {books, kitchen}
             it.press(Key.Key_Space, on=choices["Kitchen"])
             assert sheet.chosen == (books,)
-            sheet.reject()
+            it.press(Key.Key_Return, on=first)
+            await until(lambda: bool(engine.rows[books]))
+            assert engine.rows[kitchen] == {}
+            sent = last_row(engine, books)
+            assert (sent.text, sent.forwarded, sent.is_own) == ("Low water is 10:52", True, True)
 
     play(scenario)
 

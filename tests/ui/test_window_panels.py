@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine.core.contacts import ContactState
 from engine.core.ids import ConversationId, DeliveryState, UnixMs
@@ -29,6 +29,7 @@ from ui.timeline.rows import MessageRow
 
 pytestmark = pytest.mark.usefixtures("qapp")
 Alt = Qt.KeyboardModifier.AltModifier
+_MOST_STEPS = 20
 MAYA, JONAS = (member(name).participant_id for name in ("Maya", "Jonas"))
 
 
@@ -159,6 +160,39 @@ def test_a_member_is_chosen_by_keys_and_compared_and_there_is_a_way_back() -> No
             await until(lambda: ("set_member_muted", (MAYA, True)) in engine.calls)
             panel.back_button.click()
             assert group_panel(it).isVisible()
+
+    play(scenario)
+
+
+@pytest.mark.parametrize("by_mouse", [False, True])
+def test_whom_one_talks_to_is_written_to_from_the_panel_of_a_group(by_mouse: bool) -> None:
+    async def scenario() -> None:
+        engine = ScriptedEngine()
+        group = engine.add_group("Tide Gauge", ("Maya", "Jonas"))
+        pair = engine.add_person("Maya")
+        async with stage(engine, opening=group) as it:
+
+            def press(button: QWidget) -> None:
+                if by_mouse:
+                    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+                    return
+                for _step in range(_MOST_STEPS):
+                    if not button.hasFocus():
+                        it.press(Key.Key_Tab)
+                it.press(Key.Key_Return, on=button)
+
+            it.window.side.toggle()
+            await until(group_panel(it).rows[JONAS].isVisible)
+            press(group_panel(it).rows[JONAS])
+            assert not person_panel(it).write.isVisible(), "they gave no link to be asked by"
+            press(person_panel(it).back_button)
+            press(group_panel(it).rows[MAYA])
+            press(person_panel(it).write)
+            await until(lambda: it.window.pane.is_open(pair))
+            assert it.window.pane.composer.box.hasFocus()
+            await it.send("Hello Maya")
+            assert [row.text for row in engine.rows[pair].values()] == ["Hello Maya"]
+            assert not person_panel(it).write.isVisible(), "one writes to them already"
 
     play(scenario)
 
