@@ -77,9 +77,12 @@ def file_title(file: FileView) -> str:
 
 def with_caption(message: MessageView, text: str) -> str:
     """What a message says in one line, with what came with it."""
-    if message.file is None:
-        return text
-    title = file_title(message.file)
+    return text if message.file is None else titled(message.file, text)
+
+
+def titled(file: FileView, text: str) -> str:
+    """``text``: its caption, or ""."""
+    title = file_title(file)
     return tr("{file}: {text}").format(file=title, text=text) if text else title
 
 

@@ -20,6 +20,7 @@ from engine.core.records import (
     AnnotationRecord,
     ContactRecord,
     DeliveryRecord,
+    FileRecord,
     GroupRecord,
     KeptAside,
     LoggedMessage,
@@ -56,12 +57,11 @@ class StoredQuote(Struct, frozen=True, kw_only=True):
     sender_id: ParticipantId
     is_own: bool
     text: str
-    """Of a text, or a file's caption or else its name, cut off beyond ``rules.QUOTED_CHARACTERS``;
-    empty for other rows."""
+    """Of a text, or a file's caption or else its name, within bounds; empty for other rows."""
     spans: tuple[SpanRecord, ...]
     retracted: bool
-    hidden: bool
-    """It is in no page: deleted here, or its sender is muted."""
+    hidden: bool  # It is in no page: deleted here, or its sender is muted.
+    file: FileRecord | None = None  # Unless it is not shown any more.
 
 
 class StoredReaction(Struct, frozen=True, kw_only=True):

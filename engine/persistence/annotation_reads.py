@@ -19,6 +19,7 @@ from engine.core.records import DeliveryRecord
 from engine.persistence import rules
 from engine.persistence.annotation_tables import EDIT, ORIGINAL
 from engine.persistence.channel_reads import read_holders
+from engine.persistence.file_tables import read_files
 from engine.persistence.many_rows import by_the_dozen, with_ids
 from engine.persistence.stored_ids import (
     StoredId,
@@ -41,11 +42,12 @@ SELECT m.message_id, m.lamport_timestamp, p.participant_id, m.is_own,
               WHERE f.conversation_key = m.conversation_key AND f.message_id = m.message_id), '')
             WHEN m.kind IN ('text', 'file') THEN substr(m.text, 1, {2 * rules.QUOTED_CHARACTERS})
             ELSE '' END,
-       CASE WHEN m.kind IN ('text', 'file') THEN m.spans ELSE '' END, m.retracted, m.hidden
+       CASE WHEN m.kind IN ('text', 'file') THEN m.spans ELSE '' END, m.retracted, m.hidden,
+       m.kind = 'file' AND m.retracted = 0 AND m.hidden = 0
 FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_key
 """  # noqa: S608 - our own number
 QUOTES: Final = with_ids(f"{_QUOTED} WHERE m.conversation_key = ? AND m.message_id IN")
-_QuoteRow: TypeAlias = tuple[StoredId, int, ParticipantId, int, str, str, int, int]
+_QuoteRow: TypeAlias = tuple[StoredId, int, ParticipantId, int, str, str, int, int, int]
 TARGETS: Final = with_ids(
     """
 SELECT target_id FROM (
@@ -145,7 +147,9 @@ def quotes(
         rows: list[_QuoteRow] = connection.execute(
             QUOTES[len(asked)], (conversation, *asked)
         ).fetchall()
-        for stored, lamport, sender_id, is_own, text, spans, retracted, hidden in rows:
+        with_file = [row[0] for row in rows if row[8]]
+        files = read_files(connection, conversation, with_file) if with_file else {}
+        for stored, lamport, sender_id, is_own, text, spans, retracted, hidden, _ in rows:
             found[stored] = StoredQuote(
                 position=position_of(lamport, stored),
                 sender_id=sender_id,
@@ -154,6 +158,7 @@ def quotes(
                 spans=() if hidden else spans_of(spans),
                 retracted=bool(retracted),
                 hidden=bool(hidden),
+                file=files.get(stored),
             )
     return found
 

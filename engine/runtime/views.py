@@ -197,6 +197,9 @@ def _quote_view(stored: StoredMessage, members: Members) -> QuoteView | None:
         text=_beginning(quote, members),
         retracted=quote.retracted,
         hidden=quote.hidden,
+        file=None
+        if quote.file is None
+        else file_view(quote.file, is_own=quote.is_own, sender_id=quote.sender_id),
     )
 
 
@@ -218,6 +221,7 @@ def quote_of(stored: StoredMessage) -> StoredQuote:
         spans=record.spans if is_said else (),
         retracted=stored.retracted,
         hidden=False,
+        file=record.file,
     )
 
 

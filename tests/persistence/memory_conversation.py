@@ -343,6 +343,7 @@ class MemoryConversation:
             spans=shown.spans if is_said and not hidden else (),
             retracted=changed_by is not None and changed_by.kind in GONE,
             hidden=hidden,
+            file=None if hidden else shown.file,
         )
 
     def file_data(self, message_id: MessageId) -> bytes | None:

@@ -17,7 +17,7 @@ from engine.core.ports import (
     SaveReadMark,
     StoredMessage,
 )
-from engine.core.records import TransferRecord, TransferState
+from engine.core.records import FileRecord, TransferRecord, TransferState
 from engine.core.sds.vocabulary import RemoveFromLog
 from engine.persistence import annotation_reads, file_tables, timeline_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
@@ -67,21 +67,31 @@ def test_files_count_as_texts_do(with_conversation: ProfileStore) -> None:
     assert store.summary(GROUP).unread == 1
 
 
-def test_a_quote_has_the_caption_or_else_the_name(with_conversation: ProfileStore) -> None:
+def test_a_quote_has_the_file_with_its_caption_or_else_its_name(
+    with_conversation: ProfileStore,
+) -> None:
     store = with_conversation
     store.apply([row(1, "m", kind="file", text=""), row(2, "a", reply_to="m")])
+    file = shown(store).record.file
+    assert file is not None
 
-    def quoted() -> str:
+    def quoted() -> tuple[str, FileRecord | None]:
         answer = store.message(GROUP, MessageId("a"))
         assert answer is not None
         assert answer.quote is not None
-        return answer.quote.text
+        return answer.quote.text, answer.quote.file
 
-    assert quoted() == "m.png"
+    assert quoted() == ("m.png", file)
     store.apply([edit(3, "e", "m", "A caption")])
-    assert quoted() == "A caption"
+    assert quoted() == ("A caption", file)
     store.apply([retraction(4, "r", "m")])
-    assert quoted() == ""
+    assert quoted() == ("", None)
+    store.apply([row(5, "n", kind="file", text=""), row(6, "b", reply_to="n")])
+    store.apply([HideMessage(conversation_id=GROUP, message_id=MessageId("n"))])
+    answer = store.message(GROUP, MessageId("b"))
+    assert answer is not None
+    assert answer.quote is not None
+    assert (answer.quote.text, answer.quote.file) == ("", None)
 
 
 def test_only_its_author_gives_it_another_caption(with_conversation: ProfileStore) -> None:

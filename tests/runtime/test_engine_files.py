@@ -89,6 +89,7 @@ async def test_a_quote_of_a_file_has_its_name(talk: Talk) -> None:
     answer = await row(alice, "Thanks")
     assert answer.quote is not None
     assert (answer.quote.message_id, answer.quote.text) == (sent, "notes.txt")
+    assert answer.quote.file == (await file_row(alice, "notes.txt")).file
     await alice.engine.timeline.edit(place, sent, "Of yesterday")
     edited = await bob.until(shown(lambda m: m.text == "Of yesterday"))
     assert isinstance(edited, MessageChanged)

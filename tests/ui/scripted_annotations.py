@@ -34,6 +34,7 @@ def quote_of(row: MessageView) -> QuoteView:
         is_own=row.is_own,
         text=row.text,
         retracted=row.retracted,
+        file=row.file,
     )
 
 

@@ -2,9 +2,12 @@
 
 import pytest
 from msgspec.structs import replace
+from PySide6.QtCore import QPointF
 
+from engine.api import MAX_FILE_BYTES
 from engine.core.ids import MessageId
 from engine.events import MessageView, QuoteView
+from engine.file_views import FileState
 from tests.ui.driving import Key, Stage, group_stage, pair_stage, play, stage, until
 from tests.ui.on_messages import (
     bubble,
@@ -18,7 +21,10 @@ from tests.ui.on_messages import (
 )
 from tests.ui.scripted_annotations import quote_of
 from tests.ui.scripted_engine import ScriptedEngine, member
+from tests.ui.scripted_people import picture_bytes
 from tests.ui.seeing import seen_words
+from tests.ui.test_window_files import picture_view, with_file
+from ui.timeline.bubble_parts import QuoteBox
 from ui.timeline.rows import message_key
 
 pytestmark = pytest.mark.usefixtures("qapp")
@@ -102,9 +108,68 @@ def test_what_is_quoted_and_not_here_is_asked_for() -> None:
     play(scenario)
 
 
-def shown_lines(it: Stage, message: MessageView) -> tuple[str, ...]:
+def test_an_answer_to_a_picture_shows_it_small_beside_its_words() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            data = picture_bytes("#a03a84", side=200)
+            photo = with_file(engine, group, data, picture_view(data, 200))
+            await focus(it, photo)
+            it.press(Key.Key_R)
+            assert seen_words(it.window.pane.composer_bar) == ["Reply to Maya", "Photo"]
+            await it.send("where is that?")
+            answer, pane = last_row(engine, group), it.window.pane
+            await until(lambda: "answers Maya: Photo, where is that?" in spoken_rows_of(it)[-1])
+            await until(lambda: in_view(it, answer))
+            await until(lambda: colour_of_quoted(it, answer) == "#a03a84")
+            engine.file_bytes[photo.message_id] = b"no picture"
+            pane.timeline.scene.shown_pictures.quoted.clear()
+            pane.timeline.canvas.repaint()
+            await until(lambda: shown_quote(it, answer).picture is None)
+            caption = replace(quote_of(photo), text="low water")
+            engine.alter(replace(answer, quote=caption))
+            await until(lambda: shown_quote(it, answer).lines == ("Photo: low water",))
+
+    play(scenario)
+
+
+def test_of_a_large_picture_that_is_quoted_its_thumbnail_is_enough() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            thumbnail = picture_bytes("#a03a84", side=60)
+            file = replace(
+                picture_view(thumbnail, 900),
+                size=2 * MAX_FILE_BYTES,
+                thumbnail=thumbnail,
+                state=FileState.COMPLETE,
+            )
+            photo = with_file(engine, group, picture_bytes("#1f6ca6"), file)
+            answer = engine.row(group, member("Luc"), "as blue as that")
+            engine.arrive(replace(answer, quote=quote_of(photo)))
+            await until(lambda: in_view(it, answer))
+            await until(lambda: colour_of_quoted(it, answer) == "#a03a84")
+
+    play(scenario)
+
+
+def shown_quote(it: Stage, message: MessageView) -> QuoteBox:
     quote = bubble(it, message)[0].above.quote
-    return () if quote is None else (quote.name, *quote.lines)
+    assert quote is not None
+    return quote
+
+
+def colour_of_quoted(it: Stage, message: MessageView) -> str:
+    """Of the middle of the picture in a quote."""
+    viewport, (box, y) = it.window.pane.timeline.viewport(), bubble(it, message)
+    quote = box.above.quote
+    if quote is None or quote.picture is None:
+        return ""
+    place = quote.picture_rect.center() + QPointF(0, y)
+    return viewport.grab().toImage().pixelColor(place.toPoint()).name()
+
+
+def shown_lines(it: Stage, message: MessageView) -> tuple[str, ...]:
+    quote = shown_quote(it, message)
+    return quote.name, *quote.lines
 
 
 def test_by_keys_one_hears_that_what_is_quoted_is_asked_for_or_not_shown(

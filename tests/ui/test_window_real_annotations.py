@@ -16,6 +16,7 @@ from tests.ui.driving import until
 from tests.ui.seeing import sheet_of
 from ui.dialogs.confirm import DeleteChoice
 from ui.list.preview import preview_of
+from ui.timeline.bubble_parts import quoted_picture
 from ui.timeline.rows import message_in, message_key
 
 
@@ -138,6 +139,14 @@ def test_a_mention_by_its_completed_name_reaches_the_one_who_is_meant(tmp_path: 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)
 
 
+def shows_picture_it_quotes(desk: Desk, text: str) -> bool:
+    answer = row_of(desk, text)
+    picture = None if answer is None else quoted_picture(answer)
+    quoted = desk.window.pane.timeline.scene.shown_pictures.quoted
+    room = QSizeF(36, 36)
+    return picture is not None and quoted.pixmap(picture, room, 1.0, cover=True) is not None
+
+
 @pytest.mark.parametrize("meet", [in_a_group, in_a_pair])
 def test_a_picture_arrives_as_a_text_does(tmp_path: Path, meet: Meet) -> None:
     async def scenario(alice: Desk, bob: Desk) -> None:
@@ -161,5 +170,10 @@ def test_a_picture_arrives_as_a_text_does(tmp_path: Path, meet: Meet) -> None:
         assert shown is not None
         assert abs(shown.width() / shown.height() - 1.5) < 0.01
         assert "Photo: the pier" in listed(bob, conversation)
+        await focus(bob, "the pier")
+        press(bob, Qt.Key.Key_R)
+        bob.type_and_enter("lovely")
+        await until(lambda: alice.has_row("Bob", "answers you: Photo: the pier", "lovely"))
+        await until(lambda: shows_picture_it_quotes(alice, "lovely"))
 
     at_desks(tmp_path, ("Alice", "Bob"), scenario)

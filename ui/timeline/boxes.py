@@ -25,7 +25,7 @@ from ui.timeline.bubble_parts import Chip, PartsAbove, chips_of, parts_above
 from ui.timeline.buttons import ICON, WITH_SIGN, RowButton, advance, button_words, strong
 from ui.timeline.cards import CardBox, Cards
 from ui.timeline.file_box import FileBox, file_box
-from ui.timeline.file_pictures import FilePictures
+from ui.timeline.file_pictures import ShownPictures
 from ui.timeline.geometry import Geometry
 from ui.timeline.link_card import Describe, LinkCard, link_card
 from ui.timeline.row_words import claimed_words, time_words
@@ -123,7 +123,7 @@ class Measure:
     theme: Theme
     geometry: Geometry
     bodies: BodyLayouts
-    pictures: FilePictures
+    pictures: ShownPictures
     unfolded: Callable[[MessageId], bool]
     explained: Callable[[RowKey], bool]
     """Whether a marker's details are open."""
@@ -203,7 +203,7 @@ class Measure:
             name="",
             name_rect=QRectF(),
             verified_rect=QRectF(),
-            above=parts_above(row.message, at, room, self.theme),
+            above=parts_above(row.message, at, room, self.theme, self.pictures.quoted),
             file=None,
             body=body,
             body_at=at,
@@ -223,7 +223,7 @@ class Measure:
         top = self._gap_above(row)
         begin = top + _OUTLINE + g.pad_y
         origin = QPointF(0, begin + name.rect.height())
-        parts = parts_above(message, origin, room, theme)
+        parts = parts_above(message, origin, room, theme, self.pictures.quoted)
         above_file = origin.y() + parts.height
         album = album_tiles(row.album, above_file, room, theme) if row.album else ()
         file = None if album else self._file(message, above_file, room)
@@ -316,7 +316,7 @@ class Measure:
         """From the bubble's content on."""
         if message.file is None:
             return None
-        broken = self.pictures.is_broken(message)
+        broken = self.pictures.rows.is_broken(message)
         return file_box(
             message,
             message.file,

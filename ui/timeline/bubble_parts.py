@@ -13,10 +13,13 @@ from PySide6.QtGui import QFontMetricsF
 
 from engine.core.ids import ParticipantId
 from engine.events import MessageView, QuoteView, ReactionView
+from engine.file_views import FileState
+from ui.file_words import is_picture, titled
 from ui.foreign_text import one_line
 from ui.regional import grouped
 from ui.theme import Theme
 from ui.timeline.buttons import advance, strong
+from ui.timeline.file_pictures import FilePictures
 from ui.translate import tr
 
 QUOTE_BAR = 3
@@ -37,6 +40,18 @@ class QuoteBox(Struct, frozen=True, kw_only=True):
     name: str
     lines: tuple[str, ...]
     italic: bool
+    picture: MessageView | None
+    """Whose picture stands at its end."""
+    inset: float
+    """Around the picture."""
+    picture_side: float
+
+    @property
+    def picture_rect(self) -> QRectF:
+        """Two lines high."""
+        side = self.picture_side
+        left = self.rect.right() - self.inset - side
+        return QRectF(left, self.rect.center().y() - side / 2, side, side)
 
 
 class Chip(Struct, frozen=True, kw_only=True):
@@ -71,14 +86,20 @@ class PartsAbove(Struct, frozen=True, kw_only=True):
         return replace(self, forwarded=forwarded, quote=quote)
 
 
-def parts_above(message: MessageView, at: QPointF, room: float, theme: Theme) -> PartsAbove:
+def parts_above(
+    message: MessageView, at: QPointF, room: float, theme: Theme, quoted: FilePictures
+) -> PartsAbove:
+    """``quoted``: the pictures in quotes, so far."""
     forwarded, height, width = None, 0.0, 0.0
     if message.forwarded and not message.retracted:
         line = float(theme.type.caption.line_height)
         width = advance(theme.type.caption.font, forwarded_words())
         forwarded = QRectF(at.x(), at.y(), width, line)
         height = line
-    quote = quote_box(message, QPointF(at.x(), at.y() + height + 2), room, theme)
+    picture = quoted_picture(message)
+    if picture is not None and quoted.is_broken(picture):
+        picture = None
+    quote = _quote_box(message, QPointF(at.x(), at.y() + height + 2), room, theme, picture)
     if quote is not None:
         width = max(width, quote.rect.width())
         height = quote.rect.bottom() - at.y() + theme.metrics.gap(4)
@@ -105,10 +126,33 @@ def quote_words(quote: QuoteView) -> tuple[str, str]:
         return name, tr("Deleted message")
     if quote.hidden:
         return name, not_shown_words()
-    return name, one_line(quote.text, _QUOTED)
+    return name, one_line(_quoted_text(quote), _QUOTED)
 
 
-def quote_box(message: MessageView, at: QPointF, room: float, theme: Theme) -> QuoteBox | None:
+def _quoted_text(quote: QuoteView) -> str:
+    """A picture has a name of letters and digits, as a rule: it is said to be one instead."""
+    file = quote.file
+    if file is None or not is_picture(file):
+        return quote.text
+    return titled(file, "" if quote.text == file.name else quote.text)
+
+
+def quoted_picture(message: MessageView) -> MessageView | None:
+    """What stands for the message whose picture is quoted, if it is one; a larger one is small."""
+    quote = message.quote
+    if quote is None or quote.position is None or quote.file is None:
+        return None
+    if quote.hidden or quote.retracted or not is_picture(quote.file):
+        return None
+    file = quote.file
+    if file.state is not FileState.INLINE:  # All of it is not read for that.
+        file = replace(file, state=FileState.OFFERED)
+    return replace(message, position=quote.position, file=file)
+
+
+def _quote_box(
+    message: MessageView, at: QPointF, room: float, theme: Theme, picture: MessageView | None
+) -> QuoteBox | None:
     """As wide as it needs, at most ``room``."""
     quote = message.quote
     if quote is None or message.retracted:
@@ -116,20 +160,25 @@ def quote_box(message: MessageView, at: QPointF, room: float, theme: Theme) -> Q
     name, text = quote_words(quote)
     metrics = theme.metrics
     pad = metrics.gap(8)
-    inside = room - QUOTE_BAR - 2 * pad
+    line_height = theme.type.small.line_height
+    aside = 0.0 if picture is None else 2 * line_height + pad
+    inside = room - QUOTE_BAR - 2 * pad - aside
     name_font, font = strong(theme.type.small), theme.type.small.font
     shown = QFontMetricsF(name_font).elidedText(name, Qt.TextElideMode.ElideRight, inside)
     lines = _wrapped(text, inside, QFontMetricsF(font))
     widest = max([advance(name_font, shown), *(advance(font, line) for line in lines)])
-    width = min(room, max(_LEAST_QUOTE, widest + QUOTE_BAR + 2 * pad))
-    line_height = theme.type.small.line_height
+    width = min(room, max(_LEAST_QUOTE, widest + QUOTE_BAR + 2 * pad + aside))
     height = metrics.gap(4) * 2 + line_height * (1 + len(lines))
+    side = 0.0 if picture is None else 2.0 * line_height
     return QuoteBox(
         rect=QRectF(at.x(), at.y(), float(int(width) + 1), float(int(height) + 1)),
         sender_id=quote.sender_id if quote.position is not None else None,
         name=shown,
         lines=lines,
         italic=quote.retracted or quote.hidden or quote.position is None,
+        picture=picture,
+        picture_side=side,
+        inset=metrics.gap(4),
     )
 
 

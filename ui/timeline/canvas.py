@@ -81,7 +81,8 @@ class TimelineCanvas(QObject):
         self._countdown = self._timer(self.refresh, single=False)
         theme_changed.connect(self.fit)
         FACES.changed.connect(self.repaint)
-        scene.pictures.changed.connect(self._picture_came)
+        for pictures in scene.shown_pictures:
+            pictures.changed.connect(self._picture_came)
 
     def _timer(self, fire: Callable[[], None], *, single: bool) -> QTimer:
         timer = QTimer(self)
@@ -328,7 +329,7 @@ class TimelineCanvas(QObject):
         painter = QPainter(self._area.viewport())
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         mirror_widget(painter, self._area.viewport())
-        rows = RowPainter(painter, scene.theme, scene.geometry, scene.faces, scene.pictures)
+        rows = RowPainter(painter, scene.theme, scene.geometry, scene.faces, scene.shown_pictures)
         starts_here = bool(scene.placed) and scene.placed[0].index == 0
         begin = scene.placed[0].y if starts_here and not scene.loaded.has_older else 0.0
         rows.background(scene.height, begin if scene.placed else scene.height)

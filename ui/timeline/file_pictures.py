@@ -6,7 +6,7 @@ screen shows at once.  A larger file has its thumbnail until all of it is here.
 """
 
 from collections import OrderedDict
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 from PySide6.QtCore import QObject, QPoint, QRect, QSize, QSizeF, Qt, Signal
@@ -103,6 +103,16 @@ class _Picture(Struct):
     def taken_bytes(self) -> int:
         decoded = 0 if self.decoded is None else self.decoded.sizeInBytes()
         return decoded + sum(map(_pixmap_bytes, self.shown.values()))
+
+
+class ShownPictures(NamedTuple):
+    """All of a timeline: one that is quoted is as small as a letter or two, and kept apart.
+
+    The large one and the small one would drive each other out.
+    """
+
+    rows: "FilePictures"
+    quoted: "FilePictures"
 
 
 class FilePictures(QObject):

@@ -19,7 +19,7 @@ from ui.timeline.boxes import Box, BubbleBox, LineBox
 from ui.timeline.buttons import RowButton, advance, strong
 from ui.timeline.cards import CardBox
 from ui.timeline.file_box import FilePainter
-from ui.timeline.file_pictures import FilePictures
+from ui.timeline.file_pictures import ShownPictures
 from ui.timeline.geometry import Geometry
 from ui.timeline.link_card import paint_link_card
 from ui.timeline.paint_body import BodyPainter, BodyState
@@ -72,7 +72,7 @@ class RowPainter:
         theme: Theme,
         geometry: Geometry,
         faces: Faces,
-        pictures: FilePictures,
+        pictures: ShownPictures,
     ) -> None:
         self._p = painter
         self._theme = theme
@@ -81,9 +81,9 @@ class RowPainter:
         self._draw = Primitives(painter, theme, geometry)
         self._cards = CardPainter(self._draw)
         self._body = BodyPainter(painter, theme)
-        self._parts = PartsPainter(self._draw)
-        self._files = FilePainter(self._draw, pictures)
-        self._albums = AlbumPainter(self._draw, pictures)
+        self._parts = PartsPainter(self._draw, pictures.quoted)
+        self._files = FilePainter(self._draw, pictures.rows)
+        self._albums = AlbumPainter(self._draw, pictures.rows)
 
     def background(self, height: float, thread_from: float) -> None:
         p, g = self._p, self._g

@@ -8,8 +8,9 @@ from functools import lru_cache
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
+from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen, QPixmap
 
+from engine.events import MessageView
 from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.bubble_parts import (
@@ -21,6 +22,7 @@ from ui.timeline.bubble_parts import (
     forwarded_words,
 )
 from ui.timeline.buttons import advance, strong
+from ui.timeline.file_pictures import FilePictures
 from ui.timeline.primitives import Primitives
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -28,8 +30,9 @@ _OWN_QUOTE_ALPHA = 0.45
 
 
 class PartsPainter:
-    def __init__(self, draw: Primitives) -> None:
+    def __init__(self, draw: Primitives, quoted: FilePictures) -> None:
         self._draw = draw
+        self._quoted = quoted
         self._theme = draw.theme
 
     def above(self, parts: PartsAbove, *, own: bool, ink: QColor, hovered: bool) -> None:
@@ -66,6 +69,24 @@ class PartsPainter:
         for words in quote.lines:
             line.translate(0, face.line_height)
             self._draw.text(line, words, font, ink, _LEFT)
+        if quote.picture is not None:
+            self._quoted_picture(quote.picture, quote.picture_rect)
+
+    def _quoted_picture(self, picture: MessageView, rect: QRectF) -> None:
+        p, theme = self._draw.painter, self._theme
+        shape = QPainterPath()
+        shape.addRoundedRect(rect, theme.metrics.gap(4), theme.metrics.gap(4))
+        p.setPen(Qt.PenStyle.NoPen)
+        p.setBrush(theme.surface2)
+        p.drawPath(shape)
+        scale = p.device().devicePixelRatioF()
+        pixmap = self._quoted.pixmap(picture, rect.size(), scale, cover=True)
+        if pixmap is not None:
+            p.save()
+            p.setClipPath(shape, Qt.ClipOperation.IntersectClip)
+            with upright(p, rect):
+                p.drawPixmap(rect.topLeft(), pixmap)
+            p.restore()
 
     def chips(self, chips: tuple[Chip, ...], hovered: str) -> None:
         painter = self._draw.painter

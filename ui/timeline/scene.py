@@ -22,7 +22,7 @@ from ui.timeline.boxes import Box, BubbleBox, Measure
 from ui.timeline.buttons import RowButton
 from ui.timeline.cards import CardBox
 from ui.timeline.code_block import CodeBlock
-from ui.timeline.file_pictures import FilePictures
+from ui.timeline.file_pictures import FilePictures, ShownPictures
 from ui.timeline.found_words import FoundWords
 from ui.timeline.geometry import Geometry, geometry_for
 from ui.timeline.layout import PlacedRow, ViewportLayout
@@ -99,7 +99,7 @@ class Scene:
         self._faces_of = faces_of
         self.loaded = LoadedMessages()
         self.bodies = BodyLayouts()
-        self.pictures = FilePictures()
+        self.shown_pictures = ShownPictures(FilePictures(), FilePictures())
         self.height = 0.0
         self.selection = Selection()
         self.found = FoundWords()
@@ -129,7 +129,7 @@ class Scene:
             theme=current_theme(),
             geometry=geometry,
             bodies=self.bodies,
-            pictures=self.pictures,
+            pictures=self.shown_pictures,
             unfolded=self._unfolded.__contains__,
             explained=lambda key: key in self._explained,
             is_pair=lambda: self.is_pair,
@@ -139,6 +139,11 @@ class Scene:
             describe=self.describe,
             others=lambda: len(self.others),
         )
+
+    @property
+    def pictures(self) -> FilePictures:
+        """Those of its rows."""
+        return self.shown_pictures.rows
 
     @property
     def geometry(self) -> Geometry:
@@ -155,7 +160,8 @@ class Scene:
     def clear(self) -> None:
         """Forget the conversation; what is known of its people stays until the next is shown."""
         self.loaded = LoadedMessages()
-        self.pictures.clear()
+        for pictures in self.shown_pictures:
+            pictures.clear()
         self.layout.reset()
         self.selection.clear()
         self.hover = self.focus_key = None

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout
 from engine.events import MessageView
 from ui.controls import Area, ElidedText, IconButton
 from ui.conversation_words import sender_words
+from ui.file_words import with_caption
 from ui.foreign_text import one_line
 from ui.mirrored import mirror_widget
 from ui.theme import current_theme
@@ -47,8 +48,9 @@ class ComposerBar(Area):
 
     def _show(self, title: str, message: MessageView) -> None:
         self.title.setText(title)
-        self.words.setText(one_line(message.text, _SHOWN))
-        self.setAccessibleName(f"{title}: {one_line(message.text, _SHOWN)}")
+        words = one_line(with_caption(message, message.text), _SHOWN)
+        self.words.setText(words)
+        self.setAccessibleName(f"{title}: {words}")
         self.show()
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -130,7 +130,7 @@ class ConversationPane(QWidget):
         self.files = ReceivedFiles(
             engine,
             tasks,
-            self.timeline.scene.pictures,
+            self.timeline.scene.shown_pictures,
             self,
             loaded=lambda: self.timeline.scene.loaded.messages,
         )

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,22 +35,26 @@ class ReceivedFiles(QObject):
         self,
         engine: ChatEngine,
         tasks: Tasks,
-        pictures: FilePictures,
+        pictures: Sequence[FilePictures],
         parent: QWidget,
         *,
         loaded: Callable[[], Sequence[MessageView]],
     ) -> None:
-        """``loaded``: the messages of the open conversation, among which one looks at pictures."""
+        """``pictures``: those that one looks at first, and others that are to be decoded.
+
+        ``loaded``: the messages of the open conversation, among which one looks at pictures.
+        """
         super().__init__(parent)
         self._engine = engine
         self._tasks = tasks
-        self._pictures = pictures
+        self._pictures = pictures[0]
         self._window = parent
         self._loaded = loaded
         self._viewer: PictureViewer | None = None
-        pictures.wanted.connect(self._decode)
+        for wanting in pictures:
+            wanting.wanted.connect(partial(self._decode, wanting))
 
-    def _decode(self, message: MessageView, most: QSize) -> None:
+    def _decode(self, pictures: FilePictures, message: MessageView, most: QSize) -> None:
         async def work() -> None:
             picture = None
             try:
@@ -57,7 +62,7 @@ class ReceivedFiles(QObject):
                 picture = await asyncio.to_thread(decode_received, data, most)
             except ChatError:
                 pass  # It went away meanwhile; the row says so by itself.
-            self._pictures.give(message, picture)
+            pictures.give(message, picture)
 
         self._tasks.spawn(work, purpose=tr("show a picture"), retry=False)
 
