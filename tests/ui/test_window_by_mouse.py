@@ -1,26 +1,42 @@
-"""All that can be done with a message by the mouse alone, with real clicks on what is seen.
+"""All that people do every day by the mouse alone, with real clicks on what is seen.
 
 Each has its keys, too: those are pressed in the tests of each feature.
 """
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QCheckBox, QMenu, QTableView, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QCheckBox,
+    QDialogButtonBox,
+    QFileDialog,
+    QLineEdit,
+    QMenu,
+    QTableView,
+    QWidget,
+)
 
+from chat_app.settings_control import SettingsControl
 from engine.events import MessageView, ReactionView
-from tests.ui.driving import Stage, group_stage, play, until
+from tests.ui.driving import Stage, group_stage, play, stage, until
 from tests.ui.on_messages import in_view, last_row, own_held, spoken_rows_of
+from tests.ui.on_settings import open_settings, switch_of
+from tests.ui.scripted_engine import ScriptedEngine
 from tests.ui.seeing import seen_words, sheet_of, words_of
+from tests.ui.test_window_large_files import COMPLETE, LOGS, shown_buttons, with_file
+from tests.ui.test_window_large_files import press as press_in_row
 from tests.ui.test_window_message_bar import hovers
 from ui.controls import IconButton
 from ui.dialogs.confirm import Confirm, DeleteChoice
 from ui.dialogs.forward import Forward
 from ui.dialogs.go_to_date import GoToDate
 from ui.dialogs.message_info import MessageInfoSheet, Reactors, Versions
+from ui.timeline.buttons import RowButton
 
 pytestmark = pytest.mark.usefixtures("qapp")
 
@@ -197,5 +213,58 @@ def test_an_emoji_that_is_offered_is_clicked() -> None:
             click_on(rows.viewport(), rows.visualRect(first).center())
             await until(lambda: composer.text().startswith("ahoy ⚓"))
             assert composer.box.hasFocus()
+
+    play(scenario)
+
+
+async def choose_file(it: Stage, path: Path, button: QDialogButtonBox.StandardButton) -> None:
+    """In the dialog that is open; its name is written, as no list of files is the same twice."""
+    await until(lambda: bool(it.window.findChildren(QFileDialog)))
+    (dialog,) = it.window.findChildren(QFileDialog)
+    await until(dialog.isVisible)
+    name, box = dialog.findChild(QLineEdit), dialog.findChild(QDialogButtonBox)
+    assert isinstance(name, QLineEdit)
+    assert isinstance(box, QDialogButtonBox)
+    name.selectAll()
+    it.write(str(path), on=name)
+    click_on(box.button(button))
+    await until(lambda: not it.window.findChildren(QFileDialog))
+
+
+def test_a_file_is_chosen_and_a_large_one_is_fetched_and_kept(tmp_path: Path) -> None:
+    path, kept = tmp_path / "notes.txt", tmp_path / "kept.zip"
+    path.write_bytes(b"low at ten")
+
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            composer = it.window.pane.composer
+            click_on(composer.attach)
+            await choose_file(it, path, QDialogButtonBox.StandardButton.Open)
+            await until(it.window.pane.attachment_bar.isVisible)
+            click_on(composer.send)
+            await until(lambda: bool(engine.called("send_file")))
+            row = with_file(engine, group, LOGS)
+            await until(lambda: in_view(it, row))
+            press_in_row(it, row, RowButton.FILE_FETCH)
+            await until(lambda: engine.blobs.asked == [("fetch", row.message_id)])
+            engine.blobs.data[row.message_id] = b"logs"
+            engine.alter(replace(row, file=COMPLETE))
+            await until(lambda: RowButton.FILE_SAVE in shown_buttons(it, row))
+            press_in_row(it, row, RowButton.FILE_SAVE)
+            await choose_file(it, kept, QDialogButtonBox.StandardButton.Save)
+            await until(kept.exists)
+            assert kept.read_bytes() == b"logs"
+
+    play(scenario)
+
+
+def test_what_others_are_told_is_switched_off(control: SettingsControl) -> None:
+    async def scenario() -> None:
+        async with stage(ScriptedEngine(), control=control) as it:
+            page = open_settings(it.window, "privacy")
+            click_on(switch_of(page, "Tell others when I am typing"))
+            click_on(switch_of(page, "Tell people when I am online"))
+            await until(lambda: not control.settings.privacy.typing)
+            await until(lambda: not control.settings.privacy.presence)
 
     play(scenario)

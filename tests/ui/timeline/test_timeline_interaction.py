@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QHelpEvent
 from PySide6.QtTest import QTest
@@ -10,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.core.ids import DeliveryState
 from engine.core.problems import FailureReason
-from engine.events import MessageView
+from engine.events import MessageView, ReactionView
 from engine.text_spans import SpanKind, TextSpan
 from tests.ui.timeline.timeline_stage import (
     MemoryPages,
@@ -450,13 +451,29 @@ def test_the_focus_ring_is_seen_only_while_the_view_has_the_focus() -> None:
     with_rows(scenario)
 
 
+def tip_at(view: TimelineView, point: QPoint) -> str:
+    event = QHelpEvent(QHelpEvent.Type.ToolTip, point, view.viewport().mapToGlobal(point))
+    QApplication.sendEvent(view.viewport(), event)
+    return shown_tip()
+
+
+def test_a_reaction_tells_who_chose_it() -> None:
+    both = ReactionView(emoji="🎉", count=2, mine=True, names=("Luc",))
+    reacted = replace(ROWS[0], reactions=(both, ReactionView(emoji="👍", count=1, names=("Maya",))))
+
+    async def scenario(view: TimelineView) -> None:
+        box, y = bubble(view, reacted)
+        tips = [tip_at(view, c.rect.translated(0, y).center().toPoint()) for c in box.chips]
+        assert tips == ["🎉 from you and Luc", "👍 from Maya"]
+
+    with_rows(scenario, [reacted])
+
+
 def test_ticks_tell_who_holds_a_message() -> None:
     async def scenario(view: TimelineView) -> None:
         box, y = bubble(view, ROWS[1])
         point = box.meta.rect.translated(0, y).center().toPoint()
-        event = QHelpEvent(QHelpEvent.Type.ToolTip, point, view.viewport().mapToGlobal(point))
-        QApplication.sendEvent(view.viewport(), event)
-        told = " ".join(shown_tip().split())
+        told = " ".join(tip_at(view, point).split())
         assert "20 November 2026, 13:10. Held by 4 of 5. Not yet: Tomas. It is with " in told
         assert "Maya" in told.partition("It is with")[2]
 
@@ -465,9 +482,6 @@ def test_ticks_tell_who_holds_a_message() -> None:
 
 def test_a_link_tells_where_it_really_leads() -> None:
     async def scenario(view: TimelineView) -> None:
-        point = text_point(view, ROWS[2], 15)
-        event = QHelpEvent(QHelpEvent.Type.ToolTip, point, view.viewport().mapToGlobal(point))
-        QApplication.sendEvent(view.viewport(), event)
-        assert LINK in shown_tip().replace("\n", "")
+        assert LINK in tip_at(view, text_point(view, ROWS[2], 15)).replace("\n", "")
 
     with_rows(scenario)
