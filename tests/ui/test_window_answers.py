@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPointF
+from PySide6.QtWidgets import QWidget
 
 from engine.api import MAX_FILE_BYTES
 from engine.core.ids import MessageId
@@ -115,7 +116,9 @@ def test_an_answer_to_a_picture_shows_it_small_beside_its_words() -> None:
             photo = with_file(engine, group, data, picture_view(data, 200))
             await focus(it, photo)
             it.press(Key.Key_R)
-            assert seen_words(it.window.pane.composer_bar) == ["Reply to Maya", "Photo"]
+            bar = it.window.pane.composer_bar
+            assert seen_words(bar) == ["Reply to Maya", "Photo"]
+            await until(lambda: middle_of(bar.picture) == "#a03a84")
             await it.send("where is that?")
             answer, pane = last_row(engine, group), it.window.pane
             await until(lambda: "answers Maya: Photo, where is that?" in spoken_rows_of(it)[-1])
@@ -149,6 +152,10 @@ def test_of_a_large_picture_that_is_quoted_its_thumbnail_is_enough() -> None:
             await until(lambda: colour_of_quoted(it, answer) == "#a03a84")
 
     play(scenario)
+
+
+def middle_of(widget: QWidget) -> str:
+    return widget.grab().toImage().pixelColor(widget.rect().center()).name()
 
 
 def shown_quote(it: Stage, message: MessageView) -> QuoteBox:

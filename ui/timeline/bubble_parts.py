@@ -13,13 +13,12 @@ from PySide6.QtGui import QFontMetricsF
 
 from engine.core.ids import ParticipantId
 from engine.events import MessageView, QuoteView, ReactionView
-from engine.file_views import FileState
 from ui.file_words import is_picture, titled
 from ui.foreign_text import one_line
 from ui.regional import grouped
 from ui.theme import Theme
 from ui.timeline.buttons import advance, strong
-from ui.timeline.file_pictures import FilePictures
+from ui.timeline.file_pictures import FilePictures, small
 from ui.translate import tr
 
 QUOTE_BAR = 3
@@ -138,16 +137,13 @@ def _quoted_text(quote: QuoteView) -> str:
 
 
 def quoted_picture(message: MessageView) -> MessageView | None:
-    """What stands for the message whose picture is quoted, if it is one; a larger one is small."""
+    """What stands for the message whose picture is quoted, if it is one."""
     quote = message.quote
     if quote is None or quote.position is None or quote.file is None:
         return None
     if quote.hidden or quote.retracted or not is_picture(quote.file):
         return None
-    file = quote.file
-    if file.state is not FileState.INLINE:  # All of it is not read for that.
-        file = replace(file, state=FileState.OFFERED)
-    return replace(message, position=quote.position, file=file)
+    return small(replace(message, position=quote.position, file=quote.file))
 
 
 def _quote_box(

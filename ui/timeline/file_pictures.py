@@ -9,12 +9,16 @@ from collections import OrderedDict
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct, field
-from PySide6.QtCore import QObject, QPoint, QRect, QSize, QSizeF, Qt, Signal
-from PySide6.QtGui import QImage, QPixmap
+from msgspec.structs import replace
+from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QImage, QPainter, QPainterPath, QPixmap
 
 from engine.core.ids import MessageId
 from engine.events import MessageView
+from engine.file_views import FileState
 from ui.file_words import is_here
+from ui.mirrored import upright
+from ui.theme import current_theme
 
 _KEPT = 96
 _KEPT_PIXELS = 1_500_000
@@ -198,6 +202,33 @@ class FilePictures(QObject):
     def clear(self) -> None:
         self._pictures.clear()
         self._ordered.clear()
+
+
+def small(message: MessageView) -> MessageView:
+    """As one asks for its picture in a quote: of a larger one, not all is read for that."""
+    file = message.file
+    if file is None or file.state is FileState.INLINE:
+        return message
+    return replace(message, file=replace(file, state=FileState.OFFERED))
+
+
+def draw_small(
+    painter: QPainter, rect: QRectF, message: MessageView, pictures: FilePictures
+) -> None:
+    """With round corners; ``message``: ``small``.  A plain place until it is decoded."""
+    theme, shape = current_theme(), QPainterPath()
+    shape.addRoundedRect(rect, theme.metrics.gap(4), theme.metrics.gap(4))
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.surface2)
+    painter.drawPath(shape)
+    scale = painter.device().devicePixelRatioF()
+    pixmap = pictures.pixmap(message, rect.size(), scale, cover=True)
+    if pixmap is not None:
+        painter.save()
+        painter.setClipPath(shape, Qt.ClipOperation.IntersectClip)
+        with upright(painter, rect):
+            painter.drawPixmap(rect.topLeft(), pixmap)
+        painter.restore()
 
 
 def _pixmap_bytes(pixmap: QPixmap) -> int:

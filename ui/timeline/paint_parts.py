@@ -8,9 +8,8 @@ from functools import lru_cache
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen, QPixmap
+from PySide6.QtGui import QColor, QFont, QPainter, QPen, QPixmap
 
-from engine.events import MessageView
 from ui.mirrored import upright
 from ui.theme import Theme
 from ui.timeline.bubble_parts import (
@@ -22,7 +21,7 @@ from ui.timeline.bubble_parts import (
     forwarded_words,
 )
 from ui.timeline.buttons import advance, strong
-from ui.timeline.file_pictures import FilePictures
+from ui.timeline.file_pictures import FilePictures, draw_small
 from ui.timeline.primitives import Primitives
 
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -70,23 +69,7 @@ class PartsPainter:
             line.translate(0, face.line_height)
             self._draw.text(line, words, font, ink, _LEFT)
         if quote.picture is not None:
-            self._quoted_picture(quote.picture, quote.picture_rect)
-
-    def _quoted_picture(self, picture: MessageView, rect: QRectF) -> None:
-        p, theme = self._draw.painter, self._theme
-        shape = QPainterPath()
-        shape.addRoundedRect(rect, theme.metrics.gap(4), theme.metrics.gap(4))
-        p.setPen(Qt.PenStyle.NoPen)
-        p.setBrush(theme.surface2)
-        p.drawPath(shape)
-        scale = p.device().devicePixelRatioF()
-        pixmap = self._quoted.pixmap(picture, rect.size(), scale, cover=True)
-        if pixmap is not None:
-            p.save()
-            p.setClipPath(shape, Qt.ClipOperation.IntersectClip)
-            with upright(p, rect):
-                p.drawPixmap(rect.topLeft(), pixmap)
-            p.restore()
+            draw_small(p, quote.picture_rect, quote.picture, self._quoted)
 
     def chips(self, chips: tuple[Chip, ...], hovered: str) -> None:
         painter = self._draw.painter

@@ -120,7 +120,7 @@ class ConversationPane(QWidget):
         self.contact_bar = ContactBar()
         self._answering = Answering(engine, tasks, self.contact_bar)
         self.governance = PaneGovernance(engine, conversations, self)
-        self.composer_bar = ComposerBar()
+        self.composer_bar = ComposerBar(self.timeline.scene.shown_pictures.quoted)
         self.open_bar = OpenBar(self.header.export_requested.emit, self.header.leave_requested.emit)
         self.composer = Composer()
         self.attachment_bar = AttachmentBar()
