@@ -38,6 +38,12 @@ _CONFIGURED: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
 """What the client asks for before it hands rows over: in one piece."""
+_REPLACES: Final[Mapping[int, bool]] = {
+    proto.WriteOperation.SAVE_MODE_UNSPECIFIED: False,
+    proto.WriteOperation.SAVE_MODE_ERROR_IF_EXISTS: False,
+    proto.WriteOperation.SAVE_MODE_OVERWRITE: True,
+}
+"""By Spark's mode of writing: whether what is there goes."""
 
 _Asked: TypeAlias = (
     proto.ExecutePlanRequest
@@ -93,8 +99,13 @@ class DuckChannel:
         write = command.write_operation
         if which != "write_operation" or write.source != "parquet":
             raise NotHere(f"command {which}")
+        if write.mode not in _REPLACES:
+            raise NotHere("adding to what is written")
+        if write.partitioning_columns or write.sort_column_names or write.HasField("bucket_by"):
+            raise NotHere("writing by values")
         place = Path(write.path.removeprefix("file://"))
-        self._tables.write(self._tables.of(write.input), place)
+        replaces = _REPLACES[write.mode]
+        self._tables.write(self._tables.of(write.input), place, replaces=replaces)
 
     def _analyze(self, asked: proto.AnalyzePlanRequest) -> "Message":
         answer = self._answer(proto.AnalyzePlanResponse(), asked)

@@ -7,6 +7,7 @@ Arguments are SQL already.  What is not in a table here is refused, never guesse
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from string import Formatter
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from pipeline.duck.errors import NotHere
@@ -69,11 +70,11 @@ _PATTERNS: Final[Mapping[str, str]] = {
     "slice": "list_slice({0}, {1}, {1} + {2} - 1)",
     "explode": "unnest({0})",
     "substring": "substring({0}, {1}, {2})",
-    "sha2": "sha256({0})",
     "shiftleft": "CAST(CAST(CAST({0} AS BIT) << {1} AS BIT) AS BIGINT)",
     "pmod": "((({0} % {1}) + {1}) % {1})",
     "try_add": "TRY_CAST(CAST({0} AS HUGEINT) + {1} AS BIGINT)",
     "try_subtract": "TRY_CAST(CAST({0} AS HUGEINT) - {1} AS BIGINT)",
+    # Another hash than Spark's: for telling values apart and for samples, not to be kept.
     "xxhash64": "CAST(hash({all}) >> 1 AS BIGINT)",
     "timestamp_millis": "epoch_ms({0})",
     "to_date": "CAST({0} AS DATE)",
@@ -101,10 +102,17 @@ def called(name: str, arguments: Arguments, *, is_distinct: bool, kind_of: KindO
         return Call(f"({arguments[0]} {_OPERATORS[name]} {arguments[1]})")
     if name in _SPECIAL and not (is_distinct and name not in _MAY_BE_DISTINCT):
         return _SPECIAL[name](arguments, is_distinct, kind_of)
-    if name not in _PATTERNS or is_distinct:
+    pattern = _PATTERNS.get(name)
+    if pattern is None or is_distinct or _takes(pattern) not in {None, len(arguments)}:
         raise NotHere(f"{name} of {len(arguments)}")
     whole = {"all": ", ".join(arguments), "concatenated": " || ".join(arguments)}
-    return Call(_PATTERNS[name].format(*arguments, **whole))
+    return Call(pattern.format(*arguments, **whole))
+
+
+def _takes(pattern: str) -> int | None:
+    """How many arguments; None for any number of them."""
+    fields = {field for _, field, _, _ in Formatter().parse(pattern) if field}
+    return None if fields & {"all", "concatenated"} else len(fields)
 
 
 # --- what takes more than a pattern ---------------------------------------------------------------
@@ -188,6 +196,13 @@ def _conv(arguments: Arguments, _distinct: bool, _kind_of: KindOf) -> Call:
     return Call(f"CAST(CAST('0x' || {of} AS UBIGINT) AS VARCHAR)")
 
 
+def _sha2(arguments: Arguments, _distinct: bool, _kind_of: KindOf) -> Call:
+    of, bits = arguments
+    if bits != "256":
+        raise NotHere(f"sha2 of {bits} bits")
+    return Call(f"sha256({of})")
+
+
 def _last(arguments: Arguments, _distinct: bool, _kind_of: KindOf) -> Call:
     of, *ignores = arguments
     return Call(f"last_value({of}{' IGNORE NULLS' if ignores == ['true'] else ''})")
@@ -220,4 +235,5 @@ _SPECIAL: Final[Mapping[str, _Special]] = {
     "conv": _conv,
     "date_format": _date_format,
     "last": _last,
+    "sha2": _sha2,
 }

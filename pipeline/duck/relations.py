@@ -6,6 +6,7 @@ columns it has is asked of DuckDB, given only the columns of what it reads, so t
 grows with what lies below.
 """
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +19,8 @@ import pyarrow.dataset
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from pipeline.duck.errors import NotHere
-from pipeline.duck.expressions import Expressions, name_of, path_of
+from pipeline.duck.errors import DuckError, NotHere
+from pipeline.duck.expressions import Expressions, literal, name_of, path_of
 from pipeline.duck.types import NULL, is_wide, parsed, quoted, spark_type
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ _ONLY_LEFT: Final = {5, 6}
 _UNION: Final = 2
 _GROUPED: Final = 1
 _NUMBERS: Final = ("bigint", "integer", "smallint", "double", "hugeint")
+_FILLED: Final[Mapping[str, Sequence[str]]] = {
+    "boolean": ("boolean",),
+    **dict.fromkeys(("long", "integer", "double"), _NUMBERS),
+}
+"""By the type of a literal: the types of the columns that are filled with it."""
 _NOTHING: Final = "_"
 """The column of rows that have none."""
 
@@ -116,8 +122,13 @@ class Tables:
         found = self._connection.sql(table.query).to_arrow_table()
         return found.drop_columns([_NOTHING]) if _NOTHING in found.column_names else found
 
-    def write(self, table: Table, place: Path) -> None:
-        place.mkdir(parents=True, exist_ok=True)
+    def write(self, table: Table, place: Path, *, replaces: bool) -> None:
+        """As one file below ``place``.  Raises DuckError if something is there that may stay."""
+        if place.exists():
+            if not replaces:
+                raise DuckError(f"{place} is there already")
+            shutil.rmtree(place)
+        place.mkdir(parents=True)
         to = str(place / "part-0.parquet").replace("'", "''")
         self._connection.execute(f"COPY ({table.query}) TO '{to}' (FORMAT parquet, CODEC zstd)")
 
@@ -137,7 +148,10 @@ class Tables:
     ) -> dict[str, duckdb.sqltypes.DuckDBPyType]:
         typed = ", ".join({one.name: one.typed for one in made_of}.values())
         found = self._connection.sql(f"WITH {typed} {sql}" if typed else sql)
-        return dict(zip(found.columns, found.types, strict=True))
+        columns = dict(zip(found.columns, found.types, strict=True))
+        if len(columns) < len(found.columns):
+            raise NotHere("two columns of one name")
+        return columns
 
     def _expressions(self, *made_of: Table) -> Expressions:
         read = " , ".join(one.name for one in made_of)
@@ -231,21 +245,19 @@ class Tables:
         return self._made(relation, f"SELECT {listed} FROM {below.name}", below)
 
     def filled(self, relation: "Relation") -> Table:
-        """Of a number, columns of numbers; of a truth value, of these."""
+        """With a number, columns of numbers; with a truth value, columns of these."""
         fill = relation.fill_na
         below = self.of(fill.input)
         if len(fill.values) != 1:
             raise NotHere("filling with several values")
-        value = fill.values[0]
-        is_number = value.WhichOneof("literal_type") in {"long", "integer", "double"}
-        number = value.long or value.integer or value.double
-        text = str(number) if is_number else str(value.boolean).lower()
+        which = fill.values[0].WhichOneof("literal_type") or ""
+        if which not in _FILLED:
+            raise NotHere(f"filling with a {which}")
+        value = literal(fill.values[0])
         columns = []
         for name, kind in below.columns.items():
-            is_meant = (not fill.cols or name in fill.cols) and (
-                kind.id in _NUMBERS if is_number else kind.id == "boolean"
-            )
-            filled = f"coalesce({quoted(name)}, CAST({text} AS {kind})) AS {quoted(name)}"
+            is_meant = (not fill.cols or name in fill.cols) and kind.id in _FILLED[which]
+            filled = f"coalesce({quoted(name)}, CAST({value} AS {kind})) AS {quoted(name)}"
             columns.append(filled if is_meant else quoted(name))
         return self._made(relation, f"SELECT {', '.join(columns)} FROM {below.name}", below)
 

@@ -9,11 +9,11 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from engine.delivery.sqlite_log import find_logs
@@ -144,6 +144,50 @@ def test_what_nobody_has_said_in_its_words_is_refused_in_a_line() -> None:
     with session.session(WITHOUT_JAVA) as here, pytest.raises(DuckError) as refused:
         here.range(3).select(F.soundex(F.lit("a"))).collect()
     assert refused.value.text == ("soundex of 1: this takes Spark, --master local[*] starts it")
+
+
+BEYOND: Mapping[str, Callable[[], Column]] = {
+    "sha2 of 512 bits": lambda: F.sha2("word", 512),
+    "array_join of 3": lambda: F.array_join(F.array("word"), ",", "-"),
+    "to_date of 2": lambda: F.to_date("word", "yyyy"),
+    "sum of 1": lambda: F.sum_distinct("id"),
+}
+
+
+@pytest.mark.parametrize("refused", BEYOND)
+def test_no_argument_is_left_out_in_silence(refused: str) -> None:
+    with session.session(WITHOUT_JAVA) as here, pytest.raises(DuckError, match=refused):
+        here.range(3).withColumn("word", F.lit("a")).select(BEYOND[refused]()).collect()
+
+
+def test_two_columns_of_one_name_do_not_become_one() -> None:
+    with session.session(WITHOUT_JAVA) as here, pytest.raises(DuckError, match="of one name"):
+        here.range(3).select("id", F.lit("a").alias("id")).collect()
+
+
+def test_only_columns_of_a_values_type_are_filled_with_it() -> None:
+    with session.session(WITHOUT_JAVA) as here:
+        rows = here.createDataFrame([(None, None, None)], "n bigint, is_so boolean, text string")
+        assert rows.fillna(0).collect() == [(0, None, None)]
+        assert rows.fillna(True).collect() == [(None, True, None)]
+        with pytest.raises(DuckError, match="filling with a string"):
+            rows.fillna("x").collect()
+
+
+def test_what_was_written_there_before_is_replaced_where_that_is_asked_for(tmp_path: Path) -> None:
+    """As when Spark judged the same logs before, in as many files as it has processors."""
+    place = tmp_path / "steps"
+    with session.session(WITHOUT_JAVA) as here:
+        here.range(5).write.parquet(str(place))
+        (place / "part-0.parquet").rename(place / "part-00000-of-spark.parquet")
+        with pytest.raises(DuckError, match="is there already"):
+            here.range(3).write.parquet(str(place))
+        with pytest.raises(DuckError, match="adding to what is written"):
+            here.range(3).write.mode("append").parquet(str(place))
+        with pytest.raises(DuckError, match="writing by values"):
+            here.range(3).write.partitionBy("id").parquet(str(tmp_path / "other"))
+        here.range(3).write.mode("overwrite").parquet(str(place))
+        assert here.read.schema("id bigint").parquet(str(place)).count() == 3
 
 
 def test_a_fraction_becomes_an_integer_as_in_spark() -> None:
