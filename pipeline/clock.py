@@ -94,10 +94,11 @@ def _skews(found: Iterable[OneWay]) -> dict[str, dict[str, tuple[int, int]]]:
 
 
 def moment(at_ms: "Column") -> "Column":
-    """As Spark's time; of a clock beyond any calendar it is the calendar's end."""
+    """As Spark's time, null if there is none; beyond any calendar it is the calendar's end."""
     from pyspark.sql import functions as F  # noqa: PLC0415 - loads Spark
 
-    return F.timestamp_millis(F.greatest(F.least(at_ms, F.lit(LAST_MS)), F.lit(0)))
+    within = F.greatest(F.least(at_ms, F.lit(LAST_MS)), F.lit(0))
+    return F.timestamp_millis(F.when(at_ms.isNotNull(), within))
 
 
 def apart_ms(later: "Column", earlier: "Column") -> "Column":

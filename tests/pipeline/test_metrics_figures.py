@@ -195,7 +195,7 @@ def test_figures_do_not_depend_on_partitions(
 
 
 def test_a_clock_at_the_end_of_time_has_an_hour_and_a_distance(spark: SparkSession) -> None:
-    times = [(2**63 - 1, 0), (-(2**63), 1), (2**63 - 1, -5), (0, None)]
+    times = [(2**63 - 1, 0), (-(2**63), 1), (2**63 - 1, -5), (0, None), (None, 0)]
     rows = spark.createDataFrame(times, "here bigint, there bigint")
     told = rows.select(hour_of(F.col("here")), apart_ms(F.col("here"), F.col("there"))).collect()
     assert list(map(tuple, told)) == [
@@ -203,4 +203,5 @@ def test_a_clock_at_the_end_of_time_has_an_hour_and_a_distance(spark: SparkSessi
         ("1970-01-01 00", -MOST_APART_MS),
         ("9999-12-31 23", MOST_APART_MS),
         ("1970-01-01 00", None),
+        (None, None),
     ]
