@@ -102,33 +102,30 @@ class OpeningProcess:
     ) -> OpenedPage:
         if self._is_over:
             return ()
-        self._put_off_end()
         process, ready = self._begun()
-        if not ready.done():
-            await _first_of(asyncio.wrap_future(ready), asyncio.create_task(session_ready()))
-        if not ready.done():
-            if asyncio.get_running_loop().time() - self._began_s >= ANSWER_S:
-                self._fail(TimeoutError())
-            return ()
-        page = PageToOpen(
-            group_id=group_id_of(group.conversation_id),
-            epoch_keys=group.epoch_keys,
-            payloads=tuple(one.message.payload for one in messages),
-        )
         self._asking += 1
         self._put_off_end()
         try:
+            if not ready.done():
+                await _first_of(asyncio.wrap_future(ready), asyncio.create_task(session_ready()))
+            if not ready.done():
+                if asyncio.get_running_loop().time() - self._began_s >= ANSWER_S:
+                    self._fail(TimeoutError())
+                return ()
             ready.result()
-            async with asyncio.timeout(ANSWER_S):
-                answered = asyncio.wrap_future(self._ask(process.result(), page))
-                answered.add_done_callback(_look_at)
-                return await asyncio.shield(answered)  # Or the next page would get its answer.
+            return await self._answer(process.result(), _page(group, messages))
         except (OSError, EOFError, msgspec.DecodeError) as error:
             self._fail(error)
             return ()
         finally:
             self._asking -= 1
             self._put_off_end()
+
+    async def _answer(self, process: "_Process", page: PageToOpen) -> OpenedPage:
+        async with asyncio.timeout(ANSWER_S):
+            answered = asyncio.wrap_future(self._ask(process, page))
+            answered.add_done_callback(_look_at)
+            return await asyncio.shield(answered)  # Or the next page would get its answer.
 
     async def stop(self) -> None:
         """End the process, whatever it does."""
@@ -234,13 +231,18 @@ class _Process:
             self._popen.communicate()
 
 
+def _page(group: GroupRecord, messages: Sequence[HistoryMessage]) -> PageToOpen:
+    return PageToOpen(
+        group_id=group_id_of(group.conversation_id),
+        epoch_keys=group.epoch_keys,
+        payloads=tuple(one.message.payload for one in messages),
+    )
+
+
 async def _first_of(runs: asyncio.Future[OpenedPage], loaded: asyncio.Task[None]) -> None:
-    either = asyncio.Event()
     runs.add_done_callback(_look_at)
-    runs.add_done_callback(lambda _runs: either.set())
-    loaded.add_done_callback(lambda _loaded: either.set())
     try:
-        await either.wait()
+        await asyncio.wait((runs, loaded), return_when=asyncio.FIRST_COMPLETED)
     finally:
         loaded.cancel()
 

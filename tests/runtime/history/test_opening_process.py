@@ -191,6 +191,23 @@ async def test_while_the_session_is_loaded_pages_wait_until_it_runs(tmp_path: Pa
     await process.stop()
 
 
+async def test_a_page_that_waits_keeps_it_however_long_it_takes_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in use: its time goes by only once nobody waits."""
+    monkeypatch.setattr("engine.runtime.history.opening_process.IDLE_S", 0.01)
+    process = OpeningProcess(helper(tmp_path / "mark"), Counters())
+    group, messages = a_page()
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(PATIENCE_S):
+        opened = await process.open(group, messages, session_ready=never)
+    assert len(opened) == len(messages)
+    await process.stop()
+
+
 async def test_once_the_session_is_loaded_pages_wait_no_longer_for_one_that_does_not_run(
     tmp_path: Path,
 ) -> None:
