@@ -257,9 +257,9 @@ class GroupPanel(SidePanel):
         row.allow(acts_on(self._view, member.participant_id, is_self=member.is_self))
 
     def _role_of(self, member: MemberView) -> str:
-        if self._view is None:
-            return tr("admin") if member.is_admin else ""
-        return role_words(self._view.roles.get(member.participant_id, Role.NOBODY))
+        """Nobody has one in a group that anybody with its link is in."""
+        roles = {} if self._view is None else self._view.roles
+        return role_words(roles.get(member.participant_id, Role.NOBODY))
 
     def _ask_mute(self) -> None:
         if self._muted:
