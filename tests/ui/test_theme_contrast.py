@@ -16,7 +16,7 @@ accentInk/accentSoft accentInk/panel accentInk/surface accentInk/canvas accentIn
 ownInk/own ownMeta/own ownMeta/dangerBg accentInk/own ink/code
 warn/warnBg warn/surface warn/panel warn/selected
 danger/dangerBg danger/canvas danger/surface danger/panel danger/selected
-late/lateBg late/surface ok/okBg ok/panel ok/surface
+late/lateBg late/surface ok/panel ok/surface
 """
 GRAPHICS = """
 accent/canvas accent/surface accent/panel accent/own

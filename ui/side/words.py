@@ -54,8 +54,8 @@ def activities(newest: Sequence[MessageView]) -> dict[ParticipantId, Activity]:
 def _who_joined(message: MessageView) -> ParticipantId | None:
     if message.kind is MessageKind.JOINED:
         return message.sender_id
-    is_let_in = message.deed is not None and message.deed.kind is DeedKind.ADDED
-    return message.deed.about if message.deed is not None and is_let_in else None
+    deed = message.deed
+    return deed.about if deed is not None and deed.kind is DeedKind.ADDED else None
 
 
 def member_words(
