@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 from PySide6.QtGui import QImage
 
-from tests.screen_reader.desk import Desk, desk
+from tests.screen_reader.desk import Desk
 from tests.screen_reader.person import (
     COMPOSER,
     TIME,
@@ -21,14 +21,6 @@ from tests.screen_reader.person import (
 )
 from tests.screen_reader.reader import screen_reader
 from tests.ui.desktop.private_bus import NotificationServer
-
-
-@pytest.fixture
-async def at(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
-    place = tmp_path_factory.mktemp("d")
-    place.chmod(0o700)
-    async with desk(place) as made:
-        yield made
 
 
 @pytest.fixture

@@ -4,11 +4,9 @@ Two real programs on a real desktop, as in ``test_keyboard_session``.  What is d
 ``tests/ui``; here every step ends in the words that a reader has for it, on both sides.
 """
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from tests.screen_reader.desk import Desk, desk
+from tests.screen_reader.desk import Desk
 from tests.screen_reader.person import (
     COMPOSER,
     TIME,
@@ -20,14 +18,6 @@ from tests.screen_reader.person import (
 from tests.screen_reader.reader import ScreenReader, screen_reader
 
 HELD = "Held by 1 of 1"
-
-
-@pytest.fixture
-async def at(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
-    place = tmp_path_factory.mktemp("d")
-    place.chmod(0o700)
-    async with desk(place) as made:
-        yield made
 
 
 async def two_in_a_group(at: Desk, reader: ScreenReader) -> tuple[Person, Person]:

@@ -75,8 +75,10 @@ async def choose_beside(it: Stage, message: MessageView, entry: str) -> None:
     choose_in(interaction.menu, entry)
 
 
-def button_of(sheet: QWidget, words: str) -> QAbstractButton:
-    return next(each for each in sheet.findChildren(QAbstractButton) if each.text() == words)
+async def leave(it: Stage, sheet: QWidget, words: str) -> None:
+    buttons = {each.text(): each for each in sheet.findChildren(QAbstractButton)}
+    click_on(buttons[words])
+    await until(lambda: it.window.flows.sheet is None)
 
 
 def is_seen_as_edited(it: Stage, message: MessageView) -> bool:
@@ -103,8 +105,7 @@ def test_a_message_is_answered_and_ones_own_is_edited() -> None:
             await until(lambda: is_seen_as_edited(it, answer))
             await choose_beside(it, answer, "Earlier versions…")
             versions = await sheet_of(it.window, Versions)
-            click_on(button_of(versions, "Close"))
-            await until(lambda: it.window.flows.sheet is None)
+            await leave(it, versions, "Close")
 
     play(scenario)
 
@@ -118,12 +119,10 @@ def test_who_reacted_and_what_is_known_of_a_message_are_shown() -> None:
             await choose_beside(it, row, "Who reacted…")
             reactors = await sheet_of(it.window, Reactors)
             assert "Who reacted" in words_of(reactors)
-            click_on(button_of(reactors, "Close"))
-            await until(lambda: it.window.flows.sheet is None)
+            await leave(it, reactors, "Close")
             await choose_beside(it, row, "Message info…")
             info = await sheet_of(it.window, MessageInfoSheet)
-            click_on(button_of(info, "Close"))
-            await until(lambda: it.window.flows.sheet is None)
+            await leave(it, info, "Close")
 
     play(scenario)
 
@@ -196,8 +195,7 @@ def test_a_day_of_the_calendar_is_gone_to() -> None:
             )
             click_on(days.viewport(), days.visualRect(cell).center())
             assert sheet.day == before
-            click_on(button_of(sheet, "Go"))
-            await until(lambda: it.window.flows.sheet is None)
+            await leave(it, sheet, "Go")
 
     play(scenario)
 

@@ -3,6 +3,9 @@
 By keyboard and mouse, on the scripted engine.
 """
 
+from collections.abc import Callable
+
+import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QGuiApplication
@@ -13,12 +16,20 @@ from engine.core.admin_log.acts import Role
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import ConversationId, ParticipantId, UnixMs
 from engine.events import ConversationAdded, MessageKind
-from engine.governance_views import DeedKind, DeedView, EarlierMessages, JoinState, JoinView
+from engine.governance_views import (
+    DeedKind,
+    DeedView,
+    EarlierMessages,
+    GovernanceView,
+    JoinState,
+    JoinView,
+)
 from tests.ui.driving import Key, Stage, play, stage, turn, until
 from tests.ui.scripted_engine import START_MS, ScriptedEngine, member
 from tests.ui.scripted_governing import STRONG_LINK
 from tests.ui.scripted_people import PERSON_FINGERPRINT, person_id, picture_bytes
 from tests.ui.seeing import entries, join, sheet_of, spoken_rows, words_of
+from ui.controls import Text
 from ui.dialogs.confirm import Confirm, DeleteAsAdmin
 from ui.dialogs.contact import Fingerprints
 from ui.dialogs.group import CreateGroup, GroupKind, InviteLink
@@ -27,6 +38,7 @@ from ui.dialogs.invite import Invite
 from ui.dialogs.join import Join
 from ui.dialogs.waiting import WaitingToBeLetIn
 from ui.governing_acts import MemberAct
+from ui.side.governed import GovernedSection
 from ui.side.group import GroupPanel
 from ui.side.person import PersonPanel
 
@@ -483,44 +495,56 @@ def test_what_was_done_to_the_group_is_told_in_rows_and_deleting_names_who_did_i
     play(scenario)
 
 
-def test_the_panel_says_how_much_the_removed_wrote_that_nobody_is_shown() -> None:
-    async def scenario() -> None:
-        engine, group = a_governed_group()
-        async with stage(engine, opening=group) as it:
-            it.window.side.show_open()
-            voids = group_panel(it).governed.voids
-            assert not voids.isVisible()
-            view = engine.governing.view(group)
-            assert view is not None
-            engine.governing.put(replace(view, voids={LUC: 3, OLGA: 1}))
-            await until(voids.isVisible)
-            assert voids.text().splitlines() == [
+LONG_TERM_KEYS = (
+    "For Luc, Olga the group's new keys are sealed to a long-term key: no fresh one of theirs is"
+    " here."
+)
+
+
+def with_void_messages(view: GovernanceView) -> GovernanceView:
+    return replace(view, voids={LUC: 3, OLGA: 1})
+
+
+def with_members_whose_prekeys_are_not_here(view: GovernanceView) -> GovernanceView:
+    return replace(view, without_prekey=frozenset({LUC, OLGA}))
+
+
+@pytest.mark.parametrize(
+    ("part", "now", "said"),
+    [
+        (
+            lambda section: section.voids,
+            with_void_messages,
+            [
                 "3 messages that Luc wrote after the removal are not shown.",
                 "1 message that Olga wrote after the removal is not shown.",
-            ]
-            engine.governing.put(replace(view, voids={}))
-            await until(lambda: not voids.isVisible())
-
-    play(scenario)
-
-
-def test_the_panel_says_whose_keys_are_sealed_to_one_that_does_not_change() -> None:
+            ],
+        ),
+        (
+            lambda section: section.long_term,
+            with_members_whose_prekeys_are_not_here,
+            [LONG_TERM_KEYS],
+        ),
+    ],
+)
+def test_the_panel_says_what_one_has_to_know_of_members_while_it_is_so(
+    part: Callable[[GovernedSection], Text],
+    now: Callable[[GovernanceView], GovernanceView],
+    said: list[str],
+) -> None:
     async def scenario() -> None:
         engine, group = a_governed_group()
         async with stage(engine, opening=group) as it:
             it.window.side.show_open()
-            said = group_panel(it).governed.long_term
-            assert not said.isVisible()
+            words = part(group_panel(it).governed)
+            assert not words.isVisible()
             view = engine.governing.view(group)
             assert view is not None
-            engine.governing.put(replace(view, without_prekey=frozenset({LUC, OLGA})))
-            await until(said.isVisible)
-            assert said.text() == (
-                "For Luc, Olga the group's new keys are sealed to a long-term key: no fresh one of"
-                " theirs is here."
-            )
+            engine.governing.put(now(view))
+            await until(words.isVisible)
+            assert words.text().splitlines() == said
             engine.governing.put(view)
-            await until(lambda: not said.isVisible())
+            await until(lambda: not words.isVisible())
 
     play(scenario)
 

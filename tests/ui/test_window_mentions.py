@@ -13,7 +13,7 @@ from engine.events import (
     MessageView,
     ReactionReceived,
 )
-from tests.ui.driving import NOW, Key, group_stage, play, stage, until
+from tests.ui.driving import NOW, Key, Stage, group_stage, play, stage, until
 from tests.ui.heard_notifications import listen_to
 from tests.ui.on_messages import (
     last_row,
@@ -24,6 +24,12 @@ from ui.conversation_words import annotation_words
 from ui.list.preview import preview_of, row_sentence
 
 pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def complete_maya(it: Stage) -> None:
+    it.window.pane.composer.box.setFocus()
+    it.write("@may")
+    it.press(Key.Key_Tab)
 
 
 @pytest.mark.parametrize("letters", ["@may", "@Maya"])
@@ -50,16 +56,13 @@ def test_the_space_that_is_typed_behind_a_chosen_name_is_the_one_that_is_there()
     async def scenario() -> None:
         async with group_stage() as (it, _engine, _group):
             composer = it.window.pane.composer
-            composer.box.setFocus()
-            it.write("@may")
-            it.press(Key.Key_Tab)
+            complete_maya(it)
             it.write(" come")
             assert composer.text() == "@Maya come"
             it.write("  ")
             assert composer.text() == "@Maya come  ", "spaces that one wants stay"
             composer.set_text("")
-            it.write("@may")
-            it.press(Key.Key_Tab)
+            complete_maya(it)
             it.press(Key.Key_Backspace)
             it.write(" come")
             assert composer.text() == "@Maya come", "the one that was there is gone"
@@ -71,9 +74,7 @@ def test_an_emoji_is_offered_behind_a_name_although_names_may_have_several_words
     async def scenario() -> None:
         async with group_stage() as (it, _engine, _group):
             composer = it.window.pane.composer
-            composer.box.setFocus()
-            it.write("@may")
-            it.press(Key.Key_Tab)
+            complete_maya(it)
             it.write("come :anch")
             assert composer.completions.candidates[0].words == ":anchor:"
             it.press(Key.Key_Tab)
