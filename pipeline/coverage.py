@@ -91,52 +91,7 @@ def seen(part: DataFrame, newest: DataFrame, refused: DataFrame) -> DataFrame:
     ``refused``: channel, participant, log_id, seq (none: of a snapshot) of rows that break the
     contract.  Times are by the participant's own clock.
     """
-    known = part.select(F.col("log_id").alias("previous_log_id")).distinct()
-    known = known.withColumn("has_previous", F.lit(True))
-    shot = newest.select(*WHOSE, "snapshot_ms", F.col("log_id").alias("shot_log"))
-    bad = refused.groupBy(*WHOSE).agg(
-        F.max("seq").alias("bad_seq"),
-        F.max(F.col("seq").isNull()).alias("is_bad_order"),
-    )
-    rows = (
-        part.join(F.broadcast(known), "previous_log_id", "left")
-        .join(shot, [*WHOSE], "left")
-        .join(bad, [*WHOSE], "left")
-    )
-    is_shot = F.col("log_id") == F.col("shot_log")
-    knows_seq = is_shot & F.col("snapshot_seq").isNotNull()
-    is_gap_later = F.coalesce(
-        F.when(F.col("shot_log").isNull(), F.col("gaps") > 0)
-        .when(knows_seq, F.col("last_gap_seq") > F.col("snapshot_seq"))
-        .otherwise(F.col("last_gap_ms") > F.col("snapshot_ms")),
-        F.lit(False),
-    )
-    is_bad_later = F.coalesce(
-        F.when(knows_seq, F.col("bad_seq") > F.col("snapshot_seq")).otherwise(
-            F.col("shot_log").isNull() & F.col("bad_seq").isNotNull()
-        ),
-        F.lit(False),
-    )
-    is_cut = (F.col("previous_log_id").isNotNull() & F.col("has_previous").isNull()) | (
-        F.col("first_seq") > 1
-    )
-    is_holed = F.col("rows") < F.col("last_seq") - F.col("first_seq") + 1
-    told = rows.groupBy(*WHOSE).agg(
-        F.countDistinct("log_id").cast("int").alias("logs"),
-        F.max("key_id").alias("key_id"),
-        F.min("from_ms").alias("from_ms"),
-        F.max(F.greatest("until_ms", "shot_ms")).alias("until_ms"),
-        F.max("snapshot_ms").alias("snapshot_ms"),
-        F.sum("gaps").alias("gaps"),
-        F.try_sum("dropped").alias("dropped"),
-        F.max(is_cut).alias("is_cut"),
-        F.max(is_holed).alias("is_holed"),
-        F.max(is_gap_later).alias("is_gap_later"),
-        F.max(is_bad_later | F.coalesce("is_bad_order", F.lit(False))).alias("is_bad"),
-        F.sum("delivered").alias("delivered"),
-        F.max("highest").alias("highest"),
-        F.max(F.col("shot_log").isNotNull()).alias("has_order"),
-    )
+    told = _told_of_parts(_parts_in_context(part, newest, refused))
     began_empty = ~F.col("is_cut") & (F.coalesce("highest", F.lit(0)) < F.col("delivered"))
     is_whole = (F.col("has_order") | began_empty) & ~F.col("is_gap_later") & ~F.col("is_bad")
     return told.select(
@@ -157,6 +112,60 @@ def seen(part: DataFrame, newest: DataFrame, refused: DataFrame) -> DataFrame:
                 F.when(F.col("is_holed"), HOLE),
             )
         ).alias("problems"),
+    )
+
+
+def _parts_in_context(part: DataFrame, newest: DataFrame, refused: DataFrame) -> DataFrame:
+    """Each part with whether the one before it is here, the newest snapshot, and what is bad."""
+    known = part.select(F.col("log_id").alias("previous_log_id")).distinct()
+    known = known.withColumn("has_previous", F.lit(True))
+    shot = newest.select(*WHOSE, "snapshot_ms", F.col("log_id").alias("shot_log"))
+    bad = refused.groupBy(*WHOSE).agg(
+        F.max("seq").alias("bad_seq"),
+        F.max(F.col("seq").isNull()).alias("is_bad_order"),
+    )
+    return (
+        part.join(F.broadcast(known), "previous_log_id", "left")
+        .join(shot, [*WHOSE], "left")
+        .join(bad, [*WHOSE], "left")
+    )
+
+
+def _told_of_parts(rows: DataFrame) -> DataFrame:
+    """Of all parts of a participant's log together."""
+    is_shot = F.col("log_id") == F.col("shot_log")
+    knows_seq = is_shot & F.col("snapshot_seq").isNotNull()
+    is_gap_later = F.coalesce(
+        F.when(F.col("shot_log").isNull(), F.col("gaps") > 0)
+        .when(knows_seq, F.col("last_gap_seq") > F.col("snapshot_seq"))
+        .otherwise(F.col("last_gap_ms") > F.col("snapshot_ms")),
+        F.lit(False),
+    )
+    is_bad_later = F.coalesce(
+        F.when(knows_seq, F.col("bad_seq") > F.col("snapshot_seq")).otherwise(
+            F.col("shot_log").isNull() & F.col("bad_seq").isNotNull()
+        ),
+        F.lit(False),
+    )
+    is_cut = (F.col("previous_log_id").isNotNull() & F.col("has_previous").isNull()) | (
+        F.col("first_seq") > 1
+    )
+    is_holed = F.col("rows") < F.col("last_seq") - F.col("first_seq") + 1
+    return rows.groupBy(*WHOSE).agg(
+        F.countDistinct("log_id").cast("int").alias("logs"),
+        F.max("key_id").alias("key_id"),
+        F.min("from_ms").alias("from_ms"),
+        F.max(F.greatest("until_ms", "shot_ms")).alias("until_ms"),
+        F.max("snapshot_ms").alias("snapshot_ms"),
+        F.sum("gaps").alias("gaps"),
+        F.try_sum("dropped").alias("dropped"),
+        F.max(is_cut).alias("is_cut"),
+        F.max(is_holed).alias("is_holed"),
+        F.max(is_gap_later).alias("is_gap_later"),
+        F.max(is_bad_later | F.coalesce("is_bad_order", F.lit(False))).alias("is_bad"),
+        F.sum("delivered").alias("delivered"),
+        F.max("highest").alias("highest"),
+        F.max(F.col("shot_log").isNotNull()).alias("has_order"),
     )
 
 

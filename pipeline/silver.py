@@ -25,6 +25,7 @@ from pipeline.clock import moment
 from pipeline.coverage import WHOSE, is_during
 
 ID_KEY: Final = ("channel", "mid", "lamport", "message_id")
+_VOTED_ON: Final = ("channel", "message_id", "reason")
 SENDER: Final = "sender"
 MAJORITY: Final = "majority"
 MINORITY: Final = "minority"
@@ -357,6 +358,15 @@ def conflicts(entry: DataFrame, message: DataFrame) -> DataFrame:
     them are named.  When it was sent is not compared: a log may know that only roughly.
     """
     told = good(message)
+    votes = _votes(told)
+    found = votes.join(_outvoted(votes), [*_VOTED_ON, "value"], "left_semi").select(
+        "channel", "mid", "message_id", "reason", "participant"
+    )
+    return found.unionByName(_wrong_mids(entry, told)).distinct()
+
+
+def _votes(told: DataFrame) -> DataFrame:
+    """What each log tells, ``value``, of each thing, ``reason``, where any two tell otherwise."""
     texts = {
         "lamport": F.col("lamport").cast("string"),
         "sender": F.col("sender"),
@@ -382,7 +392,7 @@ def conflicts(entry: DataFrame, message: DataFrame) -> DataFrame:
             )
         )
     )
-    votes = (
+    return (
         told.join(odd, ["channel", "message_id"], "left_semi")
         .select(
             "channel",
@@ -395,25 +405,27 @@ def conflicts(entry: DataFrame, message: DataFrame) -> DataFrame:
         .select("channel", "mid", "message_id", "participant", "is_own", "one.*")
         .where("value IS NOT NULL")
     )
-    what = ["channel", "message_id", "reason"]
-    counted = votes.groupBy(*what, "value").agg(
+
+
+def _outvoted(votes: DataFrame) -> DataFrame:
+    """Values that fewer logs tell than another one; all of them if none has the most."""
+    counted = votes.groupBy(*_VOTED_ON, "value").agg(
         F.struct(F.countDistinct("participant").alias("n"), F.max("is_own").alias("own")).alias(
             "weight"
         )
     )
-    best = counted.groupBy(*what).agg(F.max("weight").alias("best"), F.count("*").alias("variants"))
-    judged = counted.join(best, what).where("variants > 1")
-    alone = Window.partitionBy(*what)
-    wrong = (
-        judged.withColumn("is_best", F.col("weight") == F.col("best"))
+    best = counted.groupBy(*_VOTED_ON).agg(
+        F.max("weight").alias("best"), F.count("*").alias("variants")
+    )
+    alone = Window.partitionBy(*_VOTED_ON)
+    return (
+        counted.join(best, [*_VOTED_ON])
+        .where("variants > 1")
+        .withColumn("is_best", F.col("weight") == F.col("best"))
         .withColumn("bests", F.count_if("is_best").over(alone))
         .where("NOT is_best OR bests > 1")
-        .select(*what, "value")
+        .select(*_VOTED_ON, "value")
     )
-    found = votes.join(wrong, [*what, "value"], "left_semi").select(
-        "channel", "mid", "message_id", "reason", "participant"
-    )
-    return found.unionByName(_wrong_mids(entry, told)).distinct()
 
 
 def _wrong_mids(entry: DataFrame, told: DataFrame) -> DataFrame:

@@ -190,20 +190,10 @@ def trace_of(
     sent = next((one for one in events if one["kind"] == Kind.SENT.value), events[0])
     sender = str(sent["participant"]) if sent["kind"] == Kind.SENT.value else ""
     sent_ms = _int(sent["at_ms"])
-    happenings = []
-    for one in events:
-        participant = str(one["participant"])
-        at_ms = _int(one["at_ms"]) - ahead.get((sender, participant), 0)
-        happenings.append(
-            Happening(
-                participant=participant,
-                kind=str(one["kind"]),
-                after_ms=max(at_ms - sent_ms, 0),
-                via=str(one["via"] or ""),
-                detail=str(one["detail"] or ""),
-            )
-        )
-    happenings.sort(key=lambda one: one.after_ms)
+    of_sender = {receiver: ms for (whose, receiver), ms in ahead.items() if whose == sender}
+    happenings = sorted(
+        (_happening(one, sent_ms, of_sender) for one in events), key=lambda one: one.after_ms
+    )
     end_ms = 1 + max(one.after_ms for one in happenings) * 11 // 10
     by_member: dict[str, list[Happening]] = {sender: []} if sender else {}
     for one in members:
@@ -228,6 +218,18 @@ def trace_of(
         left_out=len(lanes) - len(shown),
         end_ms=end_ms,
         happenings=happenings,
+    )
+
+
+def _happening(event: Mapping[str, object], sent_ms: int, ahead: Mapping[str, int]) -> Happening:
+    participant = str(event["participant"])
+    at_ms = _int(event["at_ms"]) - ahead.get(participant, 0)
+    return Happening(
+        participant=participant,
+        kind=str(event["kind"]),
+        after_ms=max(at_ms - sent_ms, 0),
+        via=str(event["via"] or ""),
+        detail=str(event["detail"] or ""),
     )
 
 

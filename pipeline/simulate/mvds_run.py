@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from engine.core.mvds.config import FIRST_BACK_OFF, UPPER_BACK_OFF, Mode, MvdsConfig
 from engine.sim.back_off import doubling
-from engine.sim.mvds.sessions import Rhythm, cost
+from engine.sim.mvds.sessions import Cost, Rhythm, cost
 from engine.sim.mvds.world import PRESENCE_BYTES, START_MS, MvdsWorld
 from pipeline.simulate.case import NEVER_MS, Case, Outcome, share_ms
 
@@ -44,7 +44,15 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
             for name in sorted(world.people):
                 world.people[name].record(case.run, now_ms=START_MS)
 
-    rhythm = Rhythm(
+    found = cost(config_of(case), _rhythm(case), seed=case.seed, watch=watch)
+    (world,) = worlds
+    if logs is not None:
+        _write(world, logs)
+    return _outcome(case, found, world)
+
+
+def _rhythm(case: Case) -> Rhythm:
+    return Rhythm(
         people=case.people,
         offline=case.offline,
         loss=case.loss,
@@ -58,10 +66,9 @@ def run_mvds(case: Case, logs: Path | None = None) -> Outcome:
         store_copies=case.store_copies,
         presence=case.presence,
     )
-    found = cost(config_of(case), rhythm, seed=case.seed, watch=watch)
-    (world,) = worlds
-    if logs is not None:
-        _write(world, logs)
+
+
+def _outcome(case: Case, found: Cost, world: MvdsWorld) -> Outcome:
     said = case.people * case.messages
     expected = said * (case.people - 1)
     delays = [*found.latencies_ms, *([NEVER_MS] * (expected - found.delivered))]
