@@ -74,13 +74,7 @@ def _dispatch(  # noqa: C901, PLR0911 - a table of commands
         case "demo":
             return _demo(asked)
         case "doctor":
-            from chat_app.doctor import examine
-
-            return examine(
-                profile_paths(asked.profile, asked.profile_dir),
-                as_json=asked.json,
-                passphrase=passphrase_source(asked),
-            )
+            return _doctor(asked)
         case "watch":
             from chat_app.watch import watch
 
@@ -118,6 +112,17 @@ def _dispatch(  # noqa: C901, PLR0911 - a table of commands
             return 0
         case _:
             return _window(asked, link)
+
+
+def _doctor(asked: argparse.Namespace) -> int:
+    from chat_app.doctor import examine
+    from chat_app.paths import profile_paths
+
+    return examine(
+        profile_paths(asked.profile, asked.profile_dir),
+        as_json=asked.json,
+        passphrase=passphrase_source(asked),
+    )
 
 
 def _node(asked: argparse.Namespace) -> int:
@@ -290,13 +295,7 @@ def command_line() -> _Parser:
     watch = commands.add_parser("watch", help="how delivery goes in a profile that is open")
     _add_profile(watch)
     watch.add_argument("--json", action="store_true", help="print one JSON object per line")
-    node = commands.add_parser("node", help="run the node alone, until interrupted")
-    _add_profile(node)
-    _add_port(node)
-    node.add_argument(
-        "--listen", type=_host, metavar="HOST", help="address to listen on (default: settings)"
-    )
-    add_node_options(node)
+    _add_node(commands)
     add_export_commands(commands, _add_profile)
     commands.add_parser("open-history")  # Without help: the window starts it for itself.
     _add_backup(commands)
@@ -306,6 +305,16 @@ def command_line() -> _Parser:
     _add_profile(salvage)
     add_passphrase_options(salvage, default=argparse.SUPPRESS)
     return parser
+
+
+def _add_node(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    node = commands.add_parser("node", help="run the node alone, until interrupted")
+    _add_profile(node)
+    _add_port(node)
+    node.add_argument(
+        "--listen", type=_host, metavar="HOST", help="address to listen on (default: settings)"
+    )
+    add_node_options(node)
 
 
 def _add_backup(commands: "argparse._SubParsersAction[_Parser]") -> None:

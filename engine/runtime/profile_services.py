@@ -96,42 +96,8 @@ def make_profile_services(
     history: HistoryService,
     maintenance: Maintenance,
 ) -> ProfileServices:
-    groups = GroupFactory(
-        store=context.store,
-        identity=begin.identity,
-        profile=begin.profile,
-        entropy=begin.entropy,
-        counters=context.counters,
-        now_ms=context.clock.steady_ms,
-        clock_offset_ms=context.clock.offset_ms,
-        online=begin.online,
-        service_nodes=begin.service_nodes,
-        flood=begin.flood,
-    )
-    channels = OpenFactory(
-        store=context.store,
-        entropy=begin.entropy,
-        counters=context.counters,
-        now_ms=context.clock.steady_ms,
-        clock_offset_ms=context.clock.offset_ms,
-        online=begin.online,
-        flood=begin.flood,
-    )
-    contacts = PairFactory(
-        store=context.store,
-        identity=begin.identity,
-        instance_id=begin.profile.instance_id,
-        own=OwnProfile(name=begin.profile.name, picture=begin.picture),
-        entropy=begin.entropy,
-        counters=context.counters,
-        now_ms=context.clock.steady_ms,
-        clock_offset_ms=context.clock.offset_ms,
-        online=begin.online,
-        config=begin.mvds,
-        contacts=lambda: len(conversations.pairs()),
-        announces=begin.announces_presence,
-        olm=begin.pairs_by_olm,
-    )
+    groups = _group_factory(begin, context)
+    contacts = _pair_factory(begin, context, conversations)
     files = Files(
         context,
         conversations,
@@ -157,7 +123,9 @@ def make_profile_services(
         governing=governing,
         admitting=admitting,
         joins=joins,
-        open_channels=OpenChannels(channels, conversations, context, maintenance),
+        open_channels=OpenChannels(
+            _open_factory(begin, context), conversations, context, maintenance
+        ),
         people=people,
         timeline=Timeline(context, conversations, people, history, files.look_at),
         files=files,
@@ -172,6 +140,53 @@ def make_profile_services(
         ),
         inbox=RequestInbox(people, governing, begin.identity, context.counters),
         context=context,
+    )
+
+
+def _group_factory(begin: ProfileStart, context: RunnerContext) -> GroupFactory:
+    return GroupFactory(
+        store=context.store,
+        identity=begin.identity,
+        profile=begin.profile,
+        entropy=begin.entropy,
+        counters=context.counters,
+        now_ms=context.clock.steady_ms,
+        clock_offset_ms=context.clock.offset_ms,
+        online=begin.online,
+        service_nodes=begin.service_nodes,
+        flood=begin.flood,
+    )
+
+
+def _open_factory(begin: ProfileStart, context: RunnerContext) -> OpenFactory:
+    return OpenFactory(
+        store=context.store,
+        entropy=begin.entropy,
+        counters=context.counters,
+        now_ms=context.clock.steady_ms,
+        clock_offset_ms=context.clock.offset_ms,
+        online=begin.online,
+        flood=begin.flood,
+    )
+
+
+def _pair_factory(
+    begin: ProfileStart, context: RunnerContext, conversations: Conversations
+) -> PairFactory:
+    return PairFactory(
+        store=context.store,
+        identity=begin.identity,
+        instance_id=begin.profile.instance_id,
+        own=OwnProfile(name=begin.profile.name, picture=begin.picture),
+        entropy=begin.entropy,
+        counters=context.counters,
+        now_ms=context.clock.steady_ms,
+        clock_offset_ms=context.clock.offset_ms,
+        online=begin.online,
+        config=begin.mvds,
+        contacts=lambda: len(conversations.pairs()),
+        announces=begin.announces_presence,
+        olm=begin.pairs_by_olm,
     )
 
 

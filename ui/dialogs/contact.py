@@ -47,23 +47,13 @@ class SafetyNumber(Sheet):
             parent=parent,
         )
         self.groups = digit_groups(contact.safety_number)
-        box = Card("surface2", "line")
-        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        box.setAccessibleName(tr("Safety number: {digits}").format(digits=", ".join(self.groups)))
-        grid = QGridLayout(box)
-        grid.setContentsMargins(16, 14, 16, 14)
-        grid.setVerticalSpacing(6)
-        for place, group in enumerate(self.groups):
-            digits = Text(group, face="heading")
-            digits.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            grid.addWidget(digits, place // _COLUMNS, place % _COLUMNS)
         plain = "".join(self.groups)
         self.code = QrCode(
             plain, tr("Code of the safety number with {name}").format(name=name), side=_QR_SIDE
         )
         self.body.addWidget(self.code, 0, Qt.AlignmentFlag.AlignHCenter)
         self.body.addSpacing(4)
-        self.body.addWidget(box)
+        self.body.addWidget(self._digits())
         own_name = one_line(contact.name, 60)
         words = tr("Fingerprint of {name}: {fingerprint}").format(
             name=own_name or name, fingerprint=contact.fingerprint
@@ -80,6 +70,19 @@ class SafetyNumber(Sheet):
             kind="plain" if is_verified else "primary",
         )
         self.verify.clicked.connect(self.accept)
+
+    def _digits(self) -> QWidget:
+        box = Card("surface2", "line")
+        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        box.setAccessibleName(tr("Safety number: {digits}").format(digits=", ".join(self.groups)))
+        grid = QGridLayout(box)
+        grid.setContentsMargins(16, 14, 16, 14)
+        grid.setVerticalSpacing(6)
+        for place, group in enumerate(self.groups):
+            digits = Text(group, face="heading")
+            digits.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            grid.addWidget(digits, place // _COLUMNS, place % _COLUMNS)
+        return box
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(" ".join(self.groups))

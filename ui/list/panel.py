@@ -160,19 +160,7 @@ class LeftPanel(Area):
         archive_layout.addWidget(self.archive)
         archive_layout.addStretch(1)
         self._nothing.setContentsMargins(22, 22, 22, 0)
-        self._begin = QWidget()
-        begin = QVBoxLayout(self._begin)
-        begin.setContentsMargins(22, 18, 22, 0)
-        begin.setSpacing(10)
-        starts: tuple[tuple[str, str, SignalInstance, ButtonKind], ...] = (
-            (tr("Add a person"), "person-add", self.add_person_requested, "primary"),
-            (tr("New group"), "plus", self.new_group_requested, "plain"),
-            (tr("Join with an invitation"), "join", self.join_requested, "plain"),
-        )
-        for words, icon_name, start, kind in starts:
-            button = Button(words, kind=kind, size="big", icon_name=icon_name)
-            button.clicked.connect(start)
-            begin.addWidget(button)
+        self._begin = self._ways_to_begin()
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.setSpacing(0)
@@ -187,6 +175,23 @@ class LeftPanel(Area):
         whole.addStretch(0)
         theme_changed.connect(self._dress)
         self._dress()
+
+    def _ways_to_begin(self) -> QWidget:
+        """For a list in which nobody is yet."""
+        box = QWidget()
+        column = QVBoxLayout(box)
+        column.setContentsMargins(22, 18, 22, 0)
+        column.setSpacing(10)
+        starts: tuple[tuple[str, str, SignalInstance, ButtonKind], ...] = (
+            (tr("Add a person"), "person-add", self.add_person_requested, "primary"),
+            (tr("New group"), "plus", self.new_group_requested, "plain"),
+            (tr("Join with an invitation"), "join", self.join_requested, "plain"),
+        )
+        for words, icon_name, start, kind in starts:
+            button = Button(words, kind=kind, size="big", icon_name=icon_name)
+            button.clicked.connect(start)
+            column.addWidget(button)
+        return box
 
     def _connect(self) -> None:
         self.start.setMenu(

@@ -39,6 +39,20 @@ def data_section(
                 show_space,
             )
         )
+    _add_room(section, bound)
+    if erase is not None:
+        section.add_rows(
+            ActionRow(
+                tr("Erase this profile"),
+                tr("Everything of it on this device. What others have stays with them."),
+                Button(tr("Erase…"), kind="danger"),
+                erase,
+            )
+        )
+    return section
+
+
+def _add_room(section: SettingsSection, bound: Bound) -> None:
     section.add_rows(
         NumberRow(
             bound,
@@ -66,16 +80,6 @@ def data_section(
         ),
         heading=tr("Kept for others"),
     )
-    if erase is not None:
-        section.add_rows(
-            ActionRow(
-                tr("Erase this profile"),
-                tr("Everything of it on this device. What others have stays with them."),
-                Button(tr("Erase…"), kind="danger"),
-                erase,
-            )
-        )
-    return section
 
 
 def _backup_rows(bound: Bound, backups: BackupActs | None) -> Iterator[SettingRow]:

@@ -229,6 +229,12 @@ class FaultRows:
         self.where.choice.currentIndexChanged.connect(lambda _index: self._show_members())
         self._show_members()
         self.peer = _PeerRow(self._peers)
+        self._make_cuts()
+        self._make_presets()
+        self._make_numbers()
+        self._make_clock()
+
+    def _make_cuts(self) -> None:
         self.cuts = {
             for_ms: ActionRow(title, hint, Button(tr("Cut off")), partial(self._cut_off, for_ms))
             for for_ms, title, hint in (
@@ -244,6 +250,8 @@ class FaultRows:
             Button(tr("Let back")),
             self._let_back,
         )
+
+    def _make_presets(self) -> None:
         self.presets = {
             preset: ActionRow(
                 preset_words(preset),
@@ -257,15 +265,17 @@ class FaultRows:
                 (Preset.PARTITION, tr("Nothing goes out or comes in.")),
             )
         }
+        for preset, row in self.presets.items():
+            words = tr("Start: {name}").format(name=preset_words(preset))
+            row.button.setAccessibleName(words)
         self.pause = ActionRow(
             tr("Pause"),
             tr("Everything is held, both ways, until you stop it."),
             Button(tr("Pause")),
             partial(self._do, lambda: self._set(FaultRule(paused=True))),
         )
-        for preset, row in self.presets.items():
-            words = tr("Start: {name}").format(name=preset_words(preset))
-            row.button.setAccessibleName(words)
+
+    def _make_numbers(self) -> None:
         self.loss = AmountRow(tr("Loss"), tr("Percent of all copies."), 0, 100)
         self.delay = AmountRow(tr("Delay"), tr("Milliseconds, at least."), 0, MAX_DELAY_MS)
         self.longest = AmountRow(tr("Longest delay"), tr("Milliseconds."), 0, MAX_DELAY_MS)
@@ -283,6 +293,8 @@ class FaultRows:
             partial(self._do, self._set_own),
         )
         self.own.button.setAccessibleName(tr("Start with these numbers"))
+
+    def _make_clock(self) -> None:
         self.skew = AmountRow(
             tr("Put the clock ahead"),
             tr("By so many minutes; below 0: back. Others see the wrong time."),

@@ -183,6 +183,11 @@ def notifications_section(
         SettingRow(tr("Do not disturb"), tr("No notification at all, for a while."), quiet),
     )
     quiet.setMenu(quiet_menu(quiet))
+    section.add_rows(*_desktop_rows(bound, autostart), heading=tr("Window and tray"))
+    return section
+
+
+def _desktop_rows(bound: Bound, autostart: AutostartPort | None) -> list[SettingRow]:
     rows: list[SettingRow] = [
         SwitchRow(
             bound,
@@ -211,8 +216,7 @@ def notifications_section(
                 lambda on: autostart.switch(on=on),
             )
         )
-    section.add_rows(*rows, heading=tr("Window and tray"))
-    return section
+    return rows
 
 
 def privacy_section(

@@ -101,6 +101,12 @@ def network_section(
     section.add_part(
         _card_of(stores), heading=tr("Stores"), words=tr("Test all"), set_narrow=stores.set_narrow
     )
+    _add_service_nodes(section, bound)
+    _add_connections(section, bound)
+    return section
+
+
+def _add_service_nodes(section: SettingsSection, bound: Bound) -> None:
     section.add_rows(
         LinesRow(
             bound,
@@ -113,6 +119,9 @@ def network_section(
             "/dns4/node.example.org/tcp/60000/p2p/16Uiu2…",
         ),
     )
+
+
+def _add_connections(section: SettingsSection, bound: Bound) -> None:
     section.add_rows(
         ChoiceRow(
             bound,
@@ -160,4 +169,3 @@ def network_section(
         ),
         heading=tr("Connections"),
     )
-    return section

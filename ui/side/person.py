@@ -116,6 +116,10 @@ class PersonPanel(SidePanel):
         if shared is not None:
             self.add_section(tr("Pictures and files"))
             self.body.addWidget(shared)
+        self._add_acts()
+        self.body.addStretch(1)
+
+    def _add_acts(self) -> None:
         self.body.addSpacing(12)
         self.acts = {
             act: self.add_action(
@@ -132,7 +136,6 @@ class PersonPanel(SidePanel):
         self.remove = self.add_action(
             tr("Remove…"), "leave", self.remove_requested.emit, danger=True
         )
-        self.body.addStretch(1)
 
     @property
     def somebody(self) -> Somebody | None:

@@ -4,10 +4,12 @@ A card has a title, details and buttons; words that do not fit take more lines, 
 because names in them come from other people.  Measured like all boxes from font metrics.
 """
 
+from collections.abc import Sequence
+from itertools import accumulate
 from math import ceil
 
 from msgspec import Struct
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
 
 from engine.core.ids import UnixMs
@@ -47,6 +49,11 @@ class CardBox(Struct, frozen=True, kw_only=True):
     cause: str
     cause_at: QRectF
     buttons: tuple[tuple[RowButton, QRectF], ...]
+
+
+def _in_a_row(widths: Sequence[float], start: QPointF, height: float, gap: int) -> list[QRectF]:
+    lefts = accumulate(widths, lambda left, width: left + width + gap, initial=start.x())
+    return [QRectF(x, start.y(), wide, height) for x, wide in zip(lefts, widths, strict=False)]
 
 
 class Cards(Struct, frozen=True, kw_only=True):
@@ -104,19 +111,14 @@ class Cards(Struct, frozen=True, kw_only=True):
             taken = small.line_height if beside else self._wrapped(details, width)
             details_at = QRectF(left, title_at.bottom(), room if beside else width, taken)
             card.setBottom(max(card.bottom(), details_at.bottom() + inner))
-        y = float(int(card.center().y() - tall / 2)) if beside else details_at.bottom() + edge
-        placed: list[tuple[RowButton, QRectF]] = []
         if beside:
-            x = card.right()
-            for button, wide in zip(reversed(buttons), reversed(widths), strict=True):
-                x -= edge + wide
-                placed.insert(0, (button, QRectF(x, y, wide, tall)))
+            start = card.right() - sum(widths) - len(widths) * edge
+            middle = QPointF(start, int(card.center().y() - tall / 2))
+            places = _in_a_row(widths, middle, tall, edge)
         else:  # What one wants most comes first.
-            x = left
-            for button, wide in zip(reversed(buttons), reversed(widths), strict=True):
-                placed.insert(0, (button, QRectF(x, y, wide, tall)))
-                x += wide + edge
-            card.setBottom(y + tall + inner)
+            below = QPointF(left, details_at.bottom() + edge)
+            places = _in_a_row(widths[::-1], below, tall, edge)[::-1]
+            card.setBottom(below.y() + tall + inner)
         cause_at = QRectF()
         if cause:
             cause_at = QRectF(left, card.bottom() - 2, width, self._wrapped(cause, width))
@@ -132,7 +134,7 @@ class Cards(Struct, frozen=True, kw_only=True):
             title_at=title_at,
             details_at=details_at,
             cause_at=cause_at,
-            buttons=tuple(placed),
+            buttons=tuple(zip(buttons, places, strict=True)),
         )
 
     def earlier(self, row: EarlierRow) -> CardBox:

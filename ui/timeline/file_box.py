@@ -8,6 +8,7 @@ can be done.
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 from PySide6.QtCore import QRectF, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainterPath, QPen
 
@@ -127,32 +128,28 @@ def file_box(  # noqa: PLR0913 - what it is, and where
     rect.setSize(
         _picture_size(file, room) if shows_picture else _card_size(file, state, room, theme)
     )
-    is_apart = file.state is not FileState.INLINE
-    below = _Below(message, file, theme, room=room, rect=rect) if is_apart else None
     metrics = QFontMetricsF(strong(theme.type.label))
     beside = rect.width() - theme.metrics.scaled(_ICON) - theme.metrics.gap(10)
-    if below is None:
-        return FileBox(
-            rect=rect,
-            bottom=rect.bottom(),
-            width=rect.width(),
-            name=metrics.elidedText(_name(file), Qt.TextElideMode.ElideMiddle, beside),
-            state=state,
-            is_picture=shows_picture,
-            is_moving=is_moving(file) and not broken,
-        )
-    line = below.line(state) if shows_picture else QRectF()
-    bar = below.bar()
-    problem, problem_rect = below.problem()
-    buttons = below.buttons(acts_of(message))
-    return FileBox(
+    box = FileBox(
         rect=rect,
-        bottom=below.y,
-        width=max(rect.width(), below.width),
+        bottom=rect.bottom(),
+        width=rect.width(),
         name=metrics.elidedText(_name(file), Qt.TextElideMode.ElideMiddle, beside),
         state=state,
         is_picture=shows_picture,
         is_moving=is_moving(file) and not broken,
+    )
+    if file.state is FileState.INLINE:
+        return box
+    below = _Below(message, file, theme, room=room, rect=rect)
+    line = below.line(state) if shows_picture else QRectF()
+    bar = below.bar()
+    problem, problem_rect = below.problem()
+    buttons = below.buttons(acts_of(message))
+    return replace(
+        box,
+        bottom=below.y,
+        width=max(rect.width(), below.width),
         line=line,
         bar=bar,
         done=file.done_bytes / file.size if file.size else 0.0,

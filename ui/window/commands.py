@@ -66,6 +66,13 @@ class Commands(QObject):
         if context.report is not None:
             menu.add(tr("Report a problem…"), (), self._report)
         menu.add(tr("Quit"), ("Ctrl+Q",), window.quit, icon_name="quit")
+        self._add_keys()
+        window.panel.set_menu(menu)
+        self.fault_notices = FaultNotices(self._engine, window, context.now)
+
+    def _add_keys(self) -> None:
+        """What has keys and no entry."""
+        window, menu = self._window, self._window.menu
         for words, keys, step in (
             (tr("Larger"), ("Ctrl++", "Ctrl+="), 1),
             (tr("Smaller"), ("Ctrl+-",), -1),
@@ -81,8 +88,6 @@ class Commands(QObject):
         menu.add_hidden(tr("Inspect"), ("Ctrl+I", "Ctrl+Shift+I"), window.inspector.toggle)
         menu.add_hidden(tr("Next area"), ("F6",), self.next_area)
         menu.add_hidden(tr("Back to the conversations"), ("Alt+Left",), self.back)
-        window.panel.set_menu(menu)
-        self.fault_notices = FaultNotices(self._engine, window, context.now)
 
     def _has_identity(self) -> bool:
         return self._engine.identity() is not None

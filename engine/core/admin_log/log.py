@@ -291,6 +291,7 @@ def _in_force(ancestry: Ancestry, judgement: Judgement, futures: Sequence[int]) 
     for term in judgement.terms:  # The highest comes first.
         roles.setdefault(term.who, term.role)
     settings = _settings(counting)
+    removed = {entry.act.member: entry for entry in counting if isinstance(entry.act, Remove)}
     return AdminState(
         roles=MappingProxyType(roles),
         ever=judgement.ever,
@@ -308,16 +309,8 @@ def _in_force(ancestry: Ancestry, judgement: Judgement, futures: Sequence[int]) 
         ),
         epochs=epochs_of(ancestry, judgement, futures, roles.keys()),
         last_messages=MappingProxyType(_last_messages(counting)),
-        removed_by=MappingProxyType(
-            {entry.act.member: entry.author for entry in counting if isinstance(entry.act, Remove)}
-        ),
-        removed_at=MappingProxyType(
-            {
-                entry.act.member: entry.lamport_timestamp
-                for entry in counting
-                if isinstance(entry.act, Remove)
-            }
-        ),
+        removed_by=MappingProxyType({who: one.author for who, one in removed.items()}),
+        removed_at=MappingProxyType({who: one.lamport_timestamp for who, one in removed.items()}),
         added=MappingProxyType(
             {entry.act.member: entry.entry_id for entry in counting if isinstance(entry.act, Add)}
         ),

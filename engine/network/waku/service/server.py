@@ -61,22 +61,7 @@ def serve_requests(
     """
     settings = service.settings
     gate = ServiceGate(settings.gate, lambda: asyncio.get_running_loop().time())
-
-    silent: dict[PeerId, list[Stream]] = {}
-
-    async def first_bytes_of(stream: Stream) -> bytes:
-        waiting = silent.setdefault(stream.peer_id, [])
-        waiting.append(stream)
-        if len(waiting) > settings.max_silent_streams:
-            counters.add(f"{service.name}.too_many_silent_streams")
-            await waiting.pop(0).reset()
-        try:
-            return await first_bytes(stream)
-        finally:
-            if stream in waiting:
-                waiting.remove(stream)
-            if not waiting and silent.get(stream.peer_id) is waiting:
-                del silent[stream.peer_id]
+    silent = _SilentStreams(service, counters)
 
     async def response_to(stream: Stream, first: bytes) -> bytes:
         request = await read_request(
@@ -91,7 +76,7 @@ def serve_requests(
         return await _respond(service, stream.peer_id, request, counters, budget)
 
     async def handle(stream: Stream) -> None:
-        first = await first_bytes_of(stream)
+        first = await silent.first_bytes_of(stream)
         with gate.enter(stream.peer_id) as admitted:
             try:
                 if admitted:
@@ -106,6 +91,30 @@ def serve_requests(
             await answer(stream, response, timeout_s=settings.answer_timeout_s)
 
     host.set_stream_handler(service.protocol, handle)
+
+
+class _SilentStreams:
+    """Those on which nothing was asked yet, by peer, the oldest first."""
+
+    def __init__(self, service: Service, counters: Counters) -> None:
+        self._most = service.settings.max_silent_streams
+        self._too_many = f"{service.name}.too_many_silent_streams"
+        self._counters = counters
+        self._waiting: dict[PeerId, list[Stream]] = {}
+
+    async def first_bytes_of(self, stream: Stream) -> bytes:
+        waiting = self._waiting.setdefault(stream.peer_id, [])
+        waiting.append(stream)
+        if len(waiting) > self._most:
+            self._counters.add(self._too_many)
+            await waiting.pop(0).reset()
+        try:
+            return await first_bytes(stream)
+        finally:
+            if stream in waiting:
+                waiting.remove(stream)
+            if not waiting and self._waiting.get(stream.peer_id) is waiting:
+                del self._waiting[stream.peer_id]
 
 
 async def _respond(
