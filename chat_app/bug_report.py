@@ -17,8 +17,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from chat_app.compose import unix_now_ms
+from chat_app.delivery_recording import WindowRecording
 from chat_app.settings import Settings, keys_of, sections_of
+from chat_app.settings_control import SettingsControl
 from chat_app.settings_rules import Choice, Flag, Whole
+from chat_app.version import version
 from engine.api import ChatEngine
 from engine.core.errors import StorageError, StorageFault
 from engine.delivery.contract import DELIVERY_EVENT, Kind
@@ -108,6 +112,20 @@ class BugReports:
 
         await asyncio.to_thread(write)
         return path
+
+
+def reports_here(
+    engine: ChatEngine, recording: WindowRecording, kept: SettingsControl
+) -> BugReports:
+    """Of the running program, as it is set when a report is made."""
+    return BugReports(
+        engine,
+        lambda: recording.directory,
+        lambda: kept.settings,
+        version=version,
+        records=lambda: recording.state().records,
+        now_ms=unix_now_ms,
+    )
 
 
 def _counters(counters: Mapping[str, int]) -> Mapping[str, int]:

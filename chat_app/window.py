@@ -22,9 +22,9 @@ from msgspec.structs import replace
 from PySide6.QtCore import QEvent, QObject
 
 from chat_app.backing_up import WINDOW_FILE, WindowBackups, source_of
-from chat_app.bug_report import BugReports
+from chat_app.bug_report import reports_here
 from chat_app.carrying_over import CarryingOver
-from chat_app.compose import Overrides, build_engine, unix_now_ms
+from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordOptions, WindowRecording
 from chat_app.desktop_session import DesktopSession
 from chat_app.display import require_display
@@ -322,8 +322,7 @@ async def _run(
             progress=carrying_over.progress,
             key=opened.key,
         )
-        restore_asked, forgotten = asyncio.Event(), asyncio.Event()
-        erase_asked, repair_asked = asyncio.Event(), asyncio.Event()
+        asked: list[Exception] = []  # Whoever asks closes the window; what they asked comes after.
         daily = RollingBackups(
             paths,
             engine,
@@ -345,27 +344,22 @@ async def _run(
                     backups=WindowBackups(paths, daily.made_by_hand, key=opened.key),
                     daily=daily,
                     passphrase=control_of_key,
-                    restore=None if engine.identity() else restore_asked.set,
-                    restore_beside=forgotten.set,
+                    restore=None
+                    if engine.identity()
+                    else partial(asked.append, RestoreAskedError()),
+                    restore_beside=partial(asked.append, ForgottenError()),
                     space=WindowSpace(
                         partial(source_of, paths, opened.key),
                         paths.delivery_directory,
                         engine.alone_with_storage,
                         began_s=began_s,
                     ),
-                    report=BugReports(
-                        engine,
-                        lambda: recording.directory,
-                        lambda: kept.settings,
-                        version=version,
-                        records=lambda: recording.state().records,
-                        now_ms=unix_now_ms,
-                    ),
+                    report=reports_here(engine, recording, kept),
                     recording=recording,
                     updates=updates,
                     profile_name=paths.name,
-                    erase=erase_asked.set,
-                    repair=repair_asked.set,
+                    erase=partial(asked.append, EraseAskedError()),
+                    repair=partial(asked.append, _damaged()),
                 )
                 recording.follow(engine.record)
                 async with daily.running(kept), while_open(updates, kept):
@@ -376,15 +370,13 @@ async def _run(
                     return _START_AGAIN
         finally:
             await engine.stop()
-    if restore_asked.is_set():
-        raise RestoreAskedError
-    if forgotten.is_set():
-        raise ForgottenError
-    if erase_asked.is_set():
-        raise EraseAskedError
-    if repair_asked.is_set():
-        raise StorageError("The database was damaged while the program ran.", StorageFault.DAMAGED)
+    if asked:
+        raise asked[0]
     return interrupts.status
+
+
+def _damaged() -> StorageError:
+    return StorageError("The database was damaged while the program ran.", StorageFault.DAMAGED)
 
 
 def _unlocking(

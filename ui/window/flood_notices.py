@@ -6,6 +6,7 @@ one of the two was chosen.
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
@@ -18,34 +19,25 @@ from engine.events import (
     FloodView,
     NoticeLevel,
 )
-from ui.bridge import EngineBridge
 from ui.conversation_words import flood_words
-from ui.list.model import ConversationModel
-from ui.tasks import Tasks
 from ui.translate import tr
-from ui.window.notices import Notice, NoticesBar
+from ui.window.notices import Notice
+
+if TYPE_CHECKING:
+    from ui.window.main_window import MainWindow
 
 
 class FloodNotices(QObject):
-    def __init__(  # noqa: PLR0913 - keyword-only: the parts of the window that it speaks through
-        self,
-        engine: ChatEngine,
-        tasks: Tasks,
-        *,
-        bridge: EngineBridge,
-        notices: NoticesBar,
-        model: ConversationModel,
-        parent: QObject,
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, engine: ChatEngine, window: "MainWindow") -> None:
+        super().__init__(window)
         self._engine = engine
-        self._tasks = tasks
-        self._notices = notices
-        self._model = model
+        self._tasks = window.tasks
+        self._notices = window.notices
+        self._model = window.model
         self._floods: dict[ConversationId, Sequence[FloodView]] = {}
         self._told: dict[ConversationId, set[str]] = {}
-        bridge.floods_changed.connect(self._changed)
-        bridge.conversation_changed.connect(self._conversation_changed)
+        window.bridge.floods_changed.connect(self._changed)
+        window.bridge.conversation_changed.connect(self._conversation_changed)
 
     def opened(self, conversation_id: ConversationId) -> None:
         """Tell of those that began before this window was there."""

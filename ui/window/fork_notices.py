@@ -7,48 +7,43 @@ conversation is opened.
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
 
 from engine.api import ChatEngine
 from engine.core.ids import ConversationId
 from engine.events import ForksFound, ForkView, NoticeLevel
-from ui.bridge import EngineBridge
 from ui.dialogs.fork import ForkSheet, fork_words
 from ui.foreign_text import one_line
-from ui.list.model import ConversationModel
-from ui.tasks import Tasks
 from ui.translate import tr
-from ui.window.notices import Notice, NoticesBar
+from ui.window.notices import Notice
 from ui.window.one_sheet import OneSheet
+
+if TYPE_CHECKING:
+    from ui.window.main_window import MainWindow
 
 _MAX_NAME = 60
 
 
 class ForkNotices(QObject):
-    def __init__(  # noqa: PLR0913 - keyword-only: the parts of the window that it speaks through
+    def __init__(
         self,
         engine: ChatEngine,
-        tasks: Tasks,
-        *,
-        bridge: EngineBridge,
-        notices: NoticesBar,
+        window: "MainWindow",
         one_sheet: OneSheet,
-        model: ConversationModel,
         now: Callable[[], datetime],
-        window: QWidget,
     ) -> None:
         super().__init__(window)
         self._engine = engine
-        self._tasks = tasks
-        self._notices = notices
+        self._tasks = window.tasks
+        self._notices = window.notices
         self._one = one_sheet
-        self._model = model
+        self._model = window.model
         self._now = now
         self._window = window
         self._told: set[str] = set()
-        bridge.forks_found.connect(self._found)
+        window.bridge.forks_found.connect(self._found)
 
     def opened(self, conversation_id: ConversationId) -> None:
         """Tell of those that were found before this window was there."""

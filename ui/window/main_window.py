@@ -147,24 +147,8 @@ class MainWindow(QMainWindow):
             now=surroundings.now,
             parent=self,
         )
-        self.forks = ForkNotices(
-            engine,
-            self.tasks,
-            bridge=self.bridge,
-            notices=self.notices,
-            one_sheet=one_sheet,
-            model=self.model,
-            now=surroundings.now,
-            window=self,
-        )
-        self.floods = FloodNotices(
-            engine,
-            self.tasks,
-            bridge=self.bridge,
-            notices=self.notices,
-            model=self.model,
-            parent=self,
-        )
+        self.forks = ForkNotices(engine, self, one_sheet, surroundings.now)
+        self.floods = FloodNotices(engine, self)
         self.desktop = Desktop(
             DesktopParts(
                 engine=engine,
@@ -182,12 +166,27 @@ class MainWindow(QMainWindow):
         self.backups = BackupFlows(surroundings, self.tasks, one_sheet, self.notices)
         self.data = DataFlows(engine, self.tasks, one_sheet, surroundings, self.model.conversations)
         self.pages = QStackedWidget()
-        self.settings = SettingsFlows(
+        self.settings = self._settings_flows(one_sheet)
+        self.menu = WindowMenu(self)
+        self.search = SearchFlows(
+            engine, self.tasks, self, one_sheet, self.model.conversations, surroundings.now
+        )
+        self.router = self._event_router()
+        self._lay_out()
+        self.commands.fill_menu(self._surroundings)
+        self._connect_parts()
+        restore_place(self, self.body, settings)
+        self.lock.begin()
+
+    # --- building ---------------------------------------------------------------------------------
+
+    def _settings_flows(self, one_sheet: OneSheet) -> SettingsFlows:
+        return SettingsFlows(
             SettingsParts(
-                engine=engine,
+                engine=self._engine,
                 tasks=self.tasks,
-                settings=settings,
-                context=surroundings,
+                settings=self._settings,
+                context=self._surroundings,
                 looks=self.looks,
                 desktop=self.desktop,
                 one_sheet=one_sheet,
@@ -201,11 +200,9 @@ class MainWindow(QMainWindow):
             ),
             self,
         )
-        self.menu = WindowMenu(self)
-        self.search = SearchFlows(
-            engine, self.tasks, self, one_sheet, self.model.conversations, surroundings.now
-        )
-        self.router = EventRouter(
+
+    def _event_router(self) -> EventRouter:
+        return EventRouter(
             self.bridge,
             self.tasks,
             Shown(
@@ -213,18 +210,11 @@ class MainWindow(QMainWindow):
                 pane=self.pane,
                 notices=self.notices,
                 notifications=self.desktop.notifications,
-                settings=settings,
+                settings=self._settings,
                 outbox=self.outbox,
             ),
             self,
         )
-        self._lay_out()
-        self.commands.fill_menu(self._surroundings)
-        self._connect_parts()
-        restore_place(self, self.body, settings)
-        self.lock.begin()
-
-    # --- building ---------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
         self.setWindowTitle("Causerie")
@@ -307,9 +297,16 @@ class MainWindow(QMainWindow):
         self.body.list_width_changed.connect(lambda w: self._settings.put("list_width", str(w)))
         theme_changed.connect(self.body.refit)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self.looks.apply)
-        header, pane = self.pane.header, self.pane
         self.marks.follow(self.panel, self.bridge)
         self._connect_side()
+        self._connect_header()
+        self._connect_pane()
+        self.settings.restart_requested.connect(self.restart)
+        self.settings.language_changed.connect(self._make_room)
+        self.bridge.stores_changed.connect(self.flows.stores_changed)
+
+    def _connect_header(self) -> None:
+        header, pane = self.pane.header, self.pane
         header.back_requested.connect(self.commands.back)
         header.date_requested.connect(
             lambda: self.flows.go_to_date(pane.timeline.day_in_view(), pane.timeline.go_to_day)
@@ -327,7 +324,9 @@ class MainWindow(QMainWindow):
             (header.remove_requested, self.people.remove),
         ):
             wish.connect(partial(self._with_open, flow))
-        about = self.about
+
+    def _connect_pane(self) -> None:
+        about, pane = self.about, self.pane
         pane.delete_requested.connect(
             lambda m: about.delete(m, can_write=pane.timeline.scene.can_write)
         )
@@ -348,9 +347,6 @@ class MainWindow(QMainWindow):
         )
         pane.load_failed.connect(self._load_failed)
         pane.stores_requested.connect(self.commands.stores)
-        self.settings.restart_requested.connect(self.restart)
-        self.settings.language_changed.connect(self._make_room)
-        self.bridge.stores_changed.connect(self.flows.stores_changed)
 
     def _connect_side(self) -> None:
         side, pane = self.side, self.pane

@@ -152,6 +152,14 @@ class ConversationPane(QWidget):
         self.drop_hint = DropHint(self)
         self.about = MessageCommands(engine, tasks, self._open_id, self)
         self.finding = FindBar(engine, tasks, self._open_id)
+        self._lay_out()
+        self.history = PaneHistory(engine, tasks, self.header, self.timeline, self.chat)
+        self._header_soon = QTimer(self, singleShot=True)
+        self._header_soon.timeout.connect(self._header_again)
+        self._header_stale = False
+        self._connect()
+
+    def _lay_out(self) -> None:
         above: tuple[QWidget, ...] = (self.finding, self.muted_bar, self.governance.asking)
         below: tuple[QWidget, ...] = (
             self.contact_bar,
@@ -167,18 +175,10 @@ class ConversationPane(QWidget):
             column.setContentsMargins(0, 0, 0, 0)
             column.setSpacing(0)
         self._strips = (self.header, *above, *below)
-        for strip in above:
-            layout.addWidget(strip)
-        layout.addWidget(self.timeline, 1)
-        for strip in below:
-            layout.addWidget(strip)
+        for part in (*above, self.timeline, *below):
+            layout.addWidget(part, int(part is self.timeline))
         self._column.addWidget(self.header)
         self._column.addWidget(self.chat, 1)
-        self.history = PaneHistory(engine, tasks, self.header, self.timeline, self.chat)
-        self._header_soon = QTimer(self, singleShot=True)
-        self._header_soon.timeout.connect(self._header_again)
-        self._header_stale = False
-        self._connect()
 
     def _connect(self) -> None:
         self.setAcceptDrops(True)
