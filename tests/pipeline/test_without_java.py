@@ -201,7 +201,7 @@ def test_an_overflow_is_an_error_here_as_well() -> None:
         here.range(3).select(F.sum(F.lit(2**62) + F.lit(2**61))).collect()
 
 
-BOTH = """
+AUDIT = """
 import sys
 from pipeline import cli
 code = cli.main(["audit", sys.argv[1], "--out", sys.argv[2]])
@@ -212,7 +212,7 @@ sys.exit(code)
 
 def test_the_program_starts_no_java(logs: Path, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", BOTH, str(logs), str(tmp_path / "out")],
+        [sys.executable, "-c", AUDIT, str(logs), str(tmp_path / "out")],
         capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
