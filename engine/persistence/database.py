@@ -58,8 +58,9 @@ def memory_database() -> sqlite3.Connection:
     """
     connection = connect(":memory:", bytes(KEY_BYTES))
     if _empty.database is None:
-        _empty.database = connect(":memory:", bytes(KEY_BYTES))
-        migrate(_empty.database)
+        empty = connect(":memory:", bytes(KEY_BYTES))
+        migrate(empty)
+        _empty.database = empty
     _empty.database.backup(connection)
     connection.execute("PRAGMA foreign_keys = ON")
     return connection

@@ -14,7 +14,7 @@ from engine.core.errors import StorageError
 from engine.core.ids import DeliveryState, MessageId
 from engine.core.ports import PutGroup
 from engine.core.sds.vocabulary import RemoveOutgoing
-from engine.persistence import schema
+from engine.persistence import database, schema
 from engine.persistence.database import memory_database, open_database, open_readonly
 from engine.persistence.errors import DatabaseFromBeforeError, DatabaseTooNewError
 from engine.persistence.schema import (
@@ -95,6 +95,24 @@ def test_a_database_in_memory_is_like_a_file_and_has_nothing_of_another(
     assert second.execute("PRAGMA foreign_keys").fetchone() == (1,)
     for each in (file, first, second):
         each.close()
+
+
+def test_a_database_in_memory_that_could_not_be_made_is_made_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(_: sqlite3.Connection) -> None:
+        raise MemoryError
+
+    def twice() -> list[tuple[int]]:
+        with monkeypatch.context() as patched:
+            patched.setattr(database, "migrate", fails)
+            with pytest.raises(MemoryError):
+                memory_database()
+        made: list[tuple[int]] = memory_database().execute("PRAGMA user_version").fetchall()
+        return made
+
+    with ThreadPoolExecutor(max_workers=1) as elsewhere:
+        assert elsewhere.submit(twice).result() == [(SCHEMA_VERSION,)]
 
 
 OPEN = """
