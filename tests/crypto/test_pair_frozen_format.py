@@ -48,6 +48,7 @@ from engine.crypto.pair import (
     safety_number,
 )
 from proto import contact_pb2, pair_pb2
+from tests.crypto.test_frozen_formats import tuple_of
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors" / "crypto"
 
@@ -171,20 +172,6 @@ def schedule_of(private: bytes, enc: bytes, info: bytes, *, aead_id: int) -> Sch
         key=suite.expand(secret, b"key", context, 16 * aead_id),
         base_nonce=suite.expand(secret, b"base_nonce", context, 12),
     )
-
-
-def tuple_of(*parts: bytes | str | int) -> bytes:
-    encoded = b""
-    for part in parts:
-        kind, raw = (
-            (b"b", part)
-            if isinstance(part, bytes)
-            else (b"s", part.encode())
-            if isinstance(part, str)
-            else (b"i", part.to_bytes(8, "big"))
-        )
-        encoded += kind + len(raw).to_bytes(4, "big") + raw
-    return encoded
 
 
 def open_by_the_book(payload: bytes) -> pair_pb2.PairPlaintext:

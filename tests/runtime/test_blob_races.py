@@ -51,16 +51,24 @@ def claims_of(
     return told
 
 
+async def fetched_whole(
+    sender: FilePerson, receiver: FilePerson, group: ConversationId, path: Path
+) -> MessageId:
+    """Sent, fetched, and known to be held by both."""
+    sent = await sender.send(group, path)
+    await receiver.until_state(sent, FileState.OFFERED)
+    await receiver.engine.files.fetch(group, sent)
+    await sender.until_file(sent, lambda file: bool(file.held_whole_by))
+    return sent
+
+
 async def test_what_is_here_no_more_is_claimed_no_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
     async with people(alice, bob) as group:
         told = claims_of(bob, group, monkeypatch)
-        sent = await alice.send(group, random_file(tmp_path, SIZE))
-        await bob.until_state(sent, FileState.OFFERED)
-        await bob.engine.files.fetch(group, sent)
-        await alice.until_file(sent, lambda file: bool(file.held_whole_by))
+        sent = await fetched_whole(alice, bob, group, random_file(tmp_path, SIZE))
         assert told == [(sent,)]
         await bob.engine.files.cancel(group, sent)
         assert told == [(sent,), ()]
@@ -72,10 +80,7 @@ async def test_what_was_lost_from_the_disk_is_claimed_no_more(
     alice, bob = FilePerson("Alice", tmp_path), FilePerson("Bob", tmp_path)
     async with people(alice, bob) as group:
         told = claims_of(bob, group, monkeypatch)
-        sent = await alice.send(group, random_file(tmp_path, SIZE))
-        await bob.until_state(sent, FileState.OFFERED)
-        await bob.engine.files.fetch(group, sent)
-        await alice.until_file(sent, lambda file: bool(file.held_whole_by))
+        sent = await fetched_whole(alice, bob, group, random_file(tmp_path, SIZE))
         for chunk in bob.chunks.iterdir():
             chunk.unlink()
         with pytest.raises(StorageError):

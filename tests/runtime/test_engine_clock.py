@@ -291,17 +291,23 @@ def test_a_jump_of_the_system_moves_no_timer_and_makes_no_burst(
     play("Alice Bob", tmp_path, scenario)
 
 
+async def said_from_the_future(alice: Clocked, bob: Clocked, jump_ms: int) -> ConversationId:
+    """By Bob; it is held with Alice, behind what she said before."""
+    group = await together(alice, bob)
+    await alice.engine.timeline.send_text(group, "before")
+    await bob.until(shows("before"))
+    bob.ahead_ms = jump_ms
+    await bob.engine.timeline.send_text(group, "from the future")
+    await alice.until(is_held("from the future"))
+    return group
+
+
 @pytest.mark.parametrize("jump_ms", [HOUR_MS, YEAR_MS])
 def test_what_is_held_takes_its_place_when_the_clock_is_set_forward(
     tmp_path: Path, jump_ms: int
 ) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await together(alice, bob)
-        await alice.engine.timeline.send_text(group, "before")
-        await bob.until(shows("before"))
-        bob.ahead_ms = jump_ms
-        await bob.engine.timeline.send_text(group, "from the future")
-        await alice.until(is_held("from the future"))
+        group = await said_from_the_future(alice, bob, jump_ms)
         alice.ahead_ms = jump_ms
         alice.engine.own_clock()
         await alice.until(shows("from the future"))
@@ -315,12 +321,7 @@ def test_what_a_wrong_clock_dated_is_said_again_and_everybody_can_read_it(
     tmp_path: Path, jump_ms: int
 ) -> None:
     async def scenario(alice: Clocked, bob: Clocked) -> None:
-        group = await together(alice, bob)
-        await alice.engine.timeline.send_text(group, "before")
-        await bob.until(shows("before"))
-        bob.ahead_ms = jump_ms
-        await bob.engine.timeline.send_text(group, "from the future")
-        await alice.until(is_held("from the future"))
+        group = await said_from_the_future(alice, bob, jump_ms)
         bob.ahead_ms = 0
         bob.engine.own_clock()
         await alice.until(shows("from the future"))
