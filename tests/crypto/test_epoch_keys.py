@@ -52,7 +52,8 @@ from engine.crypto.epochs import (
 from engine.crypto.identity import Identity
 from engine.crypto.sealed import epoch_commitment
 from proto import epochs_pb2
-from tests.crypto.test_pair_frozen_format import schedule_of, tuple_of
+from tests.crypto.test_frozen_formats import tuple_of
+from tests.crypto.test_pair_frozen_format import schedule_of
 
 VECTORS = Path(__file__).resolve().parent.parent / "vectors" / "crypto" / "epochs.json"
 GROUP, OTHER_GROUP = bytes(range(32)), bytes(32)
