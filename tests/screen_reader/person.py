@@ -1,10 +1,12 @@
 """A person at a desk: their program, their keys, and what is read to them.
 
-With the ways that every test of the screen reader goes: first start, a group, the invitation.
+With the ways that tests of the screen reader go: first start, a group, the invitation; then to a
+message, its menu, and the dialog that asks for files.
 """
 
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from subprocess import Popen
 from typing import Final
 
@@ -143,3 +145,67 @@ async def join_by_link(bob: Person, link: str) -> None:
     await bob.press_until("Tab", "Ask to join Tide Gauge", "push button")
     await bob.press("Return")
     await bob.reader.until_focus(COMPOSER, "text")
+
+
+async def two_in_a_group(at: Desk, reader: ScreenReader) -> tuple[Person, Person]:
+    alice = await first_start(at, reader, "Alice")
+    link = await new_group(alice)
+    bob = await first_start(at, reader, "Bob")
+    await join_by_link(bob, link)
+    return alice, bob
+
+
+async def turn_to(person: Person) -> None:
+    """Unless they have the keys: a tip of theirs that is in view is a window, too."""
+    if person.desk.keys_at is not person.process:
+        await person.desk.give_keys_to(person.process)
+
+
+async def say(person: Person, text: str) -> None:
+    await turn_to(person)
+    await person.press_until("F6", COMPOSER, "text")
+    await person.desk.type(text)
+    await person.press("Return")
+
+
+async def row(person: Person, words: str) -> None:
+    """It is in view."""
+    await person.reader.until_shown(person.program, words, "list item")
+
+
+async def walk_to(person: Person, words: str) -> None:
+    """From wherever the keys are to a message: by F6, and up from the newest one."""
+    await turn_to(person)
+    await row(person, words)
+    await person.press_until("F6", COMPOSER, "text")
+    await person.press_until("F6", "Tide Gauge, .*", "list item")
+    await person.press_until("F6", "(?!Tide Gauge, ).+", "list item")
+    await person.press("Escape")
+    await person.press_until("Up", words, "list item")
+
+
+async def attach(person: Person, *paths: Path) -> None:
+    """By the button and the dialog, until they are above the composer."""
+    reader = person.reader
+    await turn_to(person)
+    await person.press_until("F6", COMPOSER, "text")
+    await person.press_until("shift+Tab", "Send a picture or a file", "push button")
+    await person.press("Return")
+    await reader.until_focus("File name:", "text")
+    await person.desk.give_keys_to(person.process)
+    await person.desk.type(" ".join(f'"{path}"' for path in paths))
+    await person.press("Return")
+    names = ", ".join(f"{path.stem}.*" for path in paths)
+    several = f"{len(paths)} files go out with the message: {names}"
+    one = f"Goes out with the message: {names}"
+    await reader.until_shown(person.program, f"{several}|{one}", "panel")
+    await person.desk.give_keys_to(person.process)
+    await person.listen_through()
+    await person.press_until("F6", COMPOSER, "text")
+
+
+async def choose(person: Person, entry: str) -> None:
+    """Of the menu of the message that has the keys."""
+    await person.press("Menu")
+    await person.press_until("Down", entry, "menu item")
+    await person.press("Return")

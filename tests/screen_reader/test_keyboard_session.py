@@ -11,14 +11,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 from tests.screen_reader.desk import Desk
-from tests.screen_reader.person import (
-    COMPOSER,
-    TIME,
-    Person,
-    first_start,
-    join_by_link,
-    new_group,
-)
+from tests.screen_reader.person import COMPOSER, TIME, Person, attach, say, two_in_a_group
 from tests.screen_reader.reader import screen_reader
 from tests.ui.desktop.private_bus import NotificationServer
 
@@ -94,10 +87,7 @@ async def panels(alice: Person) -> None:
 
 
 async def click_on_notification(alice: Person, bob: Person, server: NotificationServer) -> None:
-    await bob.desk.give_keys_to(bob.process)
-    await bob.press_until("F6", COMPOSER, "text")
-    await bob.desk.type("low water at ten")
-    await bob.press("Return")
+    await say(bob, "low water at ten")
     await server.until(lambda: any("low water" in one.body for one in server.on_screen.values()))
     (number,) = server.on_screen
     await server.say("ActionInvoked", "us", number, "default")
@@ -115,18 +105,7 @@ async def a_picture(alice: Person, bob: Person) -> None:
     path, table = alice.desk.place / "harbour.png", alice.desk.place / "tides.txt"
     assert picture.save(str(path))
     table.write_text("high water at noon", encoding="utf-8")
-    await alice.press_until("F6", COMPOSER, "text")
-    await alice.press_until("shift+Tab", "Send a picture or a file", "push button")
-    await alice.press("Return")
-    await reader.until_focus("File name:", "text")
-    await alice.desk.give_keys_to(alice.process)
-    await alice.desk.type(f'"{path}" "{table}"')
-    await alice.press("Return")
-    both = "2 files go out with the message: harbour.*, tides.txt"
-    await reader.until_shown(alice.program, both, "panel")
-    await alice.desk.give_keys_to(alice.process)
-    await alice.listen_through()
-    await alice.press_until("F6", COMPOSER, "text")
+    await attach(alice, path, table)
     await alice.press("Return")
     await reader.until_shown(bob.program, f"Alice, File tides.txt, 18 bytes, {TIME}", "list item")
     await reader.until_shown(bob.program, f"Alice, Photo, {TIME}", "list item")
@@ -278,10 +257,7 @@ async def test_an_evening_by_keyboard_and_screen_reader(
     at: Desk, server: NotificationServer
 ) -> None:
     async with screen_reader(at.bus) as reader:
-        alice = await first_start(at, reader, "Alice")
-        link = await new_group(alice)
-        bob = await first_start(at, reader, "Bob")
-        await join_by_link(bob, link)
+        alice, bob = await two_in_a_group(at, reader)
         await talk(alice, bob)
         await search(alice)
         await panels(alice)

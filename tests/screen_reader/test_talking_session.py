@@ -11,57 +11,16 @@ from tests.screen_reader.person import (
     COMPOSER,
     TIME,
     Person,
-    first_start,
-    join_by_link,
-    new_group,
+    choose,
+    row,
+    say,
+    turn_to,
+    two_in_a_group,
+    walk_to,
 )
-from tests.screen_reader.reader import ScreenReader, screen_reader
+from tests.screen_reader.reader import screen_reader
 
 HELD = "Held by 1 of 1"
-
-
-async def two_in_a_group(at: Desk, reader: ScreenReader) -> tuple[Person, Person]:
-    alice = await first_start(at, reader, "Alice")
-    link = await new_group(alice)
-    bob = await first_start(at, reader, "Bob")
-    await join_by_link(bob, link)
-    return alice, bob
-
-
-async def turn_to(person: Person) -> None:
-    """Unless they have the keys: a tip of theirs that is in view is a window, too."""
-    if person.desk.keys_at is not person.process:
-        await person.desk.give_keys_to(person.process)
-
-
-async def say(person: Person, text: str) -> None:
-    await turn_to(person)
-    await person.press_until("F6", COMPOSER, "text")
-    await person.desk.type(text)
-    await person.press("Return")
-
-
-async def row(person: Person, words: str) -> None:
-    """It is in view."""
-    await person.reader.until_shown(person.program, words, "list item")
-
-
-async def walk_to(person: Person, words: str) -> None:
-    """From wherever the keys are to a message: by F6, and up from the newest one."""
-    await turn_to(person)
-    await row(person, words)
-    await person.press_until("F6", COMPOSER, "text")
-    await person.press_until("F6", "Tide Gauge, .*", "list item")
-    await person.press_until("F6", "(?!Tide Gauge, ).+", "list item")
-    await person.press("Escape")
-    await person.press_until("Up", words, "list item")
-
-
-async def choose(person: Person, entry: str) -> None:
-    """Of the menu of the message that has the keys."""
-    await person.press("Menu")
-    await person.press_until("Down", entry, "menu item")
-    await person.press("Return")
 
 
 async def words_and_marks(alice: Person, bob: Person) -> None:
