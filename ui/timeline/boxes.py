@@ -410,7 +410,7 @@ class Measure:
         width = self._button_width(RowButton.KEEP)
         gap = theme.metrics.gap(8)
         left = bubble.left() - gap - width - gap - said
-        if left < (g.left if g.narrow else g.bubble_left):
+        if left < g.bubble_left:
             return self._told_below(words, bubble, (RowButton.KEEP,))
         height = float(theme.metrics.scaled(26))
         top = float(int(bubble.center().y() - height / 2))
@@ -433,7 +433,7 @@ class Measure:
             width = self._button_width(button)
             buttons.insert(0, (button, QRectF(end - width, top, width, height)))
             end -= width + 6
-        room = end - (g.left if g.narrow else g.bubble_left)
+        room = end - g.bubble_left
         flags = Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignRight
         metrics = QFontMetricsF(theme.type.small.font)
         left = g.bubble_left

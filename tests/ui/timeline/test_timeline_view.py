@@ -1,5 +1,7 @@
 """What the real widget shows: bubbles, states, themes, widths; and scrolling by wheel."""
 
+from functools import partial
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QImage, QWheelEvent
@@ -115,6 +117,27 @@ def test_a_narrow_view_cuts_nothing_off() -> None:
                     assert rect.bottom() <= placed.height + 1
 
     run(scenario)
+
+
+def test_words_beside_ones_own_message_leave_the_thread_free() -> None:
+    """That it is being deleted, or why it did not go: beside the bubble or below it."""
+    held = delivery(DeliveryState.HELD, 5)
+    failed = delivery(DeliveryState.FAILED, failure=FailureReason.NOT_REACHED)
+    rows = [
+        message(10 * n, "Ines", "x" * n, delivery=failed if n % 2 else held) for n in range(1, 30)
+    ]
+
+    async def scenario(width: int) -> None:
+        async with opened_view(MemoryPages(rows), width=width, height=4_000) as view:
+            view.show_leaving(frozenset(row.message_id for row in rows[1::2]))
+            boxes = [view.scene.box(placed.row) for placed in view.scene.placed]
+            told = [box for box in boxes if isinstance(box, BubbleBox) and box.reason]
+            assert len(told) == len(rows)
+            begins = view.scene.geometry.bubble_left
+            assert min(box.reason_rect.left() for box in told) >= begins
+
+    for width in (330, 480, 640, 968):
+        run(partial(scenario, width))
 
 
 def test_the_wheel_scrolls_by_pixels_and_lines() -> None:
