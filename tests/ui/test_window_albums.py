@@ -112,6 +112,23 @@ def test_a_click_shows_the_picture_under_it_and_arrows_lead_through_the_album() 
     play(scenario)
 
 
+def test_a_viewer_that_is_closed_before_the_next_picture_is_there_stays_closed() -> None:
+    async def scenario() -> None:
+        async with group_stage() as (it, engine, group):
+            rows = sent_together(engine, group, 2)
+            await shown(it, rows, 2)
+            await focus(it, rows[0])
+            it.press(Key.Key_Return, on=it.window.pane.timeline)
+            viewer = await viewer_of(it)
+            await until(lambda: viewer.message is not None)
+            it.press(Key.Key_Right, on=viewer)
+            it.press(Key.Key_Escape, on=viewer)
+            await it.window.tasks.settle()
+            assert not any(each.isVisible() for each in it.window.findChildren(PictureViewer))
+
+    play(scenario)
+
+
 async def viewer_of(it: Stage) -> PictureViewer:
     await until(lambda: bool(it.window.findChildren(PictureViewer)))
     return it.window.findChildren(PictureViewer)[0]

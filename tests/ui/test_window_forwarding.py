@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from tests.ui.driving import Key, group_stage, play, until
 from tests.ui.on_messages import (
@@ -14,6 +14,13 @@ from tests.ui.seeing import seen_words, sheet_of
 from ui.dialogs.forward import Forward
 
 pytestmark = pytest.mark.usefixtures("qapp")
+
+
+def next_by_tab(widget: QWidget) -> QWidget | None:
+    after = widget.nextInFocusChain()
+    while after is not None and not after.focusPolicy() & Qt.FocusPolicy.TabFocus:
+        after = after.nextInFocusChain()
+    return after
 
 
 def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_chooses_one() -> None:
@@ -27,6 +34,7 @@ def test_a_message_goes_on_to_other_conversations_only_and_a_press_anywhere_choo
             assert set(choices) == {"Book Circle", "Kitchen"}
             assert not sheet.confirm.isEnabled()
             first = choices["Book Circle"]
+            assert next_by_tab(sheet.search) in choices.values()
             QTest.mouseClick(first, Qt.MouseButton.LeftButton, pos=first.rect().center())
             choices["Kitchen"].setFocus()
             it.press(Key.Key_Space, on=choices["Kitchen"])

@@ -64,7 +64,9 @@ class Forward(Sheet):
         if not usable:
             nowhere = tr("There is no other conversation that it could go to.")
             column.insertWidget(0, Text(nowhere, face="body", colour="ink2", wrap=True))
-        self.body.addWidget(ScrolledPart(content, tr("Conversations")))
+        scrolled = ScrolledPart(content, tr("Conversations"))
+        scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # The choices have it, one after another.
+        self.body.addWidget(scrolled)
         cancel = self.add_button(tr("Cancel"), left=True, kind="ghost")
         self.confirm = self.add_button(tr("Forward"), kind="primary")
         cancel.clicked.connect(self.reject)

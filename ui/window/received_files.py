@@ -119,12 +119,16 @@ class ReceivedFiles(QObject):
 
         self._tasks.spawn(work, purpose=purpose)
 
-    def _show_large(self, message: MessageView) -> None:
+    def _show_large(self, message: MessageView, within: QWidget | None = None) -> None:
+        """``within``: the viewer in which it follows another; nothing if that is closed by then."""
+
         async def work() -> None:
             data = await self._data(message)
             image, plays = await asyncio.to_thread(_large, data)
             if image is None or not self._window.isVisible():
                 return  # The window may have been locked meanwhile.
+            if within is not None and self._viewer is not within:
+                return
             viewer = self._open_viewer()
             shown = self._shown_pictures()
             at = next((i for i, one in enumerate(shown) if _is(one, message)), 0)
@@ -156,7 +160,7 @@ class ReceivedFiles(QObject):
         shown = self._shown_pictures()
         at = next((i for i, one in enumerate(shown) if _is(one, current)), None)
         if at is not None and 0 <= at + step < len(shown):
-            self._show_large(shown[at + step])
+            self._show_large(shown[at + step], self._viewer)
 
     def _shown_pictures(self) -> list[MessageView]:
         return [
