@@ -206,13 +206,15 @@ async def what_others_are_told(alice: Person, bob: Person) -> None:
     await alice.desk.type("hm")
     await alice.reader.until_shown(bob.program, "Alice is typing…", "label")
     await alice.press("ctrl+comma")
+    await alice.reader.until_focus("Profile", "list item")
     await alice.press_until("Down", "Privacy", "list item")
     await alice.press("Return")
     for words in ("Tell others when I am typing", "Tell people when I am online"):
-        await alice.press_until("Tab", words, "check box")
+        await alice.reader.until_focus(words, "check box")
         assert await _is_checked(alice)
         await alice.press("space")
         await until(lambda: _is_not_checked(alice))
+        await alice.press("Tab")
     await alice.listen_through()
     await alice.press("Escape")
 
