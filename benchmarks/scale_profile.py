@@ -54,7 +54,7 @@ from engine.session.transitions import Publish, SessionTransition
 
 STEP_MS: Final = 60_000
 IN_A_ROW: Final = 3
-WRITES_TOGETHER: Final = 4_000
+WRITES_TOGETHER: Final = 16_000
 WORDS: Final = "a short text as people write it all day, about this and that and nothing much"
 TEXT_BYTES: Final = 80
 HASH_BYTES: Final = 16
