@@ -7,7 +7,6 @@ from the contract.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,7 @@ from pipeline.lake import Lake
 from pipeline.prepare import prepare
 from pipeline.session import SessionSettings, session
 from pipeline.trust import Observed, gated
-from tests.pipeline.test_tables import rows_of, silver_of
+from tests.pipeline.test_tables import OF_THE_RUN, SILVER
 from tests.pipeline.told_groups import DELAY_MS, write_jsonl, write_parquet, write_sqlite
 from tests.pipeline.trust_cases import (
     OF_THE_AUDIT,
@@ -30,19 +29,10 @@ from tests.pipeline.trust_cases import (
 )
 
 Rows = list[dict[str, Any]]
+Found = Mapping[str, Rows]
+"""The tables of one run."""
 SPARK, DUCKDB = "Spark", "DuckDB"
 WITHOUT_JAVA: Final = SessionSettings(needs_java=False)
-
-
-@dataclass(frozen=True)
-class Found:
-    """The tables of one run, as rows."""
-
-    verdicts: Rows
-    witnesses: Rows
-    coverage: Rows
-    clock: Rows
-    conflict: Rows
 
 
 def write(case: Case, place: Path) -> None:
@@ -57,20 +47,27 @@ def write(case: Case, place: Path) -> None:
             write_parquet([log], place / name)
 
 
-def found_in(spark: SparkSession, lake: Lake) -> Found:
-    audited = audit(lake.audited(spark), lake.steps)
+def found_in(spark: SparkSession, lake: Lake, **way: int) -> Found:
+    audited = audit(lake.audited(spark), lake.steps, **way)
     verdicts, witnesses = gated(audited.verdicts, audited.witnesses, Observed.of(spark, lake))
-    tables = [verdicts, witnesses]
-    tables += [lake.silver(spark, name) for name in ("coverage", "clock", "conflict")]
-    return Found(*([row.asDict() for row in table.collect()] for table in tables))
+    tables = {name: lake.silver(spark, name) for name in SILVER}
+    tables |= {"verdicts": verdicts, "witnesses": witnesses}
+    return {name: [row.asDict() for row in table.collect()] for name, table in tables.items()}
+
+
+def but_when(found: Found) -> dict[str, list[str]]:
+    """Everything that is told of what was read, but when it was made."""
+    return {
+        name: sorted(
+            repr(tuple(row[column] for column in sorted(row) if column not in OF_THE_RUN))
+            for row in rows
+        )
+        for name, rows in found.items()
+    }
 
 
 def judged(spark: SparkSession, lake: Lake, **way: int) -> dict[str, list[str]]:
-    """Everything that is told of what was read, but when it was made."""
-    found = audit(lake.audited(spark), lake.steps, **way)
-    tables = gated(found.verdicts, found.witnesses, Observed.of(spark, lake))
-    said = {name: rows_of(t) for name, t in zip(("verdicts", "witnesses"), tables, strict=True)}
-    return {**silver_of(spark, lake), **said}
+    return but_when(found_in(spark, lake, **way))
 
 
 @contextmanager
@@ -93,12 +90,23 @@ def lakes(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Mapp
     return made
 
 
+@pytest.fixture(scope="module")
+def by_spark(spark: SparkSession, lakes: Mapping[str, Path]) -> Mapping[str, Found]:
+    """What it tells of that which each engine made."""
+    return {name: found_in(spark, Lake(place)) for name, place in lakes.items()}
+
+
 @pytest.fixture(scope="module", params=[SPARK, DUCKDB])
 def together(
-    request: pytest.FixtureRequest, spark: SparkSession, lakes: Mapping[str, Path]
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    lakes: Mapping[str, Path],
+    by_spark: Mapping[str, Found],
 ) -> Found:
-    with engine(request.param, spark) as running:
-        return found_in(running, Lake(lakes[request.param]))
+    if request.param == SPARK:
+        return by_spark[SPARK]
+    with engine(DUCKDB, spark) as running:
+        return found_in(running, Lake(lakes[DUCKDB]))
 
 
 def assert_right(case: Case, found: Found) -> None:
@@ -112,17 +120,18 @@ def assert_right(case: Case, found: Found) -> None:
     absent = {name for name in case.absent if name in names.values()}
     judged_people = {person for person in names.values() if person not in absent} - {"gus"}
     wanted = {person: case.verdicts.get(person, "identical") for person in judged_people}
-    got = {names[row["participant"]]: row["verdict"] for row in of_case(found.verdicts)}
+    verdicts = of_case(found["verdicts"])
+    got = {names[row["participant"]]: row["verdict"] for row in verdicts}
     told = {
         (names[row["participant"]], row["kind"], numbers[row["message_id"]])
-        for row in of_case(found.witnesses)
+        for row in of_case(found["witnesses"])
     }
     sources: dict[str, set[str]] = {person: set() for person in got}
     for log in case.logs(story):
         if (owner := names.get(log.header.participant)) in got:
             sources[owner].add(log.header.log_id)
-    assert {names[r["participant"]]: set(r["log_ids"]) for r in of_case(found.verdicts)} == sources
-    cover = {names[row["participant"]]: row for row in of_case(found.coverage)}
+    assert {names[row["participant"]]: set(row["log_ids"]) for row in verdicts} == sources
+    cover = {names[row["participant"]]: row for row in of_case(found["coverage"])}
     problems = {who: frozenset(row["problems"]) for who, row in cover.items() if row["problems"]}
     assert {"verdicts": got, "witnesses": told, "problems": problems} == {
         "verdicts": wanted,
@@ -133,29 +142,31 @@ def assert_right(case: Case, found: Found) -> None:
     assert without == absent
     clocks = {
         names[row["participant"]]: row["offset_ms"]
-        for row in found.clock
+        for row in found["clock"]
         if row["participant"] in names
     }
     assert clocks.keys() == case.clocks.keys()
     for person, offset_ms in clocks.items():
         assert abs(offset_ms - case.clocks[person]) <= DELAY_MS
-    conflicts = {(numbers[row["message_id"]], row["reason"]) for row in of_case(found.conflict)}
+    conflicts = {(numbers[row["message_id"]], row["reason"]) for row in of_case(found["conflict"])}
     assert conflicts == case.conflicts
 
 
 @pytest.mark.parametrize("few_rows", [0, FEW_ROWS])
 def test_both_engines_make_the_same_tables(
-    spark: SparkSession, lakes: Mapping[str, Path], few_rows: int
+    spark: SparkSession,
+    lakes: Mapping[str, Path],
+    by_spark: Mapping[str, Found],
+    few_rows: int,
 ) -> None:
     """Silver row by row, verdicts and witnesses, and each reads what the other has written."""
-    expected = judged(spark, Lake(lakes[SPARK]), few_rows=FEW_ROWS)
+    expected = but_when(by_spark[SPARK])
     with engine(DUCKDB, spark) as running:
         for name in lakes:
             found = judged(running, Lake(lakes[name]), few_rows=few_rows)
             for table, rows in expected.items():
                 assert found[table] == rows, (name, table)
-    found = judged(spark, Lake(lakes[DUCKDB]), few_rows=FEW_ROWS)
-    assert found == expected
+    assert but_when(by_spark[DUCKDB]) == expected
 
 
 @pytest.mark.parametrize("case", [*TOGETHER, *OF_THE_AUDIT], ids=lambda case: case.name)
@@ -169,7 +180,7 @@ def test_logs_under_another_key_take_no_part(case: Case, together: Found) -> Non
     channels = {case.story.channel, under_another_key(case.story).channel}
     verdicts, coverage = (
         [row for row in rows if row["channel"] in channels]
-        for rows in (together.verdicts, together.coverage)
+        for rows in (together["verdicts"], together["coverage"])
     )
     odd = [row for row in verdicts if row["verdict"] == "not comparable"]
     assert len(odd) == 1
