@@ -9,7 +9,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -30,19 +31,32 @@ from tests.pipeline.test_trust import DUCKDB, SPARK, WITHOUT_JAVA, engine
 MEMBERS = 3
 
 
+@dataclass(frozen=True)
+class Tampered:
+    """Logs of which two were changed, and the ids of the messages that this is about."""
+
+    place: Path
+    taken: str
+    swapped: tuple[str, str]
+
+
 @pytest.fixture(scope="module")
-def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a simulated group that lost a fifth of all copies; two logs were tampered with."""
+def tampered(tmp_path_factory: pytest.TempPathFactory) -> Tampered:
+    """Of a simulated group that lost a fifth of all copies and healed."""
     place = tmp_path_factory.mktemp("logs")
     group = RecordedGroup(Case(members=MEMBERS, messages=12, loss=0.2, seed=3)).group
     for member in group.members.values():
         assert member.recording is not None
         member.recording.write(place)
     one, other, *_ = find_logs(place)
-    remove_entry(one, 5)
-    swap_entries(other, 7)
+    taken, swapped = remove_entry(one, 5), swap_entries(other, 7)
     (place / "junk.delivery.db").write_bytes(b"no database at all")
-    return place
+    return Tampered(place=place, taken=taken, swapped=swapped)
+
+
+@pytest.fixture(scope="module")
+def logs(tampered: Tampered) -> Path:
+    return tampered.place
 
 
 @pytest.fixture
@@ -70,34 +84,54 @@ def files_below(place: Path) -> Iterator[tuple[str, list[str]]]:
         yield str(path.relative_to(place)), sorted(path.read_text(encoding="utf-8").splitlines())
 
 
-def test_an_audit_says_the_same(
-    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@dataclass(frozen=True)
+class Told:
+    """By one engine, of the same logs: an audit, another one, and a report."""
+
+    audit: tuple[int, str, str]
+    as_json: tuple[int, str, str]
+    junit: str
+    report: tuple[int, str]
+    """Exit code and errors."""
+    figures: Mapping[str, Sequence[str]]
+
+
+def told_by(spark: SparkSession, capsys: pytest.CaptureFixture[str], logs: Path, out: Path) -> Told:
+    """The first audit reads the logs; what it has read serves the others."""
+    junit = out / "ci" / "audit.xml"
+    audit = said_by(spark, capsys, "audit", logs, "--out", out)
+    as_json = said_by(spark, capsys, "audit", logs, "--out", out, "--json", "--junit", junit)
+    code, _, errors = said_by(spark, capsys, "report", logs, "--out", out)
+    assert (out / "report.html").exists()
+    figures = dict(files_below(out / "tables"))
+    assert figures
+    return Told(audit, as_json, junit.read_text(encoding="utf-8"), (code, errors), figures)
+
+
+def test_they_say_the_same_and_name_what_was_tampered_with(
+    spark: SparkSession, tampered: Tampered, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = {}
     for name in (SPARK, DUCKDB):
-        out, junit = tmp_path / name, tmp_path / f"{name}.xml"
         with engine(name, spark) as running:
-            told = said_by(running, capsys, "audit", logs, "--out", out)
-            as_json = said_by(
-                running, capsys, "audit", logs, "--out", out, "--json", "--junit", junit
-            )
-        found[name] = (told, as_json, junit.read_text(encoding="utf-8"))
-    assert found[DUCKDB] == found[SPARK]
-    (code, _, _), (_, text, _), _ = found[DUCKDB]
+            found[name] = told_by(running, capsys, tampered.place, tmp_path / name)
+    told = found[SPARK]
+    assert found[DUCKDB] == told
+    assert json.loads(told.as_json[1])["verdicts"] == {
+        "causal violation": 1,
+        "identical": 1,
+        "missing": 1,
+    }
+    code, out, errors = told.audit
     assert code == 1
-    assert json.loads(text)["verdicts"] == {"causal violation": 1, "identical": 1, "missing": 1}
-
-
-def test_a_report_has_the_same_figures(
-    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = {}
-    for name in (SPARK, DUCKDB):
-        with engine(name, spark) as running:
-            code, _, errors = said_by(running, capsys, "report", logs, "--out", tmp_path / name)
-        assert (tmp_path / name / "report.html").exists()
-        found[name] = (code, errors, dict(files_below(tmp_path / name / "tables")))
-    assert found[DUCKDB] == found[SPARK]
+    assert "junk.delivery.db: this is neither a delivery log" in errors
+    assert f"{MEMBERS} logs of channels: {MEMBERS - 2} agree, 2 differ" in out
+    assert out.count("  identical  ") == MEMBERS - 2
+    assert f"missing: {tampered.taken} at place" in out
+    assert "it was there and is gone" in out
+    for message_id in tampered.swapped:
+        assert f"reordered: {message_id} at place" in out
+    assert 'failures="2"' in told.junit
 
 
 @pytest.mark.usefixtures("no_java")
