@@ -225,6 +225,8 @@ class Timeline(Protocol):
         lost once nobody has it.  It is asked for again when somebody new joins, and by another
         call.  In a one-to-one conversation, where messages cannot be asked for by their ids, Stores
         are asked for the time before the message.
+
+        Raises CommandError if we were not given its key when we were let into the group.
         """
 
     async def set_typing(self, conversation_id: ConversationId, *, active: bool) -> None:

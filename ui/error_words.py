@@ -73,6 +73,9 @@ _REFUSALS: Final[Mapping[CommandRefusal, Callable[[], str]]] = {
     CommandRefusal.STILL_LOADING: lambda: tr(
         "This conversation is still being read from the disk. Try again in a moment."
     ),
+    CommandRefusal.NOT_FOR_US: lambda: tr(
+        "It was written before you came, and whoever let you in did not give you its key."
+    ),
     CommandRefusal.NOBODY_ASKS: lambda: tr("They do not wait to be let in any more."),
     CommandRefusal.TOO_MANY_INVITATIONS: lambda: tr(
         "There are too many open invitations of yours to this group. Revoke one first."

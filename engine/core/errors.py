@@ -71,6 +71,8 @@ class CommandRefusal(StrEnum):
     """The conversation is being read from the disk."""
     NOBODY_ASKS = "nobody_asks"
     """This person does not wait for us to let them in, or not any more."""
+    NOT_FOR_US = "not_for_us"
+    """It was said before we were let in, and we were not given its key."""
     TOO_MANY_INVITATIONS = "too_many_invitations"
     """Of ours are open in this group."""
     TOO_MANY_JOINS = "too_many_joins"

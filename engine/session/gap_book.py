@@ -34,9 +34,9 @@ class GapBook:
         self._conversation_id = conversation_id
         self._name_of = name_of
         self._lost: dict[MessageId, MissingEntry] = {}
-        self._kept_back: dict[MessageId, None] = {}
-        """Also given up, but only because they are older than what the user wants; a Store has
-        them."""
+        self._kept_back: dict[MessageId, MissingEntry] = {}
+        """Also given up, but only because they are older than what the user wants, and a Store has
+        them; or than what we were given keys of."""
         for missing in state.missing:
             if missing.state is MissingState.LOST:
                 self._note_lost(missing)
@@ -59,7 +59,7 @@ class GapBook:
         message_id = missing.entry.message_id
         if missing.stores is not None and missing.stores.kept_back:
             self._lost.pop(message_id, None)
-            self._kept_back[message_id] = None
+            self._kept_back[message_id] = missing
         else:
             self._kept_back.pop(message_id, None)
             self._lost[message_id] = missing
@@ -70,6 +70,14 @@ class GapBook:
     def kept_back(self) -> tuple[MessageId, ...]:
         """What Stores have from before the time that the user wants to see."""
         return tuple(self._kept_back)
+
+    def is_from_before(self, message_id: MessageId) -> bool:
+        """Whether it is kept back since whoever let us in named it as said before we came.
+
+        Those that only the user does not want are missing before a message that is here.
+        """
+        entry = self._kept_back.get(message_id)
+        return entry is not None and entry.before is None
 
     def gap(self, gaps: Sequence[Gap]) -> GapView | None:
         """``gaps``: what the channel is looking for."""

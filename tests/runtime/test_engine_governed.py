@@ -6,8 +6,8 @@ import pytest
 
 from engine.core.admin_log.acts import Role
 from engine.core.errors import CommandError, CommandRefusal, InputError, LocalProtocolError
-from engine.core.ids import ConversationId, ParticipantId
-from engine.events import ConversationAdded, EngineEvent, MessageAdded
+from engine.core.ids import ConversationId, MessageId, ParticipantId
+from engine.events import ConversationAdded, EngineEvent, GapUpdated, MessageAdded
 from engine.governance_views import (
     DeedKind,
     EarlierMessages,
@@ -115,6 +115,25 @@ async def test_who_is_invited_is_let_in_at_once_and_all_talk(person: MakePerson)
     assert (first.sender_name, first.deed.kind, first.deed.about_self) == (
         "Olga", DeedKind.ADDED, True,
     )  # fmt: skip
+
+
+async def test_of_a_quote_from_before_one_came_it_is_said_that_its_key_was_not_given(
+    person: MakePerson,
+) -> None:
+    olga, anna = await person("Olga"), await person("Anna")
+    group = await olga.engine.governing.create("Walks")
+    before = await olga.engine.timeline.send_text(group, "before")
+    await anna.engine.groups.join(await invited(olga, group, earlier=EarlierMessages.NONE))
+    await anna.until(added(group))
+    answer = await olga.engine.timeline.send_text(group, "Yes", reply_to=before)
+    await anna.until(shows("Yes"))
+    with pytest.raises(CommandError) as error:
+        await anna.engine.timeline.fetch_quoted(group, answer)
+    assert error.value.refusal is CommandRefusal.NOT_FOR_US
+    nowhere = await olga.engine.timeline.send_text(group, "No", reply_to=MessageId("Q" * 22))
+    await anna.until(shows("No"))
+    await anna.engine.timeline.fetch_quoted(group, nowhere)
+    await anna.until(lambda event: isinstance(event, GapUpdated) and event.gap is not None)
 
 
 async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: MakePerson) -> None:

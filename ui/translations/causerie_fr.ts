@@ -3028,6 +3028,10 @@
         <translation>Arrêté. Rien n’a été changé.</translation>
     </message>
     <message>
+        <source>It was written before you came, and whoever let you in did not give you its key.</source>
+        <translation>Ce message a été écrit avant votre arrivée, et la personne qui vous a fait entrer ne vous en a pas donné la clé.</translation>
+    </message>
+    <message>
         <source>Its index of all messages.</source>
         <translation>Son index de tous les messages.</translation>
     </message>

@@ -36,7 +36,7 @@ from engine.core.epochs import (
 )
 from engine.core.errors import CommandError, CommandRefusal, LocalProtocolError, RemoteProtocolError
 from engine.core.governed import AddEpochKey, PutPrekey, SaveOwnPrekeys
-from engine.core.ids import ParticipantId, UnixMs
+from engine.core.ids import MessageId, ParticipantId, UnixMs
 from engine.core.invite import EPOCH_KEY_BYTES, group_id_of
 from engine.core.prekeys import (
     PREKEY_EVERY_MS,
@@ -54,6 +54,7 @@ from engine.crypto.epochs import (
     wrap_epoch_key,
 )
 from engine.crypto.sealed import epoch_commitment
+from engine.session.gap_book import GapBook
 from engine.session.group.governance import Governance
 from engine.session.group.saved import SavedGroup
 from engine.session.transitions import GovernanceNoted, TransitionBuilder
@@ -177,6 +178,11 @@ class EpochKeys:
         return any(
             epoch.is_good and epoch.commitment.startswith(epoch_id) for epoch in self._epochs
         )
+
+    def is_withheld(self, message_id: MessageId, gaps: GapBook) -> bool:
+        """Whether it was said before we came, and the log does not give us every key."""
+        given_all = all(self._own_id in epoch.given for epoch in self._epochs)
+        return not given_all and gaps.is_from_before(message_id)
 
     def find(self, epoch_id: bytes) -> Epoch | None:
         """What the log says of an epoch that an envelope names; None if it knows none."""

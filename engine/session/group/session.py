@@ -216,6 +216,10 @@ class GroupSession:
                 ids = self._projector.gaps.kept_back()
                 wanted = RetrieveLostRequested(message_ids=ids, of_members=False)
                 self._feed(wanted, builder, now_ms=now_ms)
+            case RetrieveQuoted(message_id=quoted) if self.governed is not None and (
+                self.governed.keys.is_withheld(quoted, self._projector.gaps)
+            ):
+                raise CommandError(CommandRefusal.NOT_FOR_US)
             case RetrieveLostRequested(message_ids=ids) | RetrieveQuoted(message_ids=ids):
                 self._projector.gaps.asked_again(ids, now_ms)
                 builder.notes.append(GapNoted())
