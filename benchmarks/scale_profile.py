@@ -12,11 +12,13 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, Protocol
 
 from chat_app.compose import open_store
 from engine.codec.envelope import decode_signed_part
@@ -42,6 +44,8 @@ from engine.crypto.identity import Identity
 from engine.crypto.links import parse_invite
 from engine.crypto.sealed import Opened
 from engine.delivery.steps import SdsStep
+from engine.persistence.database import open_database
+from engine.persistence.key import obtain_database_key
 from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
 from engine.session.group.author_binding import bound_author
@@ -54,7 +58,9 @@ from engine.session.transitions import Publish, SessionTransition
 
 STEP_MS: Final = 60_000
 IN_A_ROW: Final = 3
-WRITES_TOGETHER: Final = 16_000
+WRITES_TOGETHER: Final = 32_000
+CACHE_KIB: Final = 256 * 1024
+"""Of pages: ids come in no order, so each transaction writes all over their indexes."""
 WORDS: Final = "a short text as people write it all day, about this and that and nothing much"
 TEXT_BYTES: Final = 80
 HASH_BYTES: Final = 16
@@ -70,6 +76,60 @@ class Clock:
         self.now_ms = UnixMs(now_ms)
 
 
+class Writer(Protocol):
+    def apply(self, writes: Sequence[StoreWrite], /) -> None: ...
+
+    def wait(self) -> None:
+        """Until all is applied."""
+
+
+class WriterHere:
+    def __init__(self, store: ProfileStore) -> None:
+        self.apply = store.apply
+
+    def wait(self) -> None:
+        pass
+
+
+class WriterElsewhere:
+    """Another process with the same store, which writes while the members talk on."""
+
+    def __init__(self, place: Path) -> None:
+        self._process = ProcessPoolExecutor(
+            1, get_context("spawn"), initializer=_open_to_write, initargs=(place,)
+        )
+        self._written: Future[None] | None = None
+
+    def apply(self, writes: Sequence[StoreWrite]) -> None:
+        """One batch is written while the next is made."""
+        self.wait()
+        self._written = self._process.submit(_write, writes)
+
+    def wait(self) -> None:
+        if self._written is not None:
+            self._written.result()
+
+    def close(self) -> None:
+        self._process.submit(_close).result()
+        self._process.shutdown()
+
+
+_OPEN: list[SqliteProfileStore] = []
+"""The store of a process that writes."""
+
+
+def _open_to_write(place: Path) -> None:
+    _OPEN.append(_store(place))
+
+
+def _write(writes: Sequence[StoreWrite]) -> None:
+    _OPEN[0].apply(writes)
+
+
+def _close() -> None:
+    _OPEN.pop().close()
+
+
 class Member:
     """One person: an identity, a store, and one session per group."""
 
@@ -79,13 +139,13 @@ class Member:
         clock: Clock,
         store: ProfileStore,
         *,
-        keeps: bool,
+        writer: Writer | None = None,
         entropy: Entropy | None = None,
     ) -> None:
-        """``keeps``: whether the writes are applied; the other one only talks."""
+        """``writer`` applies the writes; without one nothing is kept, and they only talk."""
         seeded = Random(name)  # noqa: S311 - the same profile each time
         self.store = store
-        self._keeps = keeps
+        self._writer = writer
         self._writes: list[StoreWrite] = []
         self.identity = Identity.generate(seeded.randbytes)
         self.profile = ProfileRecord(
@@ -112,14 +172,19 @@ class Member:
         return self.book.load(group)
 
     def keep(self, writes: Sequence[StoreWrite]) -> None:
-        if self._keeps:
+        if self._writer is not None:
             self._writes.extend(writes)
             if len(self._writes) >= WRITES_TOGETHER:
-                self.flush()
+                self._pass_on(self._writer)
 
     def flush(self) -> None:
-        self.store.apply(self._writes)
-        self._writes.clear()
+        if self._writer is not None:
+            self._pass_on(self._writer)
+            self._writer.wait()
+
+    def _pass_on(self, writer: Writer) -> None:
+        writer.apply(self._writes)
+        self._writes = []
 
 
 class Talk:
@@ -270,12 +335,14 @@ def make_profile(place: Path, groups: int, texts: int) -> list[ConversationId]:
         return [ConversationId(line) for line in done.read_text().splitlines()]
     shutil.rmtree(place, ignore_errors=True)
     clock = Clock(time.time_ns() // 1_000_000 - (texts + 4 * groups + 60) * STEP_MS)
-    store = open_store(open_profile_directory(place), force_key_file=True).store
-    ines = Member("Ines", clock, store, keeps=True)
-    max_ = Member("Max", clock, SqliteProfileStore.in_memory(), keeps=False)
+    store = _store(place)
+    writer = WriterElsewhere(place)
+    ines = Member("Ines", clock, store, writer=writer)
+    max_ = Member("Max", clock, SqliteProfileStore.in_memory())
     store.apply([SaveProfile(profile=ines.profile)])
     with without_collector():
         made = talk_for_long((ines, max_), clock, groups, texts, QuickTalk)
+        writer.close()
         store.close()
         _finish_index(place)
     unfinished = place / UNFINISHED
@@ -284,9 +351,19 @@ def make_profile(place: Path, groups: int, texts: int) -> list[ConversationId]:
     return made
 
 
+def _store(place: Path) -> SqliteProfileStore:
+    """The one that the program makes or finds there, with a large cache."""
+    directory = open_profile_directory(place)
+    open_store(directory, force_key_file=True).store.close()
+    key = obtain_database_key(directory, force_key_file=True).key
+    connection = open_database(directory.database, key)
+    connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+    return SqliteProfileStore(connection)
+
+
 def _finish_index(place: Path) -> None:
     """What the program does in the background, in the first minutes with an old profile."""
-    store = open_store(open_profile_directory(place), force_key_file=True).store
+    store = _store(place)
     while (indexed := store.searching.index_some(old=True)).is_more or indexed.old_left:
         pass
     store.close()

@@ -43,7 +43,7 @@ def said_next(store: ProfileStore, group: GroupRecord, count: int) -> Iterator[W
     now_ms = time.time_ns() // 1_000_000 - AGO_MS
     step_ms = (now_ms - newest) // (count + 1)
     clock = Clock(newest)
-    book = Member(NAME, clock, store, keeps=False).book
+    book = Member(NAME, clock, store).book
     book.profile = replace(book.profile, instance_id=OTHER_DEVICE)
     session = book.load(group)
     for number in range(count):

@@ -1,11 +1,24 @@
 """The profiles of the benchmarks of scale are those of people who talked, table by table."""
 
+from pathlib import Path
+
 import pytest
 
-from benchmarks.scale_profile import Clock, Member, QuickTalk, Talk, talk_for_long
+from benchmarks.scale_profile import (
+    Clock,
+    Member,
+    QuickTalk,
+    Talk,
+    WriterHere,
+    make_profile,
+    talk_for_long,
+)
+from chat_app.compose import open_store
 from engine.core.entropy import Entropy
 from engine.core.ports import SaveProfile
+from engine.events import MessageKind
 from engine.persistence.database import memory_database
+from engine.persistence.profile_directory import open_profile_directory
 from engine.persistence.sqlite_store import SqliteProfileStore
 
 NOW_MS = 1_700_000_000_000
@@ -17,8 +30,8 @@ def tables_after(texts: int, kind: type[Talk]) -> dict[str, list[tuple[object, .
     clock, even = Clock(NOW_MS), Entropy(random_bytes=bytes, random_unit=lambda: 0.5)
     connection = memory_database()
     store, other = SqliteProfileStore(connection), SqliteProfileStore.in_memory()
-    ines = Member("Ines", clock, store, keeps=True, entropy=even)
-    max_ = Member("Max", clock, other, keeps=False, entropy=even)
+    ines = Member("Ines", clock, store, writer=WriterHere(store), entropy=even)
+    max_ = Member("Max", clock, other, entropy=even)
     store.apply([SaveProfile(profile=ines.profile)])
     talk_for_long((ines, max_), clock, 1, texts, kind)
     named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
@@ -39,3 +52,14 @@ def test_a_profile_of_one_session_is_that_of_two(texts: int) -> None:
     assert made.keys() == wanted.keys()
     for name, rows in wanted.items():
         assert made[name] == rows, name
+
+
+def test_what_another_process_writes_is_all_there(tmp_path: Path) -> None:
+    texts = 100
+    groups = make_profile(tmp_path, 2, 2 * texts)
+    store = open_store(open_profile_directory(tmp_path), force_key_file=True).store
+    for group in groups:
+        rows = store.latest_page(group, limit=2 * texts).messages
+        said = [row.record.text for row in rows if row.record.kind == MessageKind.TEXT]
+        assert [int(text.split()[0]) for text in said] == list(range(texts))
+    store.close()
