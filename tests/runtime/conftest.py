@@ -66,6 +66,8 @@ class Person:
 
     passed_ms = 0
     """Time for which nobody waited: timers count it, and the time of the system goes on with it."""
+    ahead_ms = 0
+    """Added to the system's time; timers do not count it."""
     flood = FloodLimits()
     endless = False
     """Whether its conversations are still being loaded, until ``store.endless`` says otherwise."""
@@ -104,7 +106,7 @@ class Person:
         return self.transport
 
     def now_ms(self) -> UnixMs:
-        return UnixMs(time.time_ns() // 1_000_000 + self.passed_ms)
+        return UnixMs(time.time_ns() // 1_000_000 + self.passed_ms + self.ahead_ms)
 
     def _counted_ms(self) -> int:
         return boot_time_ms() + self.passed_ms

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.core.errors import ConfigError, StorageError
-from engine.core.ids import ConversationId, DeliveryState, UnixMs, WakuHash
+from engine.core.ids import ConversationId, DeliveryState, WakuHash
 from engine.core.waku import WakuMessage
 from engine.events import (
     ClockJudged,
@@ -43,9 +43,6 @@ class Clocked(Person):
     ) -> None:
         self.ahead_ms = ahead_ms
         super().__init__(name, place, network)
-
-    def now_ms(self) -> UnixMs:
-        return UnixMs(super().now_ms() + self.ahead_ms)
 
     async def listen(self, group: ConversationId) -> None:
         """Count what comes by the network from now on; somebody is there as long as it listens."""

@@ -32,7 +32,7 @@ from engine.runtime.inspection.figures import connection_figures, percentile
 from engine.runtime.inspection.message_bytes import causal_history, filter_view
 from engine.session.transitions import Publish
 from tests.runtime.conftest import MakePerson, Person
-from tests.runtime.test_engine_contacts import delivered, friends
+from tests.runtime.test_engine_contacts import delivered, friends, shows
 
 HELD = DeliveryState.HELD
 
@@ -150,6 +150,17 @@ async def test_a_message_between_two_with_its_record(person: MakePerson) -> None
     assert [(each.name, each.certain) for each in found.holders] == [("Bob", True)]
     theirs = await look(bob, pair, said)
     assert (theirs.is_own, theirs.sender_name, theirs.holders) == (False, "Alice", ())
+    assert theirs.mvds is not None
+    assert theirs.mvds.seal is Seal.OLM
+
+
+async def test_the_message_since_which_both_speak_olm_went_by_it(person: MakePerson) -> None:
+    """Also where the system's time moved, by less than is told."""
+    alice, bob, pair = await friends(person)
+    bob.ahead_ms = -500
+    said = await alice.engine.timeline.send_text(pair, "are you there?")
+    await bob.until(shows("are you there?"))
+    theirs = await look(bob, pair, said)
     assert theirs.mvds is not None
     assert theirs.mvds.seal is Seal.OLM
 

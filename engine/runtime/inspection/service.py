@@ -162,7 +162,7 @@ class Inspection:
         since_ms = session.forward_secret_since if isinstance(session, PairSession) else None
         return Looking(
             olm_since_ms=since_ms,
-            clock_offset_ms=context.clock.clock_ms() - context.clock.steady_ms(),
+            clock_offset_ms=context.clock.offset_ms(),
             message_id=message_id,
             own_id=context.own_id,
             members=runner.members,
