@@ -13,22 +13,23 @@ from chat_app.compose import opening_command
 from engine.codec.waku import decode_waku_message
 from engine.core.content import Text
 from engine.core.counters import Counters
+from engine.core.history.progress import Purpose
 from engine.core.history.queries import HistoryMessage
 from engine.core.ids import PubsubTopic, UnixMs, WakuHash
 from engine.core.records import GroupRecord
+from engine.core.waku import WakuMessage
 from engine.network.waku.store.intake import Archive
-from engine.runtime.conversation_runner import ConversationRunner
 from engine.runtime.history.opening_process import (
     LENGTH_BYTES,
     MAX_BYTES,
     OpeningProcess,
-    SessionReady,
     serve,
 )
-from engine.runtime.job_queue import JobInput
 from engine.session.group.opening import OpenedPage, envelope_hash_of
 from engine.session.inputs import MessageArrived
+from tests.core.history.history_model import NOW_MS, ModelStore, history
 from tests.patience import PATIENCE_S
+from tests.runtime.history.backfill_stage import STORE, Noted, StoresOfATest, running_backfill
 from tests.runtime.history.history_stage import (
     Person,
     RationedArchive,
@@ -297,43 +298,29 @@ async def test_a_backfill_tells_everything_once(
 
 
 async def test_pages_are_handled_in_order_whichever_is_opened_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """The first is only opened once the second was."""
     monkeypatch.setattr("engine.runtime.history.backfill.LARGE_MESSAGES", 0)
     opened: list[Sequence[HistoryMessage]] = []
-    handled: list[int] = []
     overtaken = asyncio.Event()
-    open_page, feed = OpeningProcess.open, ConversationRunner.feed
 
-    async def late_at_first(
-        process: OpeningProcess,
-        group: GroupRecord,
-        messages: Sequence[HistoryMessage],
-        *,
-        session_ready: SessionReady,
-    ) -> OpenedPage:
+    async def late_at_first(messages: Sequence[HistoryMessage]) -> OpenedPage:
         opened.append(messages)
         if len(opened) == 1:
             await overtaken.wait()
-            return await open_page(process, group, messages, session_ready=session_ready)
-        answer = await open_page(process, group, messages, session_ready=session_ready)
         overtaken.set()
-        return answer
+        return ()
 
-    async def noted(runner: ConversationRunner, inputs: Sequence[JobInput]) -> None:
-        handled.extend(id(one.message) for one in inputs if isinstance(one, MessageArrived))
-        await feed(runner, inputs)
-
-    node = StoreNode(tmp_path, "store")
-    address = await node.start()
-    past = await say_in_a_group(tmp_path, MANY, node)
-    monkeypatch.setattr(OpeningProcess, "open", late_at_first)
-    monkeypatch.setattr(ConversationRunner, "feed", noted)
-    bob = await Person("Bob", tmp_path, peers=(address,)).start()
-    await bob.engine.groups.join(past.link)
-    await bob.until_told(past.group, MANY)
-    paged = [id(one.message) for messages in opened for one in messages]
+    said, sink = history(MANY), Noted()
+    stores = StoresOfATest(ModelStore(said))
+    async with running_backfill(stores, sink, open_page=late_at_first) as backfill:
+        backfill.stores_changed((STORE,))
+        backfill.request(Purpose.USER, UnixMs(NOW_MS - MANY * 1_000))
+        await until(lambda: len(messages_in(sink)) >= MANY)
     assert len(opened) > 1
-    assert [one for one in handled if one in {*paged}] == paged
-    await bob.stop()
-    await node.stop()
+    assert messages_in(sink) == [one.message for one in said]
+
+
+def messages_in(sink: Noted) -> list[WakuMessage]:
+    return [one.message for one in sink.fed if isinstance(one, MessageArrived)]
