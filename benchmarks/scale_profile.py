@@ -142,7 +142,7 @@ class Member:
         writer: Writer | None = None,
         entropy: Entropy | None = None,
     ) -> None:
-        """``writer`` applies the writes; without one nothing is kept, and they only talk."""
+        """``store``: sessions are loaded from it.  Without a ``writer`` nothing else is kept."""
         seeded = Random(name)  # noqa: S311 - the same profile each time
         self.store = store
         self._writer = writer
@@ -169,6 +169,7 @@ class Member:
 
     def begin(self, group: GroupRecord, writes: Sequence[StoreWrite]) -> GroupSession:
         self.store.apply(writes)
+        self.keep(writes)
         return self.book.load(group)
 
     def keep(self, writes: Sequence[StoreWrite]) -> None:
@@ -312,8 +313,8 @@ def talk_for_long(
         talk = kind(f"Group {number + 1}", clock, members)
         for text in range(texts // groups):
             talk.say(text // IN_A_ROW % 2, Text(text=f"{text} {WORDS}"[:TEXT_BYTES]))
-        members[0].flush()
         made.append(talk.group)
+    members[0].flush()
     return made
 
 
@@ -335,16 +336,16 @@ def make_profile(place: Path, groups: int, texts: int) -> list[ConversationId]:
         return [ConversationId(line) for line in done.read_text().splitlines()]
     shutil.rmtree(place, ignore_errors=True)
     clock = Clock(time.time_ns() // 1_000_000 - (texts + 4 * groups + 60) * STEP_MS)
-    store = _store(place)
     writer = WriterElsewhere(place)
-    ines = Member("Ines", clock, store, writer=writer)
-    max_ = Member("Max", clock, SqliteProfileStore.in_memory())
-    store.apply([SaveProfile(profile=ines.profile)])
+    hers, his = SqliteProfileStore.in_memory(), SqliteProfileStore.in_memory()
+    ines, max_ = Member("Ines", clock, hers, writer=writer), Member("Max", clock, his)
+    ines.keep([SaveProfile(profile=ines.profile)])
     with without_collector():
         made = talk_for_long((ines, max_), clock, groups, texts, QuickTalk)
         writer.close()
-        store.close()
         _finish_index(place)
+    hers.close()
+    his.close()
     unfinished = place / UNFINISHED
     unfinished.write_text("\n".join(made))
     unfinished.replace(done)  # Whole, or not at all.

@@ -29,10 +29,11 @@ def tables_after(texts: int, kind: type[Talk]) -> dict[str, list[tuple[object, .
     """Of Ines.  Nobody draws anything, as the two kinds would not draw the same."""
     clock, even = Clock(NOW_MS), Entropy(random_bytes=bytes, random_unit=lambda: 0.5)
     connection = memory_database()
-    store, other = SqliteProfileStore(connection), SqliteProfileStore.in_memory()
-    ines = Member("Ines", clock, store, writer=WriterHere(store), entropy=even)
-    max_ = Member("Max", clock, other, entropy=even)
-    store.apply([SaveProfile(profile=ines.profile)])
+    store = SqliteProfileStore(connection)
+    hers, his = SqliteProfileStore.in_memory(), SqliteProfileStore.in_memory()
+    ines = Member("Ines", clock, hers, writer=WriterHere(store), entropy=even)
+    max_ = Member("Max", clock, his, entropy=even)
+    ines.keep([SaveProfile(profile=ines.profile)])
     talk_for_long((ines, max_), clock, 1, texts, kind)
     named = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
     tables = {
@@ -40,8 +41,8 @@ def tables_after(texts: int, kind: type[Talk]) -> dict[str, list[tuple[object, .
         for (name,) in named
         if name != WHEN_MADE
     }
-    store.close()
-    other.close()
+    for each in (store, hers, his):
+        each.close()
     return tables
 
 
