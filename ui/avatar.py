@@ -5,7 +5,7 @@ A person's picture takes the initials' place once it has been decoded, which is 
 
 from typing import Literal
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QObject, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
@@ -121,28 +121,46 @@ def draw_presence(painter: QPainter, rect: QRectF, *, present: bool, behind: QCo
     painter.restore()
 
 
-class _Likeness:
-    """Whom an avatar shows; shared by the still one and the one that is a button."""
+class _Likeness(QObject):
+    """Whom an avatar shows, and how large: of the still one, and of the one that is a button."""
 
-    def __init__(self) -> None:
+    def __init__(self, widget: QWidget, side: int, *, is_group: bool, behind: ColourName) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self._side = side
         self.stable_id = ""
         self.name = ""
-        self.is_group = False
+        self.is_group = is_group
         self.picture = b""
         self.present: bool | None = None
-        self.behind: ColourName = "panel"
+        self.behind = behind
+        widget.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        theme_changed.connect(self._resize)
+        FACES.changed.connect(widget.update)
+        self._resize()
 
     def show(
         self,
         stable_id: str,
         name: str,
-        present: bool | None,
-        picture: bytes,
-        is_group: bool | None,
+        *,
+        present: bool | None = None,
+        picture: bytes = b"",
+        is_group: bool | None = None,
     ) -> None:
+        """``present``: a filled dot if True, a hollow one if False, none if None.
+
+        ``is_group`` None: as before.
+        """
         self.stable_id, self.name, self.present, self.picture = stable_id, name, present, picture
         if is_group is not None:
             self.is_group = is_group
+        self._widget.update()
+
+    def _resize(self) -> None:
+        side = current_theme().metrics.scaled(self._side)
+        self._widget.setFixedSize(side, side)
+        self._widget.update()
 
     def draw(self, painter: QPainter, rect: QRectF) -> None:
         who, name, is_group = self.stable_id, self.name, self.is_group
@@ -170,31 +188,8 @@ class Avatar(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._side = side
-        self._shown = _Likeness()
-        self._shown.is_group, self._shown.behind = is_group, behind
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme_changed.connect(self._resize)
-        FACES.changed.connect(self.update)
-        self._resize()
-
-    def show_identity(
-        self,
-        stable_id: str,
-        name: str,
-        *,
-        present: bool | None = None,
-        picture: bytes = b"",
-        is_group: bool | None = None,
-    ) -> None:
-        """``present``: a filled dot if True, a hollow one if False, none if None."""
-        self._shown.show(stable_id, name, present, picture, is_group)
-        self.update()
-
-    def _resize(self) -> None:
-        side = current_theme().metrics.scaled(self._side)
-        self.setFixedSize(side, side)
-        self.update()
+        self._shown = _Likeness(self, side, is_group=is_group, behind=behind)
+        self.show_identity = self._shown.show
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self._shown.draw(QPainter(self), QRectF(self.rect()))
@@ -205,33 +200,10 @@ class AvatarButton(QAbstractButton):
 
     def __init__(self, side: int, *, is_group: bool = False, behind: ColourName = "panel") -> None:
         super().__init__()
-        self._side = side
-        self._shown = _Likeness()
-        self._shown.is_group, self._shown.behind = is_group, behind
+        self._shown = _Likeness(self, side, is_group=is_group, behind=behind)
+        self.show_identity = self._shown.show
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        theme_changed.connect(self._resize)
-        FACES.changed.connect(self.update)
-        self._resize()
-
-    def show_identity(
-        self,
-        stable_id: str,
-        name: str,
-        *,
-        present: bool | None = None,
-        picture: bytes = b"",
-        is_group: bool | None = None,
-    ) -> None:
-        """As ``Avatar.show_identity``."""
-        self._shown.show(stable_id, name, present, picture, is_group)
-        self.update()
-
-    def _resize(self) -> None:
-        side = current_theme().metrics.scaled(self._side)
-        self.setFixedSize(side, side)
-        self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter} and not event.isAutoRepeat():
