@@ -148,7 +148,8 @@ def _window(asked: argparse.Namespace, link: str) -> int:
     from chat_app.autostart import start_command
     from chat_app.delivery_recording import RecordOptions
     from chat_app.paths import profile_paths
-    from chat_app.window import WindowOptions, open_window
+    from chat_app.starting import open_window
+    from chat_app.window import WindowOptions
 
     return open_window(
         profile_paths(asked.profile, asked.profile_dir),

@@ -27,21 +27,13 @@ from chat_app.carrying_over import CarryingOver
 from chat_app.compose import Overrides, build_engine
 from chat_app.delivery_recording import RecordOptions, WindowRecording
 from chat_app.desktop_session import DesktopSession
-from chat_app.display import require_display
 from chat_app.effective_network import listen_host
-from chat_app.failed_start import (
-    ask_about,
-    ask_about_salvaged,
-    can_be_seen,
-    set_settings_aside,
-    tell_left,
-)
 from chat_app.interrupts import Interrupts, closed_or_interrupted
 from chat_app.logs import logging_to
 from chat_app.network_control import NetworkControl, store_problem
 from chat_app.passphrase_control import PassphraseControl
 from chat_app.passphrase_options import PassphraseSource
-from chat_app.paths import ProfilePaths, paths_beside
+from chat_app.paths import ProfilePaths
 from chat_app.qt_loop import run_on_qt
 from chat_app.rolling_backups import RollingBackups
 from chat_app.settings import Settings
@@ -50,36 +42,27 @@ from chat_app.settings_file import write_default
 from chat_app.settings_reading import ReadSettings, load_what_is_right
 from chat_app.space import WindowSpace
 from chat_app.unlocking import ForgottenError, Unlocked, Unlocking, unlocked
-from chat_app.update_notice import channel_here, notice_here, while_open
+from chat_app.update_notice import UpdateNotice, channel_here, notice_here, while_open
 from chat_app.version import version
 from chat_app.window_memory import WindowMemory
 from chat_app.window_settings import WindowSettings
 from engine.api import ChatEngine
 from engine.core.errors import (
     ChatError,
-    SettingsUnwritableError,
     StorageError,
     StorageFault,
     TransportError,
     TransportFault,
 )
 from engine.core.faults import FaultSpec
+from engine.persistence.carry_over import Progress
 from engine.persistence.earlier_profile import earlier_profile
-from engine.persistence.errors import (
-    CarryOverStoppedError,
-    HandedOverError,
-    ProfileInUseError,
-)
+from engine.persistence.errors import CarryOverStoppedError
 from engine.persistence.key import DatabaseKey
 from engine.persistence.lock import ProfileLock
-from engine.persistence.profile_directory import (
-    ProfileDirectory,
-    is_being_erased,
-    open_profile_directory,
-)
+from engine.persistence.profile_directory import ProfileDirectory, open_profile_directory
 from engine.runtime.engine import Engine
 from ui.app import build_window
-from ui.failed_start import LeftBehind, StartAction
 from ui.settings import UiSettings
 from ui.window.main_window import MainWindow
 from ui.window.window_context import WindowContext
@@ -88,12 +71,10 @@ if TYPE_CHECKING:
     from chat_app.one_instance import InstanceServer
     from ui.desktop.autostart import AutostartPort
 
-_PATIENCE_S: Final = 3.0
-_LOOK_AGAIN_S: Final = 0.1
-_START_AGAIN: Final = -1
+START_AGAIN: Final = -1
+"""In place of an exit status: settings are to count that are read at a start."""
 LOCKED: Final = b'{"locked":true}'
 """What ``causerie watch`` hears of a window that asks for the passphrase."""
-"""In place of an exit status: settings are to count that are read at a start."""
 
 
 class Keys:
@@ -142,137 +123,12 @@ class WindowOptions(Struct, frozen=True, kw_only=True):
     passphrase: PassphraseSource = field(default_factory=PassphraseSource)
 
 
-def open_window(paths: ProfilePaths, options: WindowOptions) -> int:
-    """Run until the window is closed; a window that has the profile open already takes over.
+def run_window(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
+    """An exit status, or ``START_AGAIN``.
 
-    Raises ConfigError, StorageError, TransportError for what keeps it from opening.
+    Raises ConfigError, StorageError, TransportError for what keeps the window from opening, and
+    RestoreAskedError, ForgottenError or EraseAskedError for what it closed for.
     """
-    require_display()
-    action, keys, erases = StartAction.TRY_AGAIN, Keys(), False
-    while True:
-        try:
-            options = _prepared(action, paths, options)
-            status = (_erase if erases else open_or_hand_over)(paths, options, keys)
-            if status != _START_AGAIN:
-                return status
-            action = StartAction.TRY_AGAIN
-            options = replace(options, link="", minimised=False)
-        except (RestoreAskedError, ForgottenError) as error:
-            action = StartAction.TRY_AGAIN
-            paths = _restored_as_asked(paths, beside=isinstance(error, ForgottenError))
-        except EraseAskedError:
-            action, erases = StartAction.TRY_AGAIN, True
-        except Exception as error:
-            if not can_be_seen() or options.measure_start_ns is not None:
-                raise
-            options = _told_once(error, options)
-            chosen = _after_failure(error, paths, keys)
-            if chosen is None:
-                return 0
-            action, paths = chosen
-            if action is StartAction.QUIT:
-                raise
-
-
-def _after_failure(
-    error: Exception, paths: ProfilePaths, keys: Keys
-) -> tuple[StartAction, ProfilePaths] | None:
-    """What is to be done before the next try, and in which profile; None: nothing is left to do."""
-    action = ask_about(error, paths)
-    if action is StartAction.SALVAGE:
-        from chat_app.salvaging import salvage_in_window  # noqa: PLC0415 - seldom wanted
-
-        try:
-            made = salvage_in_window(paths, keys.of(paths))
-        except CarryOverStoppedError:
-            return StartAction.QUIT, paths
-        except ChatError as worse:
-            action = ask_about(worse, paths, offers_salvage=False)
-        else:
-            action = ask_about_salvaged(made)
-            return None if action is StartAction.QUIT else (action, paths)
-    if action is StartAction.RESTORE:
-        return action, _restored_beside(paths)
-    return action, paths
-
-
-def _erase(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
-    del keys  # Whoever may remove the profile needs none.
-    from chat_app.erasing import erase_profile  # noqa: PLC0415 - seldom wanted
-
-    erased = erase_profile(paths, options.start_command)
-    if (erased.stayed or erased.keyring_entry) and can_be_seen():
-        tell_left(LeftBehind(paths=erased.stayed, keyring_entry=erased.keyring_entry), paths)
-    return 0
-
-
-def _restored_as_asked(paths: ProfilePaths, *, beside: bool) -> ProfilePaths:
-    """``beside``: a profile is here, and stays as it is."""
-    if beside:
-        return _restored_beside(paths)
-    _restored(paths)
-    return paths
-
-
-def _restored_beside(paths: ProfilePaths) -> ProfilePaths:
-    """Of the profile that is to be opened then."""
-    beside = paths_beside(paths, f"restored-{time.strftime('%Y-%m-%d')}")
-    return beside if _restored(beside) else paths
-
-
-def _told_once(error: Exception, options: WindowOptions) -> WindowOptions:
-    """For another try: the window that has the link needs no second one."""
-    return replace(options, link="") if isinstance(error, HandedOverError) else options
-
-
-def _restored(paths: ProfilePaths) -> bool:
-    """Whether a backup has become the profile there."""
-    from chat_app.restoring import restore_in_window  # noqa: PLC0415 - seldom wanted
-
-    return restore_in_window(paths)
-
-
-def open_or_hand_over(paths: ProfilePaths, options: WindowOptions, keys: Keys | None = None) -> int:
-    """The process that has the profile may be about to listen, or to end: wait for either."""
-    until_s = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return _open(paths, options, keys or Keys())
-        except ProfileInUseError as error:
-            if _hand_over(paths, options, error):
-                return 0
-            if time.monotonic() > until_s:
-                raise
-        time.sleep(_LOOK_AGAIN_S)
-
-
-def _hand_over(paths: ProfilePaths, options: WindowOptions, in_use: ProfileInUseError) -> bool:
-    """Whether the window that has it took over.  Raises HandedOverError if it may yet."""
-    from chat_app.one_instance import (  # noqa: PLC0415 - a first start has no use for it
-        HandOver,
-        hand_over,
-    )
-
-    outcome = hand_over(paths.directory, options.link)
-    if outcome is HandOver.UNANSWERED:
-        raise HandedOverError(in_use.profile_name) from in_use
-    return outcome is HandOver.TAKEN
-
-
-def _prepared(action: StartAction, paths: ProfilePaths, options: WindowOptions) -> WindowOptions:
-    """Whatever the next try needs first.  Raises SettingsUnwritableError."""
-    if action is StartAction.USE_DEFAULTS:
-        try:
-            set_settings_aside(paths.settings_file)
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise SettingsUnwritableError(str(paths.settings_file), reason) from error
-    return replace(options, port=0) if action is StartAction.ANY_PORT else options
-
-
-def _open(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
-    if is_being_erased(paths.directory):
-        _erase(paths, options, keys)
     directory = open_profile_directory(paths.directory)
     with ProfileLock(directory):
         read = _settings(paths)
@@ -286,6 +142,104 @@ def _settings(paths: ProfilePaths) -> ReadSettings:
     return load_what_is_right(paths.settings_file)
 
 
+class _Parts:
+    """What is made of a profile for its window: its engine, and what goes on beside that."""
+
+    def __init__(
+        self,
+        paths: ProfilePaths,
+        directory: ProfileDirectory,
+        read: ReadSettings,
+        options: WindowOptions,
+    ) -> None:
+        settings = read.settings
+        self._paths = paths
+        self._directory = directory
+        self._read = read
+        self._options = options
+        self._began_s = time.time()
+        self._control = NetworkControl(settings.network)
+        self.kept = SettingsControl(paths.settings_file, settings, self._control)
+        self.recording = WindowRecording(
+            paths, self.kept, options.record, cluster=settings.network.cluster
+        )
+        self.memory = WindowMemory(WindowSettings(self.kept), directory.path / WINDOW_FILE)
+        self.asked: list[Exception] = []
+        """Whoever asks closes the window; what they asked comes after."""
+
+    @property
+    def _force_key_file(self) -> bool:
+        return self._read.settings.storage.key == "file"
+
+    def unlocking(self) -> Unlocking:
+        return Unlocking(
+            directory=self._directory,
+            profile=self._paths.name,
+            force_key_file=self._force_key_file,
+            source=self._options.passphrase,
+            can_ask=self._options.measure_start_ns is None,
+        )
+
+    def engine(self, key: DatabaseKey, progress: Progress) -> Engine:
+        kept = self.kept
+        return build_engine(
+            self._directory,
+            self._read.settings,
+            Overrides(port=self._options.port, faults=self._options.faults),
+            self._control,
+            self.recording.recorder(),
+            announces_presence=lambda: kept.settings.privacy.presence,
+            fetches_pictures_below_mb=lambda: kept.settings.privacy.fetch_pictures_below_mb,
+            mentions_when_muted=lambda: kept.settings.notifications.mentions_when_muted,
+            progress=progress,
+            key=key,
+        )
+
+    def backups(self, engine: Engine, key: DatabaseKey) -> RollingBackups:
+        kept = self.kept
+        return RollingBackups(
+            self._paths,
+            engine,
+            lambda: kept.settings.backup,
+            set_folder=lambda folder: kept.change(("backup", "folder"), folder),
+            key=key,
+        )
+
+    def context(
+        self,
+        engine: Engine,
+        daily: RollingBackups,
+        updates: UpdateNotice | None,
+        key: DatabaseKey,
+    ) -> WindowContext:
+        paths, asked = self._paths, self.asked
+        return WindowContext(
+            settings_port=self.kept,
+            settings_file=str(paths.settings_file),
+            wrong_settings=self._read.complaints,
+            earlier_profile=str(earlier_profile(self._directory) or ""),
+            explains_closing=True,
+            autostart=_autostart(self._options.start_command),
+            backups=WindowBackups(paths, daily.made_by_hand, key=key),
+            daily=daily,
+            passphrase=PassphraseControl(self._directory, key, force_key_file=self._force_key_file),
+            restore=None if engine.identity() else partial(asked.append, RestoreAskedError()),
+            restore_beside=partial(asked.append, ForgottenError()),
+            space=WindowSpace(
+                partial(source_of, paths, key),
+                paths.delivery_directory,
+                engine.alone_with_storage,
+                began_s=self._began_s,
+            ),
+            report=reports_here(engine, self.recording, self.kept),
+            recording=self.recording,
+            updates=updates,
+            profile_name=paths.name,
+            erase=partial(asked.append, EraseAskedError()),
+            repair=partial(asked.append, _damaged()),
+        )
+
+
 async def _run(
     paths: ProfilePaths,
     directory: ProfileDirectory,
@@ -293,102 +247,39 @@ async def _run(
     options: WindowOptions,
     keys: Keys,
 ) -> int:
-    settings, began_s = read.settings, time.time()
-    control = NetworkControl(settings.network)
-    overrides = Overrides(port=options.port, faults=options.faults)
-    kept = SettingsControl(paths.settings_file, settings, control)
-    recording = WindowRecording(paths, kept, options.record, cluster=settings.network.cluster)
-    memory = WindowMemory(WindowSettings(kept), directory.path / WINDOW_FILE)
+    settings, parts = read.settings, _Parts(paths, directory, read, options)
+    kept, memory = parts.kept, parts.memory
     with Interrupts() as interrupts:
         opened = keys.known(paths) or await unlocked(
-            _unlocking(paths, directory, settings, options), _ui_settings(memory), interrupts
+            parts.unlocking(), _ui_settings(memory), interrupts
         )
         if opened is None:
             return interrupts.status
         keys.keep(paths, opened)
-        control_of_key = PassphraseControl(
-            directory, opened.key, force_key_file=settings.storage.key == "file"
-        )
         carrying_over = CarryingOver(_ui_settings(memory), interrupts)
-        engine = build_engine(
-            directory,
-            settings,
-            overrides,
-            control,
-            recording.recorder(),
-            announces_presence=lambda: kept.settings.privacy.presence,
-            fetches_pictures_below_mb=lambda: kept.settings.privacy.fetch_pictures_below_mb,
-            mentions_when_muted=lambda: kept.settings.notifications.mentions_when_muted,
-            progress=carrying_over.progress,
-            key=opened.key,
-        )
-        asked: list[Exception] = []  # Whoever asks closes the window; what they asked comes after.
-        daily = RollingBackups(
-            paths,
-            engine,
-            lambda: kept.settings.backup,
-            set_folder=lambda folder: kept.change(("backup", "folder"), folder),
-            key=opened.key,
-        )
+        engine = parts.engine(opened.key, carrying_over.progress)
+        daily = parts.backups(engine, opened.key)
         updates = notice_here(engine, kept, settings, channel_here())
         try:
             await require_free_port(listen_host(settings), _set_port(settings, options))
             if await _start(engine, carrying_over):
-                context = WindowContext(
-                    settings_port=kept,
-                    settings_file=str(paths.settings_file),
-                    wrong_settings=read.complaints,
-                    earlier_profile=str(earlier_profile(directory) or ""),
-                    explains_closing=True,
-                    autostart=_autostart(options.start_command),
-                    backups=WindowBackups(paths, daily.made_by_hand, key=opened.key),
-                    daily=daily,
-                    passphrase=control_of_key,
-                    restore=None
-                    if engine.identity()
-                    else partial(asked.append, RestoreAskedError()),
-                    restore_beside=partial(asked.append, ForgottenError()),
-                    space=WindowSpace(
-                        partial(source_of, paths, opened.key),
-                        paths.delivery_directory,
-                        engine.alone_with_storage,
-                        began_s=began_s,
-                    ),
-                    report=reports_here(engine, recording, kept),
-                    recording=recording,
-                    updates=updates,
-                    profile_name=paths.name,
-                    erase=partial(asked.append, EraseAskedError()),
-                    repair=partial(asked.append, _damaged()),
-                )
-                recording.follow(engine.record)
+                context = parts.context(engine, daily, updates, opened.key)
+                parts.recording.follow(engine.record)
                 async with daily.running(kept), while_open(updates, kept):
                     window = await _show_windows(
                         engine, memory, context, options, interrupts, directory.path, opened.links
                     )
                 if window.wants_restart:
-                    return _START_AGAIN
+                    return START_AGAIN
         finally:
             await engine.stop()
-    if asked:
-        raise asked[0]
+    if parts.asked:
+        raise parts.asked[0]
     return interrupts.status
 
 
 def _damaged() -> StorageError:
     return StorageError("The database was damaged while the program ran.", StorageFault.DAMAGED)
-
-
-def _unlocking(
-    paths: ProfilePaths, directory: ProfileDirectory, settings: Settings, options: WindowOptions
-) -> Unlocking:
-    return Unlocking(
-        directory=directory,
-        profile=paths.name,
-        force_key_file=settings.storage.key == "file",
-        source=options.passphrase,
-        can_ask=options.measure_start_ns is None,
-    )
 
 
 async def _show_windows(  # noqa: PLR0913, PLR0917 - what a window needs

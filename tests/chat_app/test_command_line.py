@@ -138,7 +138,7 @@ def test_a_link_that_is_far_too_long_is_cut_where_the_window_still_sees_that(
         given.append(options.link)
         return 0
 
-    monkeypatch.setattr("chat_app.window.open_window", open_window)
+    monkeypatch.setattr("chat_app.starting.open_window", open_window)
     assert main(["causerie:join/" + "x" * 1_000_000, "--profile-dir", str(tmp_path)]) == 0
     with pytest.raises(InviteError):
         read_invite(given[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chat_app import window
+from chat_app import starting
 from chat_app.__main__ import main
 from chat_app.autostart import autostart_here, start_command
 from chat_app.backing_up import source_of
@@ -17,7 +17,8 @@ from chat_app.erasing import erase_profile
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.restoring import restore_into
 from chat_app.settings_file import write_default
-from chat_app.window import EraseAskedError, WindowOptions, open_window
+from chat_app.starting import open_window
+from chat_app.window import EraseAskedError, WindowOptions
 from engine.core.backup import SALT_BYTES
 from engine.core.errors import StorageError
 from engine.core.ids import UnixMs
@@ -250,8 +251,8 @@ def test_the_window_closes_for_it_and_the_program_ends(
     def opened(*_given: object) -> int:
         raise EraseAskedError
 
-    monkeypatch.setattr(window, "require_display", lambda: None)
-    monkeypatch.setattr(window, "open_or_hand_over", opened)
+    monkeypatch.setattr(starting, "require_display", lambda: None)
+    monkeypatch.setattr(starting, "open_or_hand_over", opened)
     assert open_window(named, WindowOptions()) == 0
     assert not named.directory.exists()
 
@@ -322,9 +323,9 @@ def test_the_window_tells_what_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def opened(*_given: object) -> int:
         raise EraseAskedError
 
-    monkeypatch.setattr(window, "require_display", lambda: None)
-    monkeypatch.setattr(window, "can_be_seen", lambda: True)
-    monkeypatch.setattr(window, "open_or_hand_over", opened)
-    monkeypatch.setattr(window, "tell_left", lambda left, _paths: told.append(left))
+    monkeypatch.setattr(starting, "require_display", lambda: None)
+    monkeypatch.setattr(starting, "can_be_seen", lambda: True)
+    monkeypatch.setattr(starting, "open_or_hand_over", opened)
+    monkeypatch.setattr(starting, "tell_left", lambda left, _paths: told.append(left))
     assert open_window(profile_paths(None, place), WindowOptions()) == 0
     assert told == [LeftBehind(paths=(str(place / "thesis.txt"),))]

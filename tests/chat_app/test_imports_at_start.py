@@ -28,7 +28,7 @@ NEVER = {"pandas", "numpy", "pyarrow", "pyspark"}
 
 def test_the_window_appears_without_what_it_does_not_show_yet() -> None:
     others = LATE | NEVER
-    imports = "import sys, chat_app.window, chat_app.autostart, chat_app.__main__ as main"
+    imports = "import sys, chat_app.starting, chat_app.autostart, chat_app.__main__ as main"
     program = f"{imports}; main.command_line(); sys.exit(len({others} & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", program], check=False, timeout=PATIENCE_S)
     assert found.returncode == 0

@@ -13,7 +13,7 @@ import qasync
 from PySide6.QtNetwork import QLocalSocket
 from PySide6.QtWidgets import QApplication
 
-from chat_app import one_instance, window
+from chat_app import one_instance, starting
 from chat_app.one_instance import (
     MAX_LINE_BYTES,
     VERSION,
@@ -246,9 +246,9 @@ def test_a_start_that_a_busy_window_was_told_of_says_so_and_tells_it_no_second_t
         asked.append(error_words(error))
         return StartAction.TRY_AGAIN if len(asked) == 1 else StartAction.QUIT
 
-    monkeypatch.setattr(window, "require_display", lambda: None)
-    monkeypatch.setattr(window, "can_be_seen", lambda: True)
-    monkeypatch.setattr(window, "ask_about", ask)
+    monkeypatch.setattr(starting, "require_display", lambda: None)
+    monkeypatch.setattr(starting, "can_be_seen", lambda: True)
+    monkeypatch.setattr(starting, "ask_about", ask)
     monkeypatch.setattr(one_instance, "ANSWER_MS", 50)
 
     async def scenario() -> None:
@@ -258,7 +258,7 @@ def test_a_start_that_a_busy_window_was_told_of_says_so_and_tells_it_no_second_t
             ProfileLock(open_profile_directory(place)),
             pytest.raises(HandedOverError, match="does not answer now"),
         ):
-            window.open_window(paths, WindowOptions(link=LINK))
+            starting.open_window(paths, WindowOptions(link=LINK))
         await until(heard, 2)
         assert heard == [LINK, ""]
         assert ["was told of this start" in said for said in asked] == [True, True]

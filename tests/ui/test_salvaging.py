@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from chat_app import restoring, salvaging, window
+from chat_app import restoring, salvaging, starting
 from chat_app.compose import open_store
 from chat_app.failed_start import salvaged_start
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.salvaging import SalvagedProfile, salvage_profile
-from chat_app.window import WindowOptions, open_window
+from chat_app.starting import open_window
+from chat_app.window import Keys, WindowOptions
 from engine.core.errors import StorageError, StorageFault
 from engine.core.ids import UnixMs
 from engine.core.ports import PutContact, PutGroup, SaveProfile
@@ -152,18 +153,18 @@ def opening(
     """What is opened, one after the other; the first is damaged."""
     opened: list[str] = []
 
-    def once(paths: ProfilePaths, options: WindowOptions, keys: window.Keys) -> int:
+    def once(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
         del options, keys
         opened.append(paths.name)
         if len(opened) == 1:
             raise StorageError("x", StorageFault.DAMAGED)
         return 0
 
-    monkeypatch.setattr(window, "require_display", lambda: None)
-    monkeypatch.setattr(window, "can_be_seen", lambda: True)
-    monkeypatch.setattr(window, "open_or_hand_over", once)
-    monkeypatch.setattr(window, "ask_about", lambda *_, **__: StartAction.SALVAGE)
-    monkeypatch.setattr(window, "ask_about_salvaged", lambda _: chosen)
+    monkeypatch.setattr(starting, "require_display", lambda: None)
+    monkeypatch.setattr(starting, "can_be_seen", lambda: True)
+    monkeypatch.setattr(starting, "open_or_hand_over", once)
+    monkeypatch.setattr(starting, "ask_about", lambda *_, **__: StartAction.SALVAGE)
+    monkeypatch.setattr(starting, "ask_about_salvaged", lambda _: chosen)
     monkeypatch.setattr(salvaging, "salvage_in_window", made_of)
     return opened, lambda paths: open_window(paths, WindowOptions())
 
@@ -198,7 +199,7 @@ def test_where_it_cannot_be_repaired_a_backup_is_still_offered(
     def restored(beside: ProfilePaths) -> bool:
         return "restored" in beside.name
 
-    monkeypatch.setattr(window, "ask_about", ask)
+    monkeypatch.setattr(starting, "ask_about", ask)
     monkeypatch.setattr(salvaging, "salvage_in_window", fails)
     monkeypatch.setattr(restoring, "restore_in_window", restored)
     assert start(paths) == 0

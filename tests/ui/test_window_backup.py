@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from chat_app import restoring, window
+from chat_app import restoring, starting
 from chat_app.backing_up import WindowBackups, make_backup
 from chat_app.paths import ProfilePaths, profile_paths
 from chat_app.restoring import WindowRestore
-from chat_app.window import RestoreAskedError, WindowOptions, open_window
+from chat_app.starting import open_window
+from chat_app.window import Keys, RestoreAskedError, WindowOptions
 from engine.core.errors import StorageError, StorageFault
 from engine.persistence import backup
 from engine.persistence.backup import identity_in
@@ -200,7 +201,7 @@ def opened_after(
     opened: list[str] = []
     wanted: list[str] = []
 
-    def once(paths: ProfilePaths, options: WindowOptions, keys: window.Keys) -> int:
+    def once(paths: ProfilePaths, options: WindowOptions, keys: Keys) -> int:
         del options, keys
         opened.append(paths.name)
         if len(opened) == 1:
@@ -211,10 +212,10 @@ def opened_after(
         wanted.append(paths.name)
         return restored
 
-    monkeypatch.setattr(window, "require_display", lambda: None)
-    monkeypatch.setattr(window, "can_be_seen", lambda: True)
-    monkeypatch.setattr(window, "open_or_hand_over", once)
-    monkeypatch.setattr(window, "ask_about", lambda *_: StartAction.RESTORE)
+    monkeypatch.setattr(starting, "require_display", lambda: None)
+    monkeypatch.setattr(starting, "can_be_seen", lambda: True)
+    monkeypatch.setattr(starting, "open_or_hand_over", once)
+    monkeypatch.setattr(starting, "ask_about", lambda *_: StartAction.RESTORE)
     monkeypatch.setattr(restoring, "restore_in_window", restore)
     return opened, wanted
 
