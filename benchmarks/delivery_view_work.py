@@ -207,66 +207,76 @@ def _settle() -> None:
         _turn()
 
 
-def busy() -> dict[str, list[float]]:
-    """A conversation in which 200 messages come a second, as the window's flows show it."""
-    pages = [_newest(half * A_SECOND // 2) for half in range(2, 2 * SECONDS)]
-    samples = [_sample(second) for second in range(SECONDS)]
-    pane, contents = _opened()
-    window, panel = _beside(pane)
-    history = LiveHistory()
-    pane.loaded_changed.connect(
-        lambda loaded: contents.holders.show_loaded(loaded, _conversation())
-    )
+class Watched:
+    """A conversation in a window, with the inspector beside it, as the window's flows show it."""
 
-    def read(page: DeliveryPage) -> None:
-        pane.show_loaded(pane.loaded, pane.loaded.take_newest(page))
+    def __init__(self) -> None:
+        self._pane, self._contents = _opened()
+        self._window, self._panel = _beside(self._pane)
+        self._history = LiveHistory()
+        self.frames: list[float] = []
+        """What each turn took, in milliseconds of CPU time."""
+        holders = self._contents.holders
+        self._pane.loaded_changed.connect(
+            lambda loaded: holders.show_loaded(loaded, _conversation())
+        )
+
+    def open(self, page: DeliveryPage, sample: LiveSample) -> None:
+        self.read(page)
+        self.count(sample)
+        self.look(0)
+        _settle()
+
+    def read(self, page: DeliveryPage) -> None:
+        self._pane.show_loaded(self._pane.loaded, self._pane.loaded.take_newest(page))
         _turn()
 
-    def count(sample: LiveSample) -> None:
-        history.add(sample)
-        charts = charts_of(history.window(SPAN_MS, COLUMNS), is_pair=False, is_open=False)
-        contents.live.show_charts(charts)
-        contents.refusals.show_counters({}, {})
+    def count(self, sample: LiveSample) -> None:
+        self._history.add(sample)
+        charts = charts_of(self._history.window(SPAN_MS, COLUMNS), is_pair=False, is_open=False)
+        self._contents.live.show_charts(charts)
+        self._contents.refusals.show_counters({}, {})
         _turn()
 
-    def look(reading: int) -> None:
+    def look(self, reading: int) -> None:
         """More holds it, more name it, and it was sent again."""
         found = inspected(
             GROUP, MessageId("m000000"), members=MEMBERS, reading=reading, at_ms=_START_MS
         )
-        panel.show_message(found, {})
+        self._panel.show_message(found, {})
         _turn()
 
-    def first() -> None:
-        read(pages[0])
-        count(samples[0])
-        look(0)
-        _settle()
-
-    opening = cpu_ms(first)
-    frames: list[float] = []
-
-    def turns(seconds: float) -> None:
+    def turns(self, seconds: float) -> None:
         """Timers run meanwhile; what they do is a frame, too."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             time.sleep(TURN_SECONDS)
-            frames.append(cpu_ms(_turn))
+            self.frames.append(cpu_ms(_turn))
 
-    def in_own_frame(show: Callable[[], None]) -> None:
-        turns(ms_to_own_frame() / 1_000)
-        frames.append(cpu_ms(show))
+    def in_own_frame(self, show: Callable[[], None]) -> None:
+        self.turns(ms_to_own_frame() / 1_000)
+        self.frames.append(cpu_ms(show))
 
+    def close(self) -> None:
+        self._window.close()
+
+
+def busy() -> dict[str, list[float]]:
+    """A conversation in which 200 messages come a second."""
+    pages = [_newest(half * A_SECOND // 2) for half in range(2, 2 * SECONDS)]
+    samples = [_sample(second) for second in range(SECONDS)]
+    view = Watched()
+    opening = cpu_ms(partial(view.open, pages[0], samples[0]))
     for half, page in enumerate(pages[1:]):
         begun = time.monotonic()
-        in_own_frame(partial(read, page))
-        in_own_frame(partial(look, half + 1))
+        view.in_own_frame(partial(view.read, page))
+        view.in_own_frame(partial(view.look, half + 1))
         if half % 2:
-            in_own_frame(partial(count, samples[half // 2 + 1]))
-        turns(begun + REFRESH_SECONDS - time.monotonic())
-    window.close()
-    painted = [each for each in frames if each >= SHOWN_MS]
-    return {"opening": [opening], "frames": painted, "all frames": frames}
+            view.in_own_frame(partial(view.count, samples[half // 2 + 1]))
+        view.turns(begun + REFRESH_SECONDS - time.monotonic())
+    view.close()
+    painted = [each for each in view.frames if each >= SHOWN_MS]
+    return {"opening": [opening], "frames": painted, "all frames": view.frames}
 
 
 def graph() -> dict[str, list[float]]:

@@ -32,9 +32,10 @@ SWITCH_INTERVAL_S: Final = 0.0005
 PATIENCE_S: Final = 600
 
 
-async def fill(count: int, place: Path, address: str, link: str) -> dict[str, object]:
+def reader(place: Path, address: str) -> Engine:
+    """It has not started yet; ``address``: of the Store."""
     store = SqliteProfileStore
-    engine = Engine(
+    return Engine(
         EngineDependencies(
             open_store=lambda: OpenedStore(
                 store=store.open(place / "causerie.db", bytes(32)), key_storage="key file"
@@ -47,22 +48,30 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
             opening_command=opening_command(),
         )
     )
-    texts = 0
-    done = asyncio.Event()
 
-    def hear(event: EngineEvent) -> None:
-        nonlocal texts
+
+class TextsTold:
+    """``done`` once so many texts were told to a window."""
+
+    def __init__(self, count: int) -> None:
+        self._missing = count
+        self.done = asyncio.Event()
+
+    def hear(self, event: EngineEvent) -> None:
         match event:
             case MessageAdded(message=message):
-                texts += message.kind is MessageKind.TEXT
+                self._missing -= message.kind is MessageKind.TEXT
             case MessagesAdded(messages=messages):
-                texts += sum(each.kind is MessageKind.TEXT for each in messages)
+                self._missing -= sum(each.kind is MessageKind.TEXT for each in messages)
             case _:
                 return
-        if texts >= count:
-            done.set()
+        if self._missing <= 0:
+            self.done.set()
 
-    engine.subscribe(hear)
+
+async def fill(count: int, place: Path, address: str, link: str) -> dict[str, object]:
+    engine, told = reader(place, address), TextsTold(count)
+    engine.subscribe(told.hear)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     await engine.start()
     await engine.create_identity("Reader")
@@ -78,7 +87,7 @@ async def fill(count: int, place: Path, address: str, link: str) -> dict[str, ob
     loop_s = time.thread_time()
     await engine.groups.join(link)
     async with asyncio.timeout(PATIENCE_S):
-        await done.wait()
+        await told.done.wait()
     took_s = time.perf_counter() - began
     processor_s = processor_time_s() - processor_s
     loop_s = time.thread_time() - loop_s

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 from typing import Final
@@ -165,16 +165,11 @@ def _chinese(place: Path) -> list[Figure]:
         "".join(chance.choices(signs, by_rank[:IDEOGRAPHS], k=chance.choice((1, 2, 2, 2, 3))))
         for _ in range(CHINESE_WORDS)
     ]
-    connection = _open(place)
-    keys = [key for (key,) in connection.execute("SELECT message_key FROM message")]
-    drawn = iter(chance.choices(words, by_rank, k=CHINESE_CHARACTERS * len(keys)))
-    texts = [_filled(drawn) for _ in keys]
-    with transaction(connection):
-        connection.executemany(
-            "UPDATE message SET text = ? WHERE message_key = ?", zip(texts, keys, strict=True)
-        )
-    connection.close()
-    figures = _indexed(place, "Chinese", sum(len(text.encode()) for text in texts))
+    figures = _indexed(
+        place,
+        "Chinese",
+        _rewritten(place, lambda count: chance.choices(words, by_rank, k=count)),
+    )
     store = _store(place)
     reader = store.searching.reader()
     if reader is None:
@@ -203,6 +198,20 @@ def _chinese(place: Path) -> list[Figure]:
     reader.close()
     store.close()
     return figures
+
+
+def _rewritten(place: Path, draw: Callable[[int], Sequence[str]]) -> int:
+    """All texts of the profile are of words so drawn; returns their bytes."""
+    connection = _open(place)
+    keys = [key for (key,) in connection.execute("SELECT message_key FROM message")]
+    words = iter(draw(CHINESE_CHARACTERS * len(keys)))
+    texts = [_filled(words) for _ in keys]
+    with transaction(connection):
+        connection.executemany(
+            "UPDATE message SET text = ? WHERE message_key = ?", zip(texts, keys, strict=True)
+        )
+    connection.close()
+    return sum(len(text.encode()) for text in texts)
 
 
 def _filled(words: Iterator[str]) -> str:

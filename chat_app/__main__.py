@@ -262,6 +262,12 @@ def command_line() -> _Parser:
         description="Group chat in which nothing gets lost and every message shows who holds it."
         " A LINK (causerie:…) of a person or an invitation is shown in the window.",
     )
+    _add_window_options(parser)
+    _add_commands(parser.add_subparsers(dest="command", metavar="COMMAND"))
+    return parser
+
+
+def _add_window_options(parser: _Parser) -> None:
     parser.add_argument(
         "--version",
         action=_SayVersion,
@@ -287,7 +293,9 @@ def command_line() -> _Parser:
     add_record_options(parser)
     parser.add_argument("--measure-start-ns", type=int, help=argparse.SUPPRESS)
     parser.set_defaults(profile=None, profile_dir=None, port=None)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+
+def _add_commands(commands: "argparse._SubParsersAction[_Parser]") -> None:
     _add_demo(commands)
     doctor = commands.add_parser("doctor", help="how this profile is, on a page")
     _add_profile(doctor)
@@ -305,7 +313,6 @@ def command_line() -> _Parser:
     salvage = commands.add_parser("salvage", help="put what can be read of a damaged profile right")
     _add_profile(salvage)
     add_passphrase_options(salvage, default=argparse.SUPPRESS)
-    return parser
 
 
 def _add_node(commands: "argparse._SubParsersAction[_Parser]") -> None:

@@ -118,6 +118,17 @@ def _allow_open_files(limits: HostLimits) -> None:
         ) from error
 
 
+def _set_by_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, stop.set)
+        except NotImplementedError:  # Windows: Ctrl+C raises KeyboardInterrupt instead
+            break
+    return stop
+
+
 async def _serve(  # noqa: PLR0913 - each is a different thing, and all are needed
     node: NodeSettings,
     directory: ProfileDirectory,
@@ -127,13 +138,7 @@ async def _serve(  # noqa: PLR0913 - each is a different thing, and all are need
     *,
     discover: bool,
 ) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        try:
-            loop.add_signal_handler(number, stop.set)
-        except NotImplementedError:  # Windows: Ctrl+C raises KeyboardInterrupt instead
-            break
+    stop = _set_by_signals()
 
     def ready(addresses: Sequence[str]) -> None:
         for address in addresses:

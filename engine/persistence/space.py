@@ -121,7 +121,35 @@ def measure_space(
             held = _held(reading)
     finally:
         reading.close()
-    scale = (pages - free) * page_bytes / max(sum(weights.values()), 1)
+    live = (pages - free) * page_bytes
+    spaces, search, lists = _dealt(live, weights, ids)
+    loose = _share_chunks(directory, transfers, held, spaces)
+    on_disk = _on_disk(directory)
+    database = on_disk.pop("database")
+    return ProfileSpace(
+        conversations=tuple(sorted(spaces.values(), key=lambda each: -each.total)),
+        search=search,
+        lists=lists,
+        unused=free * page_bytes,
+        live=live,
+        kept_for_others=on_disk["kept"],
+        records=on_disk["records"],
+        logs=on_disk["logs"],
+        other=on_disk["other"] + loose + max(database - pages * page_bytes, 0),
+    )
+
+
+_SEARCH: Final = -1
+_LISTS: Final = -2
+_Weights = Mapping[tuple[int, Kind | None], int]
+"""By conversation and kind; the search and what is of nobody have numbers of their own."""
+
+
+def _dealt(
+    live: int, weights: _Weights, ids: Mapping[int, str]
+) -> tuple[dict[str, ConversationSpace], int, int]:
+    """The bytes of the database in proportion: of each conversation, the search, and the rest."""
+    scale = live / max(sum(weights.values()), 1)
     spaces = {
         name: ConversationSpace(conversation_id=ConversationId(name)) for name in ids.values()
     }
@@ -133,28 +161,10 @@ def measure_space(
             search += weight * scale
         else:
             lists += weight * scale
-    loose = _share_chunks(directory, transfers, held, spaces)
-    on_disk = _on_disk(directory)
-    database = on_disk.pop("database")
-    return ProfileSpace(
-        conversations=tuple(sorted(spaces.values(), key=lambda each: -each.total)),
-        search=round(search),
-        lists=round(lists),
-        unused=free * page_bytes,
-        live=(pages - free) * page_bytes,
-        kept_for_others=on_disk["kept"],
-        records=on_disk["records"],
-        logs=on_disk["logs"],
-        other=on_disk["other"] + loose + max(database - pages * page_bytes, 0),
-    )
+    return spaces, round(search), round(lists)
 
 
 # --- the database ---------------------------------------------------------------------------------
-
-_SEARCH: Final = -1
-_LISTS: Final = -2
-_Weights = Mapping[tuple[int, Kind | None], int]
-"""By conversation and kind; the search and what is of nobody have numbers of their own."""
 
 
 class _Table(Struct, frozen=True):

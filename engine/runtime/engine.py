@@ -171,7 +171,33 @@ class Engine:
         self._snapshots.know_owner(identity.participant_id)
         store, transport = self._store, await self._start_transport(profile)
         history = await self._start_history(store, transport)
-        context = RunnerContext(
+        context = self._runner_context(identity, store, transport, history)
+        self._services = services = make_profile_services(
+            self._profile_start(profile, identity),
+            self._conversations,
+            context,
+            history,
+            self._maintenance,
+        )
+        await services.load()
+        services.files.start()
+        services.search.start()
+        self._snapshots.run(context)
+        self._maintenance.own(services.inbox.run())
+        self._maintenance.own(services.joins.run())
+        self._maintenance.own(self._mute_ends.run())
+        if await self._storage.run(store.value, UNTOLD_KEY):
+            self._maintenance.own(services.people.tell_untold())
+        self._maintenance.begin(store, transport)
+
+    def _runner_context(
+        self,
+        identity: Identity,
+        store: ProfileStore,
+        transport: Transport,
+        history: HistoryService,
+    ) -> RunnerContext:
+        return RunnerContext(
             store=store,
             storage=self._storage,
             transport=transport,
@@ -189,32 +215,22 @@ class Engine:
             hear_echo=self._clock_watch.hear,
             tell_governance=self._tell_governance,
         )
-        beginning = ProfileStart(
+
+    def _profile_start(self, profile: ProfileRecord, identity: Identity) -> ProfileStart:
+        parts = self._parts
+        return ProfileStart(
             identity=identity,
             profile=profile,
             picture=self._picture,
-            entropy=self._parts.entropy,
+            entropy=parts.entropy,
             online=lambda: self._online,
-            service_nodes=self._parts.service_nodes,
-            flood=self._parts.flood,
-            announces_presence=self._parts.announces_presence,
-            mvds=self._parts.mvds,
-            pairs_by_olm=self._parts.pairs_by_olm,
-            files=self._parts.files,
+            service_nodes=parts.service_nodes,
+            flood=parts.flood,
+            announces_presence=parts.announces_presence,
+            mvds=parts.mvds,
+            pairs_by_olm=parts.pairs_by_olm,
+            files=parts.files,
         )
-        self._services = services = make_profile_services(
-            beginning, self._conversations, context, history, self._maintenance
-        )
-        await services.load()
-        services.files.start()
-        services.search.start()
-        self._snapshots.run(context)
-        self._maintenance.own(services.inbox.run())
-        self._maintenance.own(services.joins.run())
-        self._maintenance.own(self._mute_ends.run())
-        if await self._storage.run(store.value, UNTOLD_KEY):
-            self._maintenance.own(services.people.tell_untold())
-        self._maintenance.begin(store, transport)
 
     async def _start_transport(self, profile: ProfileRecord) -> Transport:
         store = self._store

@@ -88,6 +88,12 @@ class InviteCard(Card):
             title = tr("Fingerprint of who invites you, compare it if you can")
         self._details.addWidget(Text(title, face="caption", colour="ink2", wrap=True))
         self._details.addWidget(selectable(preview.admin_fingerprint))
+        self._show_addresses(preview)
+        self.setAccessibleName(
+            tr("Invitation to {group}. {inviter}").format(group=group, inviter=inviter)
+        )
+
+    def _show_addresses(self, preview: InvitePreview) -> None:
         addresses = preview.node_addresses
         title = tr("Joining contacts %n addresses", "Joining contacts %n address", len(addresses))
         self._details.addSpacing(6)
@@ -107,9 +113,6 @@ class InviteCard(Card):
             self._details.addWidget(Text(said, face="caption", colour="ink2", wrap=True))
             for node in preview.service_nodes:
                 self._details.addWidget(selectable(node))
-        self.setAccessibleName(
-            tr("Invitation to {group}. {inviter}").format(group=group, inviter=inviter)
-        )
 
 
 class JoinForm(PastedLink[InvitePreview]):

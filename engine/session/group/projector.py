@@ -192,20 +192,19 @@ class GroupProjector:
             spans=None if came is None else came.spans,
         )
         builder.writes.append(put_row(record, content.body, came_ms=event.came_ms))
-        if message.message_id in self._shown_waiting:
-            self._shown_waiting.discard(message.message_id)
-            builder.notes.append(RowChanged(message_id=message.message_id))
-        else:
-            builder.notes.append(
-                RowAdded(
-                    message_id=message.message_id,
-                    is_own=event.is_own,
-                    notify=not event.is_own and record.kind in SAID,
-                )
-            )
+        builder.notes.append(self._placed(event, record.kind))
         if self._typing.heard(message.sender_id, active=False, now_ms=now_ms):
             builder.notes.append(TypingNoted())
         return content
+
+    def _placed(self, event: MessageDelivered, kind: str) -> RowAdded | RowChanged:
+        """Its row is new, unless it was shown while it waited."""
+        message_id = event.message.message_id
+        if message_id in self._shown_waiting:
+            self._shown_waiting.discard(message_id)
+            return RowChanged(message_id=message_id)
+        notify = not event.is_own and kind in SAID
+        return RowAdded(message_id=message_id, is_own=event.is_own, notify=notify)
 
     def show_again(
         self, message: Message, position: Position, builder: TransitionBuilder, *, now_ms: UnixMs
