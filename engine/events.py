@@ -80,6 +80,8 @@ class QuoteView(Struct, frozen=True, kw_only=True):
     retracted: bool = False
     hidden: bool = False
     """It is here, but not shown: deleted on this device, or its sender is muted."""
+    from_before: bool = False
+    """It is not here: said before we were let into the group, and we were not given its key."""
     file: FileView | None = None
     """What came with it.  How far a larger one has come is told with its own message only."""
 

@@ -86,8 +86,8 @@ class StoredMessage(Struct, frozen=True, kw_only=True):
     edited_ms: UnixMs | None = None
     """When ``shown_id`` was said, by its author's clock, if it is an edit."""
     retracted: bool = False
-    quote: StoredQuote | None = None
-    """What ``record.reply_to`` names, if it is here."""
+    quote: StoredQuote | None = None  # What ``record.reply_to`` names, if it is here.
+    quotes_before: bool = False  # It is not: from before we came, in keys that we were not given.
     reactions: tuple[StoredReaction, ...] = ()
     """The most frequent first, then the earliest.  None of a retracted message."""
     more_reactions: int = 0

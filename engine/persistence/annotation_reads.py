@@ -48,6 +48,10 @@ FROM message AS m CROSS JOIN participant AS p ON p.participant_key = m.sender_ke
 """  # noqa: S608 - our own number
 QUOTES: Final = with_ids(f"{_QUOTED} WHERE m.conversation_key = ? AND m.message_id IN")
 _QuoteRow: TypeAlias = tuple[StoredId, int, ParticipantId, int, str, str, int, int, int]
+KEPT_FROM_US: Final = with_ids(
+    "SELECT message_id FROM missing WHERE conversation_key = ? AND state = 'lost' "
+    "AND stores_kept_back = 1 AND online_ms = 0 AND message_id IN"
+)
 TARGETS: Final = with_ids(
     """
 SELECT target_id FROM (
@@ -161,6 +165,19 @@ def quotes(
                 file=files.get(stored),
             )
     return found
+
+
+def kept_from_us(
+    connection: sqlite3.Connection, conversation: int, quoted: Sequence[StoredId]
+) -> frozenset[StoredId]:
+    """Those missing of which ``MissingEntry.is_from_before`` is true."""
+    found: set[StoredId] = set()
+    for asked in by_the_dozen([message_id_of(stored) for stored in quoted]):
+        rows: list[tuple[MessageId]] = connection.execute(
+            KEPT_FROM_US[len(asked)], (conversation, *asked)
+        ).fetchall()
+        found.update(stored_id(message_id) for (message_id,) in rows)
+    return frozenset(found)
 
 
 def targets(

@@ -28,7 +28,12 @@ from engine.core.ports import (
 )
 from engine.core.records import FileRecord, MessageRecord
 from engine.core.sds.vocabulary import HolderEntry
-from engine.persistence.annotation_reads import delivery_of, last_annotation, quotes
+from engine.persistence.annotation_reads import (
+    delivery_of,
+    kept_from_us,
+    last_annotation,
+    quotes,
+)
 from engine.persistence.annotation_tables import deleted_by
 from engine.persistence.channel_reads import read_holders
 from engine.persistence.file_tables import read_files
@@ -262,6 +267,12 @@ class TimelineReader:
         with_file = [row[0] for row in rows if row[5] == FILE_KIND and not row[18]]
         files = read_files(self._connection, self._conversation, with_file) if with_file else {}
         found = tuple(self._stored(row, holders, quoting, reacting, files) for row in rows)
+        if nowhere := [stored for stored in quoted if stored not in quoting]:
+            kept = kept_from_us(self._connection, self._conversation, nowhere)
+            found = tuple(
+                replace(one, quotes_before=True) if row[11] in kept else one
+                for row, one in zip(rows, found, strict=True)
+            )
         gone = [row[0] for row in rows if row[18] and row[16] == row[0]]
         if not gone:
             return found

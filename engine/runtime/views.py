@@ -187,7 +187,7 @@ def _quote_view(stored: StoredMessage, members: Members) -> QuoteView | None:
     if message_id is None or stored.retracted:
         return None
     if quote is None:
-        return QuoteView(message_id=message_id)
+        return QuoteView(message_id=message_id, from_before=stored.quotes_before)
     return QuoteView(
         message_id=message_id,
         position=quote.position,

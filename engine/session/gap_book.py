@@ -72,12 +72,8 @@ class GapBook:
         return tuple(self._kept_back)
 
     def is_from_before(self, message_id: MessageId) -> bool:
-        """Whether it is kept back since whoever let us in named it as said before we came.
-
-        Those that only the user does not want are missing before a message that is here.
-        """
         entry = self._kept_back.get(message_id)
-        return entry is not None and entry.before is None
+        return entry is not None and entry.is_from_before
 
     def gap(self, gaps: Sequence[Gap]) -> GapView | None:
         """``gaps``: what the channel is looking for."""

@@ -323,6 +323,7 @@ class MemoryConversation:
             edited_ms=changed_by.sent_ms if changed_by and not is_retracted else None,
             retracted=is_retracted,
             quote=None if record.reply_to is None else self.quote(record.reply_to),
+            quotes_before=self._is_kept_from_us(record.reply_to),
             reactions=tuple(reactions[: rules.MAX_REACTIONS_SHOWN]),
             more_reactions=max(len(reactions) - rules.MAX_REACTIONS_SHOWN, 0),
         )
@@ -345,6 +346,11 @@ class MemoryConversation:
             hidden=hidden,
             file=None if hidden else shown.file,
         )
+
+    def _is_kept_from_us(self, message_id: MessageId | None) -> bool:
+        missing = None if message_id is None else self.channel.tables.missing.get(message_id)
+        is_here = message_id in self._messages
+        return missing is not None and missing.is_from_before and not is_here
 
     def file_data(self, message_id: MessageId) -> bytes | None:
         record = self._messages.get(message_id)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from engine.core.ids import DeliveryState, HolderSource, MessageId, ParticipantId
+from engine.core.ids import DeliveryState, HolderSource, MessageId, ParticipantId, UnixMs
 from engine.core.ports import (
     HideMessage,
     ProfileStore,
@@ -27,7 +27,8 @@ from engine.core.ports import (
     StoreWrite,
 )
 from engine.core.records import SpanRecord
-from engine.core.sds.vocabulary import RemoveFromLog
+from engine.core.sds.missing import kept_back
+from engine.core.sds.vocabulary import MissingState, PutMissing, RemoveFromLog
 from engine.persistence import annotation_reads, reaction_counts, rules, timeline_reads
 from engine.persistence.sqlite_store import SqliteProfileStore
 from tests.persistence.store_examples import (
@@ -354,6 +355,29 @@ def test_a_quote_does_not_show_what_is_hidden_here(with_conversation: ProfileSto
     assert (quote.text, quote.hidden) == ("", True)
 
 
+def test_a_quote_of_what_was_kept_from_us_says_so_until_it_is_here(
+    with_group: ProfileStore,
+) -> None:
+    store, before = with_group, kept_back(MessageId("m"), UnixMs(1))
+    missing = (
+        before,
+        replace(kept_back(MessageId("too old for us"), UnixMs(1)), online_ms=9),
+        replace(kept_back(MessageId("wanted"), UnixMs(1)), state=MissingState.WANTED),
+        replace(kept_back(MessageId("lost"), UnixMs(1)), stores=None),
+    )
+    writes = tuple(PutMissing(entry=each) for each in missing)
+    answers = [row(n, f"to {each.entry.message_id}", reply_to=each.entry.message_id)
+               for n, each in enumerate(missing, 2)]  # fmt: skip
+    store.apply([channel(*writes), *answers, row(9, "to nothing known", reply_to="nothing")])
+    assert [
+        each.record.position.message_id
+        for each in store.latest_page(GROUP, limit=9).messages
+        if each.quotes_before
+    ] == ["to m"]
+    store.apply([row(1, "m", text="given later")])
+    assert not shown(store, "to m").quotes_before
+
+
 def test_unread_mentions_are_counted_apart(with_conversation: ProfileStore) -> None:
     store = with_conversation
     store.apply(
@@ -444,6 +468,7 @@ def plan(connection: sqlite3.Connection, sql: str) -> str:
         *reaction_counts.OF_MUTED.values(),
         *reaction_counts.PARTICIPANTS.values(),
         *annotation_reads.QUOTES.values(),
+        *annotation_reads.KEPT_FROM_US.values(),
         *annotation_reads.TARGETS.values(),
         *annotation_reads.QUOTING.values(),
         annotation_reads.VERSIONS,

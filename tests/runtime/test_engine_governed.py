@@ -78,6 +78,16 @@ async def texts(person: Person, group: ConversationId) -> list[str]:
     return [one.text for one in page.messages if one.text]
 
 
+async def quotes(person: Person, group: ConversationId) -> dict[str, tuple[str, bool]]:
+    """By the text of each answer what it quotes, and whether that is from before they came."""
+    page = await person.engine.timeline.latest_page(group)
+    return {
+        one.text: (one.quote.message_id, one.quote.from_before)
+        for one in page.messages
+        if one.quote
+    }
+
+
 def kept_joins(person: Person) -> int:
     with person.disk() as disk:
         return len(disk.joining.joins())
@@ -127,6 +137,7 @@ async def test_of_a_quote_from_before_one_came_it_is_said_that_its_key_was_not_g
     await anna.until(added(group))
     answer = await olga.engine.timeline.send_text(group, "Yes", reply_to=before)
     await anna.until(shows("Yes"))
+    assert await quotes(anna, group) == {"Yes": (before, True)}
     with pytest.raises(CommandError) as error:
         await anna.engine.timeline.fetch_quoted(group, answer)
     assert error.value.refusal is CommandRefusal.NOT_FOR_US
@@ -134,6 +145,7 @@ async def test_of_a_quote_from_before_one_came_it_is_said_that_its_key_was_not_g
     await anna.until(shows("No"))
     await anna.engine.timeline.fetch_quoted(group, nowhere)
     await anna.until(lambda event: isinstance(event, GapUpdated) and event.gap is not None)
+    assert await quotes(anna, group) == {"Yes": (before, True), "No": ("Q" * 22, False)}
 
 
 async def test_invitations_are_shown_with_who_came_and_can_be_revoked(person: MakePerson) -> None:

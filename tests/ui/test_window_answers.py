@@ -195,6 +195,14 @@ def test_by_keys_one_hears_that_what_is_quoted_is_asked_for_or_not_shown(
             it.press(Key.Key_Q, on=timeline)
             assert said == ["Asked for the message that is not here yet"]
             await until(lambda: engine.called("fetch_quoted") == [row.message_id])
+            before = QuoteView(message_id=MessageId("gone"), from_before=True)
+            engine.alter(replace(row, quote=before))
+            name, why = "A message from before you came", "You were not given its key"
+            await until(lambda: shown_lines(it, row) == (name, why))
+            words = "answers a message from before you came, you were not given its key, as I said"
+            assert words in spoken_rows_of(it)[-1]
+            it.press(Key.Key_Q, on=timeline)
+            assert said[1:] == [why]
             hidden = replace(quote_of(engine.receive(group, "Luc", "hello")), text="", hidden=True)
             engine.alter(replace(row, quote=hidden))
             words = "Maya, answers Luc: Not shown on this device, as I said, "

@@ -27,7 +27,7 @@ from ui.menu import Menu
 from ui.timeline.abilities import Abilities, abilities_of
 from ui.timeline.accessible import Announcer, Speech
 from ui.timeline.boxes import BubbleBox
-from ui.timeline.bubble_parts import MORE_CHIP, not_shown_words
+from ui.timeline.bubble_parts import MORE_CHIP, from_before_words, not_shown_words
 from ui.timeline.buttons import FileButton, RowButton
 from ui.timeline.canvas import SCROLL_UNITS, TimelineCanvas
 from ui.timeline.cards import CardBox
@@ -217,7 +217,9 @@ class TimelineInteraction:
     def _follow_quote(self, message: MessageView, quote: QuoteView) -> None:
         """By keys, which go on from what is quoted; of what is not here it is said instead."""
         self.go_to_quoted(message)
-        if quote.position is None:
+        if quote.from_before:
+            self._announcer.arrived(from_before_words()[1])
+        elif quote.position is None:
             self._announcer.arrived(tr("Asked for the message that is not here yet"))
         elif quote.hidden:
             self._announcer.arrived(not_shown_words())

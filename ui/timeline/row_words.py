@@ -428,6 +428,8 @@ def spoken_message(
 
 
 def _spoken_quote(quote: QuoteView) -> str:
+    if quote.from_before:
+        return tr("answers a message from before you came, you were not given its key")
     if quote.position is None:
         return tr("answers a message that is not here yet, Q asks for it")
     name, text = quote_words(quote)

@@ -848,6 +848,10 @@
         <translation>Un message peut mentionner {limit} personnes.</translation>
     </message>
     <message>
+        <source>A message from before you came</source>
+        <translation>Un message d’avant votre arrivée</translation>
+    </message>
+    <message>
         <source>A message needs some text.</source>
         <translation>Un message a besoin de texte.</translation>
     </message>
@@ -7444,6 +7448,10 @@
         <translation>Vous attendez déjà d’entrer dans trop de groupes. Annulez d’abord une demande.</translation>
     </message>
     <message>
+        <source>You were not given its key</source>
+        <translation>Sa clé ne vous a pas été donnée</translation>
+    </message>
+    <message>
         <source>You withdrew the request</source>
         <translation>Vous avez retiré la demande</translation>
     </message>
@@ -7694,6 +7702,10 @@
     <message>
         <source>another version of Causerie wrote it</source>
         <translation>une autre version de Causerie l’a écrit</translation>
+    </message>
+    <message>
+        <source>answers a message from before you came, you were not given its key</source>
+        <translation>répond à un message d’avant votre arrivée, dont la clé ne vous a pas été donnée</translation>
     </message>
     <message>
         <source>answers a message that is not here yet, Q asks for it</source>

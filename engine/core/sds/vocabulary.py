@@ -179,6 +179,15 @@ class MissingEntry(Struct, frozen=True, kw_only=True):
     stores: StoresSaid | None = None
     """None: no Store was asked for it by hash yet."""
 
+    @property
+    def is_from_before(self) -> bool:
+        """Whether whoever let us in named it as said before we came, in a key not given to us.
+
+        It was never looked for, as other lost ones were.
+        """
+        kept_back = self.stores is not None and self.stores.kept_back
+        return self.state is MissingState.LOST and kept_back and self.online_ms == 0
+
 
 class Gap(Struct, frozen=True, kw_only=True):
     """Dependencies missing before one message, and how many messages wait from there on.
